@@ -67,8 +67,10 @@ func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 		case size > maxAhead || b.result.full():
 			return false
 		default:
-			s.ahead(v, &b.result)
+			b.result.text, b.result.at = b.Text, b.next
+			done := s.ahead(v, &b.result)
 			q.ReclaimMaps()
+			return done
 		}
 		return true
 	})

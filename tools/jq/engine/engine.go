@@ -117,7 +117,7 @@ func (e *engine) windowSize() int {
 }
 
 // recordAhead runs the filter on a record in a lane.
-func (e *engine) recordAhead(v any, m *batchResult) {
+func (e *engine) recordAhead(v any, m *batchResult) bool {
 	before := m.n
 	f, err := e.runRecord(v, func(v any) error { return m.add(e, v, asRow) })
 	if f != nil {
@@ -128,6 +128,7 @@ func (e *engine) recordAhead(v any, m *batchResult) {
 	}
 	m.records++
 	m.err = err
+	return true
 }
 
 // merge adds the results of a lane to those of the run.

@@ -19,9 +19,9 @@ type figures struct {
 }
 
 func (e *engine) figures(of []plan.Tally) *figures {
-	f := &figures{e, of, make([]tally, len(of))}
+	f := &figures{e: e, of: of, now: make([]tally, len(of))}
 	for i := range of {
-		f.now[i] = e.newTally(&of[i])
+		f.now[i] = newTally(e, &of[i])
 	}
 	return f
 }
@@ -29,11 +29,30 @@ func (e *engine) figures(of []plan.Tally) *figures {
 // add adds an element. The error is errUnsure, or that of the context.
 func (f *figures) add(v any) error {
 	for i := range f.of {
-		if err := f.e.eachResult(f.of[i].Each, v, f.now[i].add); err != nil {
+		t := &f.of[i]
+		if err := f.e.eachResult(t.Each, v, func(v any) error { return f.addTo(t, f.now[i], v) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// addTo adds one value to a tally.
+func (f *figures) addTo(t *plan.Tally, to tally, v any) error {
+	var key []any
+	if t.Keyed() {
+		err := f.e.eachResult(t.By, v, func(w any) error {
+			key = append(key, w)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if t.Part == nil {
+		return to.add(key, v)
+	}
+	return f.e.eachResult(t.Part, v, func(part any) error { return to.add(key, part) })
 }
 
 // values returns the values of the tallies, on which the rest of the filter runs.
@@ -57,11 +76,146 @@ func (e *engine) eachResult(f *plan.Filter, v any, emit func(any) error) error {
 	return nil
 }
 
+// noCell is the cell of an element that has no value for a tally.
+type noCell struct{}
+
+// elementAt is the cell of an array or object that is an element: the index of its text in the batch.
+type elementAt int
+
+// kept returns a value for a tally that keeps it, of the batch whose cells are added.
+func (e *engine) kept(v any) (any, error) {
+	at, ok := v.(elementAt)
+	if !ok {
+		return v, nil
+	}
+	e.fast.Reset(e.merged[at:], false, e.twice.Load())
+	if v, ok = e.fast.Value(e.Fold.Reads, 0); !ok {
+		return nil, errUnsure
+	}
+	return v, nil
+}
+
+// cells appends to the cells of a batch what the tallies need of a value, in a lane; element says that the value is an
+// element. It returns false if that is more than numbers, texts, literals and elements: then the element is added in
+// its turn.
+func (e *engine) cells(of []plan.Tally, v any, element bool, m *batchResult) bool {
+	for i := range of {
+		t := &of[i]
+		element := element && t.Each == nil
+		v, a := e.direct(t.Each, v)
+		switch {
+		case a == plan.NoResult:
+			m.cells = append(m.cells, noCell{})
+			continue
+		case a != plan.OneResult || t.Keyed() && !e.cell(t.By, v, false, m):
+			return false
+		case t.Kind == plan.Length:
+			m.cells = append(m.cells, nil)
+		case t.Kind == plan.Groups:
+			if !e.cells(t.Of, v, element, m) {
+				return false
+			}
+		case !e.cell(t.Part, v, element && t.Part == nil && t.Kind != plan.Sum, m):
+			return false
+		}
+	}
+	return true
+}
+
+// direct returns the result of a direct filter; nil returns v.
+func (e *engine) direct(f *plan.Filter, v any) (any, plan.Answer) {
+	if f == nil {
+		return v, plan.OneResult
+	}
+	return f.Direct(v)
+}
+
+// cell appends the one result of a filter to the cells. It returns false if there is none, or an array or object that
+// is no element.
+func (e *engine) cell(f *plan.Filter, v any, element bool, m *batchResult) bool {
+	v, a := e.direct(f, v)
+	switch v.(type) {
+	case []any, map[string]any:
+		if !element {
+			return false
+		}
+		v = elementAt(m.at)
+	}
+	m.cells = append(m.cells, v)
+	return a == plan.OneResult
+}
+
+// elementCells is cells for one element, as a whole or not at all.
+func (e *engine) elementCells(v any, m *batchResult) bool {
+	before := len(m.cells)
+	if !e.cells(e.Fold.Tallies, v, true, m) {
+		m.cells = m.cells[:before]
+		return false
+	}
+	return true
+}
+
+// addCells adds the cells of the elements of a batch.
+func (f *figures) addCells(cells []any) (err error) {
+	for len(cells) > 0 && err == nil {
+		cells, err = f.addElement(cells)
+	}
+	for _, t := range f.now {
+		if last, ok := t.(*ends); ok && last.n < 0 && err == nil {
+			err = last.settle()
+		}
+	}
+	return err
+}
+
+// addElement adds the first cells, which are those of one element, and returns the rest.
+func (f *figures) addElement(cells []any) (rest []any, err error) {
+	for i := range f.of {
+		t, to := &f.of[i], f.now[i]
+		if _, none := cells[0].(noCell); none {
+			cells = cells[1:]
+			continue
+		}
+		var key []any
+		if t.Keyed() {
+			key, cells = cells[:1:1], cells[1:]
+		}
+		if t.Kind != plan.Groups {
+			v := cells[0]
+			if err, cells = to.add(key, v), cells[1:]; err != nil {
+				return nil, err
+			}
+			continue
+		}
+		all, _ := to.(*groups)
+		g, _ := all.group(key)
+		if g == nil {
+			return nil, errUnsure
+		}
+		if cells, err = g.addElement(cells); err != nil {
+			return nil, err
+		}
+	}
+	return cells, nil
+}
+
+// folding returns a sequence of the elements that adds each to the figures.
+func (e *engine) folding(f *figures, array bool) *sequence {
+	s := &sequence{e: e, array: array, node: e.Fold.Reads, keeps: true, unit: f.add}
+	if e.Fold.Direct {
+		s.ahead = e.elementCells
+		s.merge = func(m *batchResult) error {
+			e.merged = m.text
+			return f.addCells(m.cells)
+		}
+	}
+	return s
+}
+
 // fold runs the filter on the array of all records.
 func (e *engine) fold(w *decode.Window) error {
 	f := e.figures(e.Fold.Tallies)
-	s := &sequence{e: e, node: e.Fold.Reads, keeps: true, unit: f.add}
-	err := s.drive(w)
+	err := e.folding(f, false).drive(w)
 	if errors.Is(err, errUnsure) {
 		e.Unsure = true
 		return nil
@@ -75,8 +229,7 @@ func (e *engine) fold(w *decode.Window) error {
 // foldElements computes the figures of the array that comes next.
 func (e *engine) foldElements(w *decode.Window) (*holder, error) {
 	h := &holder{e: e, figures: e.figures(e.Fold.Tallies)}
-	s := &sequence{e: e, array: true, node: e.Fold.Reads, keeps: true, unit: h.figures.add}
-	return h, e.within(w, frame{array: true}, func() error { return s.drive(w) })
+	return h, e.within(w, frame{array: true}, func() error { return e.folding(h.figures, true).drive(w) })
 }
 
 // finishFold runs the rest of the filter on the figures of an array, and counts the record.

@@ -98,16 +98,17 @@ func (h *holder) runEnded(s *sequence, r runResult) error {
 }
 
 // elementAhead returns a function that runs the filter on an element in a lane.
-func (e *engine) elementAhead(how style) func(any, *batchResult) {
-	return func(v any, m *batchResult) {
+func (e *engine) elementAhead(how style) func(any, *batchResult) bool {
+	return func(v any, m *batchResult) bool {
 		if m.first != nil || m.err != nil {
-			return
+			return true
 		}
 		r := e.run(e.Each, v, func(v any) error { return m.add(e, v, how) })
 		if m.err = r.err; r.message != "" {
 			m.first = &Failure{Element: m.records, Message: r.message}
 		}
 		m.records++
+		return true
 	}
 }
 

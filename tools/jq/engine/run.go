@@ -19,12 +19,13 @@ type engine struct {
 	ctx context.Context
 	out Rows
 
-	again byPosition // the text; nil if it cannot be read twice
-	path  []frame    // the open arrays and objects that do not fit the window
-	fast  decode.FastDecoder
-	keys  map[string]string // cache that all slow decoders share
-	twice atomic.Bool       // a duplicate key was found
-	full  atomic.Bool       // no more rows are wanted
+	again  byPosition // the text; nil if it cannot be read twice
+	path   []frame    // the open arrays and objects that do not fit the window
+	fast   decode.FastDecoder
+	merged []byte            // text of the batch whose cells a fold adds
+	keys   map[string]string // cache that all slow decoders share
+	twice  atomic.Bool       // a duplicate key was found
+	full   atomic.Bool       // no more rows are wanted
 	Outcome
 }
 
@@ -165,6 +166,10 @@ type batchResult struct {
 	failed  int64    // values on which it failed
 	first   *Failure // the first failure; its record number starts at 0 in each batch
 	err     error    // error of the context
+
+	cells []any  // of a fold
+	text  []byte // of the batch
+	at    int    // index in the text of the value on which the filter runs, or of white space before it
 }
 
 // full reports whether the lane must stop.

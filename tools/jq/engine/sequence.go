@@ -30,10 +30,11 @@ type sequence struct {
 	e     *engine
 	array bool
 	node  *decode.Projection
-	blind bool                    // values are checked but not decoded
-	keeps bool                    // few of the values are kept: each must hold no more memory than its own
-	unit  func(any) error         // called with each value, in order
-	ahead func(any, *batchResult) // called with each value in a lane, instead of unit; may be nil
+	blind bool            // values are checked but not decoded
+	keeps bool            // few of the values are kept: each must hold no more memory than its own
+	unit  func(any) error // called with each value, in order
+	// called with each value in a lane, instead of unit; false: unit is called with the value in its turn. May be nil.
+	ahead func(any, *batchResult) bool
 	merge func(*batchResult) error
 
 	record   func(w *decode.Window, c byte) error // reads a value that does not fit the window; may be nil

@@ -15,31 +15,33 @@ import (
 
 // tally computes one figure of an array as gojq does.
 type tally interface {
-	add(v any) error // errUnsure: gojq must compute it
+	// add adds a value with its key, if the tally is keyed. The key is valid only during the call. The error is
+	// errUnsure if gojq must compute the figure.
+	add(key []any, v any) error
 	value() any
 }
 
-func (e *engine) newTally(t *plan.Tally) tally {
+func newTally(e *engine, t *plan.Tally) tally {
 	switch t.Kind {
 	case plan.Length:
 		return new(counter)
 	case plan.Sum:
 		return new(sum)
 	case plan.Ends:
-		return &ends{n: t.N}
+		return &ends{e: e, n: t.N}
 	case plan.Sorted:
-		return &sorted{keyed: keyed{e: e, by: t.By}, n: t.N}
+		return &sorted{e: e, n: t.N}
 	case plan.Least, plan.Most:
-		return &extreme{keyed: keyed{e: e, by: t.By}, least: t.Kind == plan.Least}
+		return &extreme{e: e, least: t.Kind == plan.Least}
 	default:
-		return &groups{keyed: keyed{e: e, by: t.By}, of: t, all: map[string]*group{}}
+		return &groups{e: e, of: t, all: map[string]*group{}}
 	}
 }
 
 type counter int
 
-func (c *counter) add(any) error { *c++; return nil }
-func (c *counter) value() any    { return int(*c) }
+func (c *counter) add([]any, any) error { *c++; return nil }
+func (c *counter) value() any           { return int(*c) }
 
 // sum adds numbers as gojq does. It is unsure of all other values but null, and of integers that do not fit an int.
 type sum struct {
@@ -48,7 +50,7 @@ type sum struct {
 	kind  byte // 0: no number yet, 'i': whole is the sum, 'f': float is
 }
 
-func (s *sum) add(v any) error {
+func (s *sum) add(_ []any, v any) error {
 	if v == nil {
 		return nil
 	}
@@ -107,19 +109,31 @@ func number(v any) (n any, ok bool) {
 
 // ends keeps the first n values, or the last -n.
 type ends struct {
+	e    *engine
 	n    int
 	kept []any
 }
 
-func (t *ends) add(v any) error {
+func (t *ends) add(_ []any, v any) (err error) {
 	switch {
-	case t.n > 0 && len(t.kept) < t.n:
-		t.kept = append(t.kept, v)
-	case t.n < 0:
-		if len(t.kept) >= -2*t.n {
-			t.kept = append(t.kept[:0], t.last()...)
+	case t.n > 0 && len(t.kept) >= t.n:
+		return nil
+	case t.n < 0 && len(t.kept) >= -2*t.n:
+		t.kept = append(t.kept[:0], t.last()...)
+	}
+	if t.n > 0 {
+		v, err = t.e.kept(v)
+	}
+	t.kept = append(t.kept, v)
+	return err
+}
+
+// settle decodes the last elements before the text of their batch is gone.
+func (t *ends) settle() (err error) {
+	for i, v := range t.last() {
+		if t.last()[i], err = t.e.kept(v); err != nil {
+			return err
 		}
-		t.kept = append(t.kept, v)
 	}
 	return nil
 }
@@ -133,35 +147,13 @@ func (t *ends) value() any {
 	return slices.Clone(t.kept)
 }
 
-// keyed gives the keys of values: the results of a filter, as in sort_by.
-type keyed struct {
-	e     *engine
-	by    *plan.Filter
-	space []any  // of the key
-	text  []byte // of the key
-}
-
-// key returns the key of a value, which is valid until the next call.
-func (k *keyed) key(v any) ([]any, error) {
-	k.space = k.space[:0]
-	err := k.e.eachResult(k.by, v, func(w any) error {
-		k.space = append(k.space, w)
-		return nil
-	})
-	return k.space, err
-}
-
-// identify returns the key of a value and its identity: keys are equal, in the order of gojq, if their identities are.
-func (k *keyed) identify(v any) ([]any, []byte, error) {
-	key, err := k.key(v)
-	k.text = k.text[:0]
-	for _, w := range key {
-		var ok bool
-		if k.text, ok = appendIdentity(k.text, w); !ok {
-			err = errUnsure
-		}
+// appendKey appends the identity of a key to b: keys are equal, in the order of gojq, if their identities are.
+func appendKey(b []byte, key []any) (_ []byte, ok bool) {
+	ok = true
+	for i := 0; ok && i < len(key); i++ {
+		b, ok = appendIdentity(b, key[i])
 	}
-	return key, k.text, err
+	return b, ok
 }
 
 // maxExact is the largest number up to which the order of gojq is an order. Integers above it may equal a number with a
@@ -211,29 +203,27 @@ func compareKeys(a, b []any) int { return gojq.Compare(a, b) }
 // extreme keeps the value with the least or the greatest key. It compares in the order of the values, as min_by and
 // max_by do.
 type extreme struct {
-	keyed
+	e            *engine
 	least, begun bool
 	best         []any
 	kept         any
 }
 
-func (t *extreme) add(v any) error {
-	key, err := t.key(v)
-	if err != nil {
-		return err
-	}
+func (t *extreme) add(key []any, v any) (err error) {
 	if !t.begun || compareKeys(t.best, key) > 0 == t.least {
-		t.best, t.kept, t.begun = append(t.best[:0], key...), v, true
+		t.best, t.begun = append(t.best[:0], key...), true
+		t.kept, err = t.e.kept(v)
 	}
-	return nil
+	return err
 }
 
 func (t *extreme) value() any { return t.kept }
 
 // sorted keeps the first n values in the order of their keys, or the last -n. Values with equal keys stay in order.
 type sorted struct {
-	keyed
+	e    *engine
 	n    int
+	text []byte
 	kept []sortedValue
 }
 
@@ -242,10 +232,10 @@ type sortedValue struct {
 	v   any
 }
 
-func (t *sorted) add(v any) error {
-	key, _, err := t.identify(v) // where gojq's order is none, what it gives depends on its algorithm
-	if err != nil {
-		return err
+func (t *sorted) add(key []any, v any) error {
+	var ok bool
+	if t.text, ok = appendKey(t.text[:0], key); !ok { // the order of gojq is none, and its algorithm decides
+		return errUnsure
 	}
 	at, _ := slices.BinarySearchFunc(t.kept, key, func(s sortedValue, key []any) int {
 		if compareKeys(s.key, key) > 0 {
@@ -253,17 +243,22 @@ func (t *sorted) add(v any) error {
 		}
 		return -1
 	})
-	switch {
-	case len(t.kept) < max(t.n, -t.n):
-		t.kept = slices.Insert(t.kept, at, sortedValue{slices.Clone(key), v})
-	case t.n > 0 && at < t.n:
-		copy(t.kept[at+1:], t.kept[at:t.n-1])
-		t.kept[at] = sortedValue{slices.Clone(key), v}
-	case t.n < 0 && at > 0:
-		copy(t.kept, t.kept[1:at])
-		t.kept[at-1] = sortedValue{slices.Clone(key), v}
+	full := len(t.kept) == max(t.n, -t.n)
+	if full && (t.n > 0 && at == t.n || t.n < 0 && at == 0) {
+		return nil
 	}
-	return nil
+	v, err := t.e.kept(v)
+	switch one := (sortedValue{slices.Clone(key), v}); {
+	case !full:
+		t.kept = slices.Insert(t.kept, at, one)
+	case t.n > 0:
+		copy(t.kept[at+1:], t.kept[at:t.n-1])
+		t.kept[at] = one
+	default:
+		copy(t.kept, t.kept[1:at])
+		t.kept[at-1] = one
+	}
+	return err
 }
 
 func (t *sorted) value() any {
@@ -276,9 +271,10 @@ func (t *sorted) value() any {
 
 // groups keeps the first value of each key, or the figures of all values with the key.
 type groups struct {
-	keyed
-	of  *plan.Tally
-	all map[string]*group
+	e    *engine
+	of   *plan.Tally
+	all  map[string]*group
+	text []byte // of a key
 }
 
 type group struct {
@@ -287,25 +283,34 @@ type group struct {
 	*figures
 }
 
-func (t *groups) add(v any) error {
-	key, text, err := t.identify(v)
-	if err != nil {
-		return err
+// group returns the group of a key; created is true if there was none. The group is nil if gojq must compare the keys.
+func (t *groups) group(key []any) (g *group, created bool) {
+	var ok bool
+	if t.text, ok = appendKey(t.text[:0], key); !ok {
+		return nil, false
 	}
-	g := t.all[string(text)]
-	if g == nil {
-		g = &group{key: slices.Clone(key)}
-		if t.of.Kind == plan.Groups {
-			g.figures = t.e.figures(t.of.Of)
-		} else {
-			g.first = v
-		}
-		t.all[string(text)] = g
+	if g = t.all[string(t.text)]; g != nil {
+		return g, false
 	}
-	if g.figures != nil {
+	g = &group{key: slices.Clone(key)}
+	if t.of.Kind == plan.Groups {
+		g.figures = t.e.figures(t.of.Of)
+	}
+	t.all[string(t.text)] = g
+	return g, true
+}
+
+func (t *groups) add(key []any, v any) (err error) {
+	g, created := t.group(key)
+	switch {
+	case g == nil:
+		return errUnsure
+	case g.figures != nil:
 		return g.figures.add(v)
+	case created:
+		g.first, err = t.e.kept(v)
 	}
-	return nil
+	return err
 }
 
 func (t *groups) value() any {

@@ -22,6 +22,7 @@ import (
 // the array makes the filter one that needs the array.
 type Fold struct {
 	Tallies []Tally
+	Direct  bool               // all filters of the tallies are direct, and no group keeps its last elements
 	Final   *Filter            // runs on the values of the tallies
 	Reads   *decode.Projection // parts of an element that the tallies read
 }
@@ -31,10 +32,11 @@ type Tally struct {
 	Kind Figure
 	Each *Filter // gives the values of an element; nil: the element itself
 	By   *Filter // gives the key of a value; nil: the value itself
+	Part *Filter // gives the part of a value that is kept; nil: all of it
 	N    int     // of Ends and Sorted: values that are kept, from the front, or if negative from the end
 	Of   []Tally // of Groups: the figures of each group
 
-	each, by *gojq.Query
+	each, by, part *gojq.Query
 }
 
 // Figure is the kind of a tally.
@@ -72,6 +74,7 @@ func (p *program) fold(q *gojq.Query) *Fold {
 	if r.places <= maxPlaces {
 		f.Reads = root.Trim()
 	}
+	f.Direct = direct(f.Tallies, false)
 	return f
 }
 
@@ -93,11 +96,10 @@ func (p *program) foldedStream() (*Stream, *Fold) {
 func (p *program) compileTallies(all []Tally) (err error) {
 	for i := range all {
 		t := &all[i]
-		if t.each != nil && err == nil {
-			t.Each, err = p.compileFilter(t.each)
-		}
-		if t.by != nil && err == nil {
-			t.By, err = p.compileFilter(t.by)
+		for to, q := range map[**Filter]*gojq.Query{&t.Each: t.each, &t.By: t.by, &t.Part: t.part} {
+			if q != nil && err == nil {
+				*to, err = p.compileFilter(q)
+			}
 		}
 		if err == nil {
 			err = p.compileTallies(t.Of)
@@ -105,6 +107,16 @@ func (p *program) compileTallies(all []Tally) (err error) {
 	}
 	return err
 }
+
+func direct(all []Tally, ofGroup bool) bool {
+	return !slices.ContainsFunc(all, func(t Tally) bool {
+		keeps := ofGroup && t.Kind == Ends && t.N < 0 && t.Each == nil && t.Part == nil
+		return keeps || !t.Each.Bounded() || !t.By.Bounded() || !t.Part.Bounded() || !direct(t.Of, true)
+	})
+}
+
+// Keyed reports whether the tally needs the keys of its values.
+func (t *Tally) Keyed() bool { return t.Kind >= Sorted }
 
 // array is the input of a part of a filter: what each gives for the elements with the places in.
 type array struct {
@@ -181,10 +193,10 @@ func stagesIn(q *gojq.Query) (all []stage, ok bool) {
 	return all, closed(t)
 }
 
-// rest returns a query of the stages after a stage of which the term t was made.
-func rest(t *gojq.Term, s stage, after []stage) *gojq.Query {
+// rest returns a query of the stages after a stage of which, with n of the suffixes after it, the term t was made.
+func rest(t *gojq.Term, s stage, n int, after []stage) *gojq.Query {
 	with := *t
-	with.SuffixList = slices.Concat(t.SuffixList, s.tail)
+	with.SuffixList = slices.Concat(t.SuffixList, s.tail[n:])
 	q := asQuery(&with)
 	for i := len(s.tail); i < len(after); {
 		next := *after[i].term
@@ -232,11 +244,11 @@ func (a array) stages(all []stage) *gojq.Query {
 			return a.sorted(f, after)
 		}
 	}
-	if t, ok := a.figure(s); ok {
-		return rest(t, s, after)
+	if t, n := a.figure(s); t != nil {
+		return rest(t, s, n, after)
 	}
 	if t := a.rebuilt(s.term); t != nil {
-		return rest(t, s, after)
+		return rest(t, s, 0, after)
 	}
 	return nil
 }
@@ -260,50 +272,56 @@ func mapped(t *gojq.Term) (each *gojq.Query, ok bool) {
 	return nil, false
 }
 
-// figure returns the query of the figure with which a stage begins.
-func (a array) figure(s stage) (*gojq.Term, bool) {
+// figure returns the query of the figure with which a stage begins, and how many of the suffixes after it the query
+// has done. The query is nil if there is no figure.
+func (a array) figure(s stage) (*gojq.Term, int) {
 	if n, ok := endsOf(s.term); ok {
-		t := a.tally(Tally{Kind: Ends, N: n})
-		values := a.reads.query(a.each, a.in)
-		if one := s.term.SuffixList[0].Index; one.IsSlice {
-			values.whole()
-		} else {
-			names := &gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: s.tail}
-			a.reads.term(names, values).whole()
-		}
+		t, done := a.one(Tally{Kind: Ends, N: n}, s.tail, s.term.SuffixList[0].Index.IsSlice)
 		t.SuffixList = s.term.SuffixList
-		return t, true
+		return t, done
 	}
 	f := s.term.Func
-	if s.term.Type != gojq.TermTypeFunc {
-		return nil, false
-	}
-	if isNamed(f, "first", 0) || isNamed(f, "last", 0) {
-		end := indexOf(0)
-		if f.Name == "last" {
-			end = &gojq.Index{Start: asQuery(minusOne)}
-		}
+	switch {
+	case s.term.Type != gojq.TermTypeFunc:
+		return nil, 0
+	case isNamed(f, "first", 0):
+		return a.figure(stage{&gojq.Term{SuffixList: []*gojq.Suffix{{Index: indexOf(0)}}}, s.tail})
+	case isNamed(f, "last", 0):
+		end := &gojq.Index{Start: asQuery(minusOne)}
 		return a.figure(stage{&gojq.Term{SuffixList: []*gojq.Suffix{{Index: end}}}, s.tail})
-	}
-	if isNamed(f, "add", 1) {
-		if inner := elements(f.Args[0]); inner != nil && inner.Path == nil && inner.From == 0 && inner.To < 0 {
-			a.each = piped(a.each, inner.Each)
-			return a.tally(Tally{Kind: Sum}), true
+	case isNamed(f, "add", 1):
+		inner := elements(f.Args[0])
+		if inner == nil || inner.Path != nil || inner.From != 0 || inner.To >= 0 {
+			return nil, 0
 		}
-		return nil, false
+		a.each = piped(a.each, inner.Each)
+		return a.tally(Tally{Kind: Sum}), 0
 	}
 	kind, ok := figures[f.Name+"/"+strconv.Itoa(len(f.Args))]
 	if !ok {
-		return nil, false
+		return nil, 0
 	}
-	t := Tally{Kind: kind}
-	if len(f.Args) > 0 {
-		t.by = f.Args[0]
-		if kind != Length { // the value is a result
-			a.reads.query(a.each, a.in).whole()
+	if len(f.Args) == 0 {
+		return a.tally(Tally{Kind: kind}), 0
+	}
+	return a.one(Tally{Kind: kind, by: f.Args[0]}, s.tail, kind == Unique)
+}
+
+// one adds a tally that keeps values: of a single value only the part to which the names in the suffixes after it lead.
+// It returns the number of those suffixes.
+func (a array) one(t Tally, after []*gojq.Suffix, several bool) (*gojq.Term, int) {
+	n := 0
+	for !several && n < len(after) && after[n].Index != nil {
+		if _, ok := keyOf(after[n].Index); !ok {
+			break
 		}
+		n++
 	}
-	return a.tally(t), true
+	if n > 0 {
+		t.part = asQuery(&gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: after[:n]})
+	}
+	a.reads.query(t.part, a.reads.query(a.each, a.in)).whole()
+	return a.tally(t), n
 }
 
 var minusOne = &gojq.Term{
@@ -383,7 +401,7 @@ func (a array) sorted(f *gojq.Func, after []stage) *gojq.Query {
 	t.N *= turned
 	a.reads.query(a.each, a.in).whole()
 	term := a.tally(t)
-	return rest(term, stage{}, after)
+	return rest(term, stage{}, 0, after)
 }
 
 func isStage(s stage, name string) bool {
@@ -415,7 +433,7 @@ func (a array) groups(q *gojq.Query, all []stage) *gojq.Query {
 		if body == nil {
 			return nil
 		}
-		return piped(q, rest(call("map", body).Term, s, after))
+		return piped(q, rest(call("map", body).Term, s, 0, after))
 	}
 	if len(s.term.SuffixList) == 1 {
 		switch x := s.term.SuffixList[0]; {
@@ -433,7 +451,7 @@ func (a array) groups(q *gojq.Query, all []stage) *gojq.Query {
 	switch f := s.term.Func; {
 	case s.term.Type != gojq.TermTypeFunc:
 	case isNamed(f, "length", 0):
-		return piped(q, rest(s.term, s, after))
+		return piped(q, rest(s.term, s, 0, after))
 	case isNamed(f, "reverse", 0):
 		return a.groups(piped(q, asQuery(s.term)), after)
 	case isNamed(f, "sort_by", 1):
