@@ -32,6 +32,13 @@ import (
 // DefaultMemory is the memory limit of a worker if [Spec] has none: 512 MiB.
 const DefaultMemory = 512 << 20
 
+// mostDefault is the largest default limit, 4 GiB.
+const mostDefault = 4 << 30
+
+// MachineMemory returns the default limit for workers that may need much: an eighth of the memory of this machine, or
+// of its container, from DefaultMemory to 4 GiB.
+func MachineMemory() int64 { return min(max(machineMemory()/8, DefaultMemory), mostDefault) }
+
 // MinMemory is the smallest memory limit of a worker, 64 MiB; smaller limits are raised to it.
 const MinMemory = 64 << 20
 

@@ -10,7 +10,7 @@ import (
 
 // Options limit the memory and time of a filter. A zero value means the default.
 type Options struct {
-	Memory   int64         // bytes a worker may use; default worker.DefaultMemory, at least worker.MinMemory
+	Memory   int64         // bytes a worker may use; default worker.MachineMemory, at least worker.MinMemory
 	CountFor time.Duration // how long results are counted after the page is full; default 2 s
 	// InProcess never starts a worker, so memory has no limit: for tests and for filters of the operator.
 	InProcess bool

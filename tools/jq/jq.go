@@ -26,7 +26,7 @@ func JQ(o Options) tools.Tool {
 		o.CountFor = 2 * time.Second
 	}
 	if o.Memory <= 0 {
-		o.Memory = worker.DefaultMemory
+		o.Memory = worker.MachineMemory()
 	}
 	o.Memory = max(o.Memory, worker.MinMemory)
 	return newTool(runner{Options: o})

@@ -103,7 +103,7 @@ const patience = 2 * time.Minute
 var (
 	inWorker  = newTool(runner{Options: Options{Memory: 512 << 20, CountFor: patience}, always: true})
 	inProcess = newTool(runner{Options: Options{Memory: 512 << 20, CountFor: patience, InProcess: true}, always: true})
-	asItIs    = JQ(Options{CountFor: patience})
+	asItIs    = JQ(Options{Memory: 512 << 20, CountFor: patience})
 )
 
 // ways are all ways in which a filter may run: the answers are the same.

@@ -247,6 +247,15 @@ func several(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// needsLess names the forms of filters that need less memory.
+func (g *page) needsLess() string {
+	const figures = "`group_by(.a) | map({a: .[0].a, n: length})`, `map(.x) | add` and `sort_by(.x) | .[:5]`"
+	if g.args.Slurp {
+		return "without slurp it runs on one record at a time, and with slurp " + figures + " read one after the other"
+	}
+	return "`.[] | …`, " + figures + " read an array element by element"
+}
+
 // stopped words why a run ended early, and what to do.
 func (g *page) stopped(err error) error {
 	so := "nothing came before that"
@@ -256,10 +265,8 @@ func (g *page) stopped(err error) error {
 	var e *worker.Error
 	switch {
 	case errors.Is(err, worker.ErrMemory):
-		return fmt.Errorf(
-			"jq: the filter needs more than %d MiB of memory; %s; `.[] | …` reads an array element by element, slice takes a part of the source, --jq-memory raises the limit",
-			g.memory>>20, so,
-		)
+		return fmt.Errorf("jq: the filter needs more than %d MiB of memory; %s; %s; slice takes a part of the source, "+
+			"--jq-memory raises the limit", g.memory>>20, so, g.needsLess())
 	case errors.Is(err, worker.ErrCPU), errors.Is(err, context.DeadlineExceeded):
 		g.out.Note(
 			"narrow the filter, or take a part of the source by slice first; how long a call may take is set by the server's --call-timeout",

@@ -51,7 +51,7 @@ type Settings struct {
 	MinFree        size `group:"limits" to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
 	MaxAge         Age  `group:"limits" to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
 	Fsync          bool `group:"limits" to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
-	JqMemory       size `group:"limits" to:"JQ.Memory" name:"jq-memory" default:"512MiB" placeholder:"SIZE" help:"Memory limit of one jq program."`
+	JqMemory       size `group:"limits" to:"JQ.Memory" name:"jq-memory" default:"0" placeholder:"SIZE" help:"Memory limit of one jq program. 0: an eighth of the machine's memory, from 512 MiB to 4 GiB."`
 	JqIdle         Age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
 	CallTimeout Age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
