@@ -15,7 +15,7 @@ import (
 //
 //	.p = e     e as $value | path(.p) as $path | put($owner; $path; $value)
 //	.p |= f    path(.p) as $path | put($owner; $path; getpath($path) | f)
-//	.p += e    the same with getpath($path) + e; arrays and objects are appended to: grow
+//	.p += e    the same with getpath($path) + e; arrays, objects and texts are appended to: grow
 //	. + e      likewise
 //
 // gojq still computes all paths, values and errors. The update may have such steps in a pipe, behind if and select, and
@@ -31,7 +31,7 @@ import (
 type inPlace struct {
 	defined map[string]bool // functions that the filter defines, and their parameters
 	changes bool            // the update that is rewritten has a step that changes the value
-	scalar  bool            // the value is a number, text or literal, and + makes no copy of it
+	scalar  bool            // the value is a number or literal, and + makes no copy of it
 }
 
 // changingInPlace returns a query that gives the same and changes values in place where that is safe.
@@ -192,8 +192,7 @@ func (p *inPlace) owned(t *gojq.Term, start *gojq.Query, ps []*gojq.Pattern, upd
 
 func isScalar(q *gojq.Query) bool {
 	t := plainTerm(q)
-	return t != nil && (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeString || t.Type == gojq.TermTypeTrue ||
-		t.Type == gojq.TermTypeFalse)
+	return t != nil && (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeTrue || t.Type == gojq.TermTypeFalse)
 }
 
 // simplePatterns reports whether patterns compute no keys.

@@ -30,6 +30,8 @@ var builders = map[string]bool{
 	"reduce .[] as $x ({}; select($x.n > 2) | .s += [$x.n])":                                                true,
 	"[foreach .[] as $x ({}; .n += 1 | .l += [$x]; .n)]":                                                    true,
 	"[foreach .[] as $x ({}; .l += [$x.a]; .l, {l: .l, n: 1})]":                                             true,
+	`reduce .[] as $x (""; . + ($x.a | tojson))`:                                                            true,
+	`reduce .[] as $x ({}; .[$x.a | tojson] += "\($x)" | .t += .u | .u += "u")`:                             true,
 	"[foreach .[] as $x ([]; . + [$x]; .)]":                                                                 true,
 	"reduce .[] as $x ([]; .[length] = [.[0], $x])":                                                         true,
 	"reduce .[] as $x ({}; setpath([\"a\", $x.a]; $x.n))":                                                   true,
@@ -74,7 +76,7 @@ func TestBuildersAreRewritten(t *testing.T) {
 func randomUpdate(r *rand.Rand, depth int) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	key := func() string {
-		return pick(".a", ".b", ".a.b", ".a[0]", ".[$x.a]", ".[$x.n]", `.["c"]`, ".b[-1]", ".a[.n]", ".b.a[$x.n]", ".[0]",
+		return pick(".a", ".b", ".a.b", ".a[0]", ".[$x.a]", ".[$x.n]", ".a[2 / 2]", `.["c"]`, ".b[-1]", ".a[.n]", ".b.a[$x.n]", ".[0]",
 			".[1]")
 	}
 	value := func() string {
@@ -113,7 +115,7 @@ func TestInPlaceIsGojq(t *testing.T) {
 	for i := range 10_000 {
 		text := filters[i%len(filters)]
 		if i > 5*len(filters) {
-			start := []string{"{}", "[]", "null", ".", ".[0]", "{a: .[0], b: .}", "(.[1], {})"}[r.IntN(7)]
+			start := []string{"{}", "[]", "null", ".", ".[0]", "{a: .[0], b: .}", "(.[1], {})", `"t"`}[r.IntN(8)]
 			source := []string{".[]", ".[]", "(.[] | objects)", "range(4)", "(.[], .)"}[r.IntN(5)]
 			if update := randomUpdate(r, 0); r.IntN(3) > 0 {
 				text = "[reduce " + source + " as $x (" + start + "; " + update + ")]"

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/itchyny/gojq"
@@ -14,6 +15,7 @@ import (
 type owner struct {
 	root any // the value; owned only if held is not nil
 	held *held
+	text *strings.Builder // of the text that was built last
 }
 
 // held is an array or object that is owned, with those inside it that are.
@@ -43,7 +45,7 @@ func ownerFunctions() []gojq.CompilerOption {
 func (o *owner) leave(v any) any {
 	switch v.(type) {
 	case []any, map[string]any:
-		*o = owner{}
+		*o = owner{text: o.text}
 	}
 	return v
 }
@@ -52,7 +54,7 @@ func (o *owner) leave(v any) any {
 func (o *owner) put(v, path, n any) any {
 	keys, ok := path.([]any)
 	if _, fits := at(v, keys); !fits || !ok {
-		*o = owner{}
+		*o = owner{text: o.text}
 		return setpath(v, path, n)
 	}
 	return o.change(v, keys, func(_ any, h **held) any {
@@ -89,19 +91,18 @@ func at(v any, path []any) (_ any, ok bool) {
 				return nil, false
 			}
 			v = m[key]
-		case int:
+		default:
+			i, isNumber := gojq.ToInt(key)
 			a, ok := v.([]any)
-			if !ok && v != nil || key < -len(a) || key > len(a)+maxGap {
+			if !isNumber || !ok && v != nil || i < -len(a) || i > len(a)+maxGap {
 				return nil, false
 			}
-			if key < 0 {
-				key += len(a)
+			if i < 0 {
+				i += len(a)
 			}
-			if v = nil; key < len(a) {
-				v = a[key]
+			if v = nil; i < len(a) {
+				v = a[i]
 			}
-		default:
-			return nil, false
 		}
 	}
 	return v, true
@@ -110,7 +111,7 @@ func at(v any, path []any) (_ any, ok bool) {
 // maxGap is how many nulls a put may add before its value. gojq bounds the index of an array, and so its own gaps.
 const maxGap = 1000
 
-// grows reports whether grow can add n to the value at a path of v: both are arrays or both are objects.
+// grows reports whether grow can add n to the value at a path of v: both are arrays, objects or texts.
 func grows(v, path, n any) bool {
 	keys, isPath := path.([]any)
 	v, ok := at(v, keys)
@@ -122,6 +123,8 @@ func grows(v, path, n any) bool {
 		_, ok = v.([]any)
 	case map[string]any:
 		_, ok = v.(map[string]any)
+	case string:
+		_, ok = v.(string)
 	default:
 		return false
 	}
@@ -133,6 +136,10 @@ func (o *owner) grow(v, path, n any) any {
 	keys, _ := path.([]any)
 	return o.change(v, keys, func(v any, h **held) any {
 		switch n := n.(type) {
+		case string:
+			*h = nil
+			s, _ := v.(string)
+			return o.concat(s, n)
 		case map[string]any:
 			m := ownedObject(v, h)
 			for k, w := range n {
@@ -145,6 +152,16 @@ func (o *owner) grow(v, path, n any) any {
 			return append(ownedArray(v, h), more...)
 		}
 	})
+}
+
+// concat returns s + n. Only the end of a text is written if s is the last text that it returned.
+func (o *owner) concat(s, n string) string {
+	if o.text == nil || o.text.Len() != len(s) || o.text.String() != s {
+		o.text = &strings.Builder{}
+		o.text.WriteString(s)
+	}
+	o.text.WriteString(n)
+	return o.text.String()
 }
 
 // change calls to with the value at a path of v, and puts its result there. It copies arrays and objects on the path
@@ -186,7 +203,7 @@ func changed(v any, path []any, h **held, to func(any, **held) any) any {
 		return m
 	default:
 		a := ownedArray(v, h)
-		i, _ := key.(int)
+		i, _ := gojq.ToInt(key)
 		if i < 0 {
 			i += len(a)
 		}
