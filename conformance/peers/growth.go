@@ -53,6 +53,9 @@ func (b *bench) growths() []growth {
 		{name: "listing, kept", unit: "files", setups: below(func(path string) setup { return b.listing("list", path) })},
 		{name: "jq, streamable", unit: "MB", setups: query(streamable)},
 		{name: "jq, not streamable", unit: "MB", setups: query(materialised)},
+		{name: "jq, an object built by reduce", unit: "thousands", setups: sized(500_000, func(n int64) setup {
+			return b.slurping(built, ndjson, n)
+		})},
 		{name: "keep from a file", unit: "MB", setups: sized(keepSize, func(n int64) setup { return b.keeping(n, false) })},
 		{name: "slice deep", unit: "MB", setups: sized(keepSize, b.slicing)},
 	}

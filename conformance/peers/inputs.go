@@ -76,6 +76,47 @@ func writeLines(w io.Writer, size int64, line func(i int) string) error {
 	return nil
 }
 
+// Formats of generated records.
+const (
+	ndjson    = "ndjson"
+	jsonArray = "json"
+	csvTable  = "csv"
+)
+
+// recordSize is the size of a record of NDJSON in bytes.
+const recordSize = 35
+
+// records generates records, or a twentieth of that number in the small form; in the two formats of JSON each has
+// recordSize bytes.
+func (b *bench) records(format string, records int64) (path string, thousands float64, err error) {
+	path, megabytes, err := b.input("records-%d."+format, records*recordSize, func(w io.Writer, size int64) error {
+		return writeRecords(w, format, size/recordSize)
+	})
+	return path, megabytes * (1 << 20) / recordSize / 1000, err
+}
+
+func writeRecords(w io.Writer, format string, records int64) error {
+	r := rand.New(rand.NewPCG(5, 6))
+	levels := []string{"error", "debug", "fatal", "trace"}
+	line := map[string]string{
+		ndjson: `{"id":%d,"a":"%s","v":%d}` + "\n", jsonArray: `,{"id":%d,"a":"%s","v":%d}`, csvTable: "%d,%s,%d\n",
+	}[format]
+	begin := map[string]string{jsonArray: `[{"id":0,"a":"none","v":0}`, csvTable: "id,a,v\n"}[format]
+	if _, err := io.WriteString(w, begin); err != nil {
+		return err
+	}
+	for i := range records {
+		if _, err := fmt.Fprintf(w, line, 1_000_000+i, levels[r.IntN(len(levels))], 100+r.IntN(900)); err != nil {
+			return err
+		}
+	}
+	if format == jsonArray {
+		_, err := io.WriteString(w, "]\n")
+		return err
+	}
+	return nil
+}
+
 func writeHits(w io.Writer, size int64, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 2))
 	texts := []string{ // escaped for JSON

@@ -74,14 +74,34 @@ func (b *bench) querying(filter string, size int64) setup {
 		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true}
 		peer := []string{"jq", "-r", filter, path}
 		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
-		p.served, p.work = nil, megabytes
-		p.same = func(ours, peer string) error {
-			// Our output may start with a line that says how many results there are.
-			if !strings.HasSuffix(strings.TrimSpace(ours), strings.TrimSpace(peer)) {
-				return fmt.Errorf("%.300q, %.300q", ours, peer)
-			}
-			return nil
+		p.served, p.work, p.same = nil, megabytes, endsWithPeers
+		return p, nil
+	}
+}
+
+// endsWithPeers compares results: our output may start with a line that says how many there are.
+func endsWithPeers(ours, peer string) error {
+	if !strings.HasSuffix(strings.TrimSpace(ours), strings.TrimSpace(peer)) {
+		return fmt.Errorf("%.300q, %.300q", ours, peer)
+	}
+	return nil
+}
+
+// slurping runs a filter with few results on all records as one array.
+func (b *bench) slurping(filter, format string, records int64) setup {
+	return func(context.Context) (*pair, error) {
+		path, thousands, err := b.records(format, records)
+		if err != nil {
+			return nil, err
 		}
+		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true, "slurp": format != jsonArray}
+		peer := map[string][]string{
+			ndjson: {"jq", "-rs", filter, path}, jsonArray: {"jq", "-r", filter, path},
+			csvTable: {"jq", "-nRr", `[inputs | select(startswith("id") | not) | split(",") | {id: (.[0] | tonumber), a: .[1], v: (.[2] | tonumber)}] | ` + filter,
+				path},
+		}[format]
+		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
+		p.served, p.work, p.same = nil, thousands, endsWithPeers
 		return p, nil
 	}
 }

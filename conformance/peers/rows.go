@@ -20,6 +20,9 @@ const (
 	literal   = "deadline exceeded"
 	noLiteral = "[0-9]{6}[a-f]{2}[0-9]"
 
+	built   = `reduce .[] as $x ({}; .["k\($x.id)"] = $x.v) | length`
+	grouped = `group_by(.a)[] | "\(.[0].a) \(length) \(map(.v) | add)"`
+
 	streamable   = `.[] | select(.line == 4711 and .score > 0.95) | .file`
 	materialised = `group_by(.file) | map({file: .[0].file, n: length}) | sort_by(.n) | reverse | .[:3] | .[].file`
 )
@@ -123,6 +126,24 @@ func (b *bench) fileRows() []row {
 	} {
 		rows = append(rows, row{family: "jq", name: "200 MB, " + q.name, beside: "jq", bar: q.bar,
 			setup: b.querying(q.filter, jqSize)})
+	}
+	for _, q := range []struct {
+		name, format, filter string
+		bar                  float64
+		records              int64
+	}{
+		{"50,000 records, an object built by reduce", ndjson, built, 1, 50_000},
+		{"500,000 records, an object built by reduce", ndjson, built, 1, 500_000},
+		{"500,000 records, an array built by reduce", ndjson, "reduce .[] as $x ([]; . + [$x.v]) | length", 1, 500_000},
+		{"1,000,000 records of NDJSON, group_by", ndjson, grouped, 0.15, 1e6},
+		{"1,000,000 records of NDJSON, a sum", ndjson, "map(.v) | add", 0.15, 1e6},
+		{"1,000,000 records of NDJSON, the last", ndjson, ".[-1].id", 0.15, 1e6},
+		{"1,000,000 records of NDJSON, the first by sort_by", ndjson, "sort_by(.v) | .[:5] | map(.id)[]", 0.15, 1e6},
+		{"1,000,000 rows of a table, group_by", csvTable, grouped, 0.15, 1e6},
+		{"100 MB of an array in one line, a sum", jsonArray, "[.[].v] | add", 0.15, 100_000_000 / recordSize},
+	} {
+		rows = append(rows, row{family: "jq", name: q.name, beside: "jq", bar: q.bar,
+			setup: b.slurping(q.filter, q.format, q.records)})
 	}
 	rows = append(rows,
 		row{family: "keep", name: "1 GB from a file", beside: "openssl", bar: 1.9, setup: b.keeping(keepSize, false)},

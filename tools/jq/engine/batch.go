@@ -60,7 +60,11 @@ func (s *sequence) start(w *decode.Window) {
 // decodeBatch decodes a batch in a lane, and runs the filter on the values if s.ahead is set.
 func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 	q.ReuseMaps = s.ahead != nil // then no value is needed after its run
-	b.wrong = s.decodeValues(q, b, func(v any, size int) bool {
+	node := s.node
+	if s.skips {
+		node = &decode.Projection{}
+	}
+	b.wrong = s.decodeValues(q, b, node, func(v any, size int) bool {
 		switch {
 		case s.ahead == nil:
 			b.values = append(b.values, v)
@@ -78,9 +82,12 @@ func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 	q.ReuseMaps = false
 }
 
-// decodeValues decodes the rest of a batch and passes each value, and its size in bytes, to visit. It stops before a
-// value that the fast decoder refuses (then refused is true), and before one for which visit returns false.
-func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, visit func(v any, size int) bool) (refused bool) {
+// decodeValues decodes what node reads of the rest of a batch and passes each value, and its size in bytes, to visit. It
+// stops before a value that the fast decoder refuses (then refused is true), and before one for which visit returns
+// false.
+func (s *sequence) decodeValues(
+	q *decode.FastDecoder, b *batch, node *decode.Projection, visit func(v any, size int) bool,
+) (refused bool) {
 	q.Reset(b.Text, s.node == nil && !s.blind && !s.keeps, s.e.twice.Load())
 	q.Pos = b.next
 	due := !b.first || b.next > 0 // a value must follow the comma before
@@ -95,7 +102,7 @@ func (s *sequence) decodeValues(q *decode.FastDecoder, b *batch, visit func(v an
 		if blind {
 			ok = q.Skip(0)
 		} else {
-			v, ok = q.Value(s.node, 0)
+			v, ok = q.Value(node, 0)
 		}
 		size := q.Pos - start
 		if !ok || !s.separated(q, b) {
@@ -148,7 +155,7 @@ func (s *sequence) mergeBatch(b *batch) error {
 	s.index = before + b.n
 	if !b.wrong && b.next < len(b.Text) {
 		var failed error
-		b.wrong = s.decodeValues(&s.e.fast, b, func(v any, _ int) bool {
+		b.wrong = s.decodeValues(&s.e.fast, b, s.node, func(v any, _ int) bool {
 			failed = s.unit(v)
 			s.index++
 			return failed == nil

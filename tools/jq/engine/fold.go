@@ -160,6 +160,28 @@ func (f *figures) addCells(cells []any) (err error) {
 	for len(cells) > 0 && err == nil {
 		cells, err = f.addElement(cells)
 	}
+	return errors.Join(err, f.settle())
+}
+
+// addPlaces adds the elements of a batch to tallies that need only their places.
+func (f *figures) addPlaces(cells []any) (err error) {
+	for i, t := range f.now {
+		n := f.of[i].N
+		of := cells
+		if f.of[i].Kind == plan.Ends && n < 0 {
+			of = cells[max(0, len(cells)+n):]
+		}
+		for _, cell := range of {
+			if err = t.add(nil, cell); err != nil {
+				return err
+			}
+		}
+	}
+	return f.settle()
+}
+
+// settle decodes the elements that tallies have kept by their place in a batch.
+func (f *figures) settle() (err error) {
 	for _, t := range f.now {
 		if last, ok := t.(*ends); ok && last.n < 0 && err == nil {
 			err = last.settle()
@@ -202,7 +224,18 @@ func (f *figures) addElement(cells []any) (rest []any, err error) {
 // folding returns a sequence of the elements that adds each to the figures.
 func (e *engine) folding(f *figures, array bool) *sequence {
 	s := &sequence{e: e, array: array, node: e.Fold.Reads, keeps: true, unit: f.add}
-	if e.Fold.Direct {
+	switch {
+	case e.Fold.Ends:
+		s.skips = true
+		s.ahead = func(_ any, m *batchResult) bool {
+			m.cells = append(m.cells, elementAt(m.at))
+			return true
+		}
+		s.merge = func(m *batchResult) error {
+			e.merged = m.text
+			return f.addPlaces(m.cells)
+		}
+	case e.Fold.Direct:
 		s.ahead = e.elementCells
 		s.merge = func(m *batchResult) error {
 			e.merged = m.text

@@ -32,6 +32,7 @@ type sequence struct {
 	node  *decode.Projection
 	blind bool            // values are checked but not decoded
 	keeps bool            // few of the values are kept: each must hold no more memory than its own
+	skips bool            // lanes only check values, and call ahead with null
 	unit  func(any) error // called with each value, in order
 	// called with each value in a lane, instead of unit; false: unit is called with the value in its turn. May be nil.
 	ahead func(any, *batchResult) bool

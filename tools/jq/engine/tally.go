@@ -28,7 +28,7 @@ func newTally(e *engine, t *plan.Tally) tally {
 	case plan.Sum:
 		return new(sum)
 	case plan.Ends:
-		return &ends{e: e, n: t.N}
+		return &ends{e: e, n: t.N, part: t.Part}
 	case plan.Sorted:
 		return &sorted{e: e, n: t.N}
 	case plan.Least, plan.Most:
@@ -110,6 +110,7 @@ func number(v any) (n any, ok bool) {
 // ends keeps the first n values, or the last -n.
 type ends struct {
 	e    *engine
+	part *plan.Filter // of an element that is added by its place
 	n    int
 	kept []any
 }
@@ -122,16 +123,31 @@ func (t *ends) add(_ []any, v any) (err error) {
 		t.kept = append(t.kept[:0], t.last()...)
 	}
 	if t.n > 0 {
-		v, err = t.e.kept(v)
+		v, err = t.decoded(v)
 	}
 	t.kept = append(t.kept, v)
 	return err
 }
 
+// decoded returns a value, or the part of an element that was added by its place.
+func (t *ends) decoded(v any) (any, error) {
+	if _, place := v.(elementAt); !place {
+		return v, nil
+	}
+	v, err := t.e.kept(v)
+	if err == nil && t.part != nil {
+		err = t.e.eachResult(t.part, v, func(part any) error {
+			v = part
+			return nil
+		})
+	}
+	return v, err
+}
+
 // settle decodes the last elements before the text of their batch is gone.
 func (t *ends) settle() (err error) {
 	for i, v := range t.last() {
-		if t.last()[i], err = t.e.kept(v); err != nil {
+		if t.last()[i], err = t.decoded(v); err != nil {
 			return err
 		}
 	}

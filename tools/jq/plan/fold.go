@@ -23,6 +23,7 @@ import (
 type Fold struct {
 	Tallies []Tally
 	Direct  bool               // all filters of the tallies are direct, and no group keeps its last elements
+	Ends    bool               // the tallies need no element for more than its place among the others
 	Final   *Filter            // runs on the values of the tallies
 	Reads   *decode.Projection // parts of an element that the tallies read
 }
@@ -75,6 +76,9 @@ func (p *program) fold(q *gojq.Query) *Fold {
 		f.Reads = root.Trim()
 	}
 	f.Direct = direct(f.Tallies, false)
+	f.Ends = !slices.ContainsFunc(f.Tallies, func(t Tally) bool {
+		return t.Each != nil || t.Kind != Ends && t.Kind != Length
+	})
 	return f
 }
 

@@ -76,8 +76,8 @@ func TestBuildersAreRewritten(t *testing.T) {
 func randomUpdate(r *rand.Rand, depth int) string {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	key := func() string {
-		return pick(".a", ".b", ".a.b", ".a[0]", ".[$x.a]", ".[$x.n]", ".a[2 / 2]", `.["c"]`, ".b[-1]", ".a[.n]", ".b.a[$x.n]", ".[0]",
-			".[1]")
+		return pick(".a", ".b", ".a.b", ".a[0]", ".[$x.a]", ".[$x.n]", ".a[2 / 2]", `.["c"]`, ".b[-1]", ".a[.n]",
+			".b.a[$x.n]", ".[0]", ".[1]")
 	}
 	value := func() string {
 		return pick("1", "$x", "$x.a", "[$x]", "{a: $x}", ".", ".a", "[.b, 1]", "{b: .a, c: .}", "[.]", ".a.b", "$x.n",
@@ -88,7 +88,8 @@ func randomUpdate(r *rand.Rand, depth int) string {
 	case n < 3 && depth < 3:
 		return randomUpdate(r, depth+1) + " | " + randomUpdate(r, depth+1)
 	case n < 4 && depth < 3:
-		return "if " + value() + " then " + randomUpdate(r, depth+1) + " else " + pick(".", randomUpdate(r, depth+1)) + " end"
+		return "if " + value() + " then " + randomUpdate(r, depth+1) + " else " +
+			pick(".", randomUpdate(r, depth+1)) + " end"
 	case n < 5 && depth < 3:
 		return value() + " as $x | " + randomUpdate(r, depth+1)
 	case n < 8:
