@@ -82,8 +82,8 @@ func (s *sequence) decodeBatch(q *decode.FastDecoder, b *batch) {
 	q.ReuseMaps = false
 }
 
-// decodeValues decodes what node reads of the rest of a batch and passes each value, and its size in bytes, to visit. It
-// stops before a value that the fast decoder refuses (then refused is true), and before one for which visit returns
+// decodeValues decodes what node reads of the rest of a batch and passes each value, and its size in bytes, to visit.
+// It stops before a value that the fast decoder refuses (then refused is true), and before one for which visit returns
 // false.
 func (s *sequence) decodeValues(
 	q *decode.FastDecoder, b *batch, node *decode.Projection, visit func(v any, size int) bool,
