@@ -175,7 +175,7 @@ func bind(value *gojq.Query, name string, body *gojq.Query) *gojq.Query {
 func (p *inPlace) owned(t *gojq.Term, start *gojq.Query, ps []*gojq.Pattern, update, extract **gojq.Query) *gojq.Term {
 	u := &inPlace{defined: p.defined, scalar: isScalar(start)}
 	q := u.update(*update, true)
-	if q == nil || !u.changes || !simplePatterns(ps) || extract != nil && *extract == nil {
+	if q == nil || !u.changes || len(ps) > 1 || !simplePatterns(ps) || extract != nil && *extract == nil {
 		*update = p.walk(*update)
 		return t
 	}

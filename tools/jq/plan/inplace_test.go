@@ -53,6 +53,7 @@ var builders = map[string]bool{
 	"reduce .[] as $x ([]; .[1:] = [$x])":                                                                   false,
 	"[reduce .[] as $x ((1, []); .[0] = $x)]":                                                               true,
 	"try (reduce .[] as $x ({}; .a.b += $x | .a[0] = 1)) catch .":                                           false,
+	"reduce .[] as [$a] ?// $a ({}; .n += 1 | .l += [.n] | .l[$a] = 1)":                                     false,
 	"reduce .[] as $x ([]; .[$x.n] = 1)":                                                                    true,
 	"reduce .[] as $x ([]; .[-2] = 1)":                                                                      true,
 	"reduce .[] as $x ({}; .a = $x | .a.n.n = 1)":                                                           true,
