@@ -12,7 +12,7 @@ import (
 // If there is no memory for a new thread, the runtime dies of a SIGSEGV, without a Go panic.
 var memoryWords = []string{
 	"out of memory", "cannot allocate memory", "stack overflow", "stack exceeds",
-	"failed to create new OS thread", "SIGSEGV: segmentation violation\nPC=",
+	"failed to create new OS thread", "pthread_create failed", "SIGSEGV: segmentation violation\nPC=",
 }
 
 // tail keeps the first and the last 4 KiB of stderr: the runtime prints its cause of death first and then goroutines, a
