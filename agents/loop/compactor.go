@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ func Compactor(
 			return nil, err
 		}
 		var d document
-		err = json.Unmarshal(out, &d)
+		err = json.NewDecoder(io.NewSectionReader(out, 0, out.Size())).Decode(&d)
 		return d.Messages, err
 	}
 }
@@ -54,7 +55,7 @@ type document struct {
 }
 
 // compactTo compacts a transcript to a budget, and lets as many of the last results stay as fit.
-func compactTo(t *transcript.Transcript, k *keeper, budget int) (out []byte, err error) {
+func compactTo(t *transcript.Transcript, k *keeper, budget int) (out transcript.Bytes, err error) {
 	for _, last := range []int{3, 1, -1} { // -1: none stays
 		out, _, err = compaction.Compact(t, &compaction.Map{V: 1, Format: string(t.Format)}, k,
 			compaction.Options{Budget: budget, Keep: last, Count: k.count})

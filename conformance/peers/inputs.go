@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,36 @@ func (b *bench) log(size int64) (path string, megabytes float64, err error) {
 func (b *bench) longLine(size int64) (path string, megabytes float64, err error) {
 	return b.input("line-%d.log", size, func(w io.Writer, size int64) error {
 		return writeLog(joined{w}, size, 3)
+	})
+}
+
+// session generates a session file of Claude Code: calls whose results are parts of a log, of about 100 kB each.
+func (b *bench) session(size int64) (path string, megabytes float64, err error) {
+	return b.input("session-%d.jsonl", size, func(w io.Writer, size int64) error {
+		lines := json.NewEncoder(w)
+		for n, written := uint64(0), int64(0); written < size; n++ {
+			var output strings.Builder
+			if err := writeLog(&output, 1000+int64(n*7919%200_000), n); err != nil {
+				return err
+			}
+			written += int64(output.Len())
+			id := fmt.Sprint("toolu_", n)
+			for i, message := range []map[string]any{
+				{"role": "assistant", "content": []any{map[string]any{
+					"type": "tool_use", "id": id, "name": "Bash", "input": map[string]any{"command": fmt.Sprint("cat ", n)},
+				}}},
+				{"role": "user", "content": []any{map[string]any{
+					"type": "tool_result", "tool_use_id": id, "content": output.String(),
+				}}},
+			} {
+				if err := lines.Encode(map[string]any{
+					"type": message["role"], "uuid": fmt.Sprint(n, "-", i), "sessionId": "bench", "message": message,
+				}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 }
 

@@ -84,6 +84,30 @@ func (b *bench) running(format string, n int64) setup {
 	}
 }
 
+// compacting compares a session that is compacted and restored with one that jq reads and writes, and that is copied and
+// digested as in [bench.keeping]. Both must end in the same bytes.
+func (b *bench) compacting(size int64) setup {
+	return func(context.Context) (*pair, error) {
+		path, megabytes, err := b.session(size)
+		if err != nil {
+			return nil, err
+		}
+		store, out := filepath.Join(b.work, "compacted"), filepath.Join(b.work, "smaller")
+		line := fmt.Sprintf(`set -e; f="$1"; shift; compact() { "$@" --quota 16GiB --store %s; }
+compact "$@" compact --budget 400000 -o %s "$f" 2>&1; compact "$@" compact --expand %[2]s | sha256sum`, store, out)
+		ours := &command{b: b, words: append([]string{"sh", "-c", line, "sh", path}, b.funnel(b.work)...),
+			after: func() error { return errors.Join(os.RemoveAll(store), os.Remove(out)) }}
+		peer := &command{b: b, words: []string{"sh", "-c", `jq -c . "$0" >"$1"; tee "$1" <"$0" | sha256sum`, path, out},
+			after: func() error { return os.Remove(out) }}
+		return &pair{ours: ours, peer: peer, work: megabytes, same: func(ours, peer string) error {
+			if !strings.Contains(ours, "outputs replaced now") || !strings.HasSuffix(ours, peer) {
+				return fmt.Errorf("restored: %.600q, want %q", ours, peer)
+			}
+			return nil
+		}}, nil
+	}
+}
+
 // removeFiles removes the files in a directory, before the kernel starts to write them to disk.
 func removeFiles(dir string) error {
 	files, err := os.ReadDir(dir)

@@ -40,7 +40,7 @@ func (c *compactor) overBudget() error {
 	for i, cost := range c.cost {
 		why := c.whyLeft(i, slices.Contains(last, i))
 		if cost > leastOutput && slices.Contains(order, i) { // it was not tried: the rest is too much already
-			cost, why = leastPointer, "pointers"
+			cost, why = c.leastPointer(), "pointers"
 		}
 		if cost > 0 {
 			left[why] += cost
@@ -122,6 +122,6 @@ func (c *compactor) stay() int {
 // mayGo reports whether a result may be replaced, unless it is one of the last.
 func (c *compactor) mayGo(b *transcript.Block) bool {
 	_, cleared := c.t.Cleared(b.ID)
-	return b.Sent && !b.Error && !b.Other && !cleared && len(b.Texts) > 0 && b.Text() != "" &&
+	return b.Sent && !b.Error && !b.Other && !cleared && len(b.Texts) > 0 && b.Size() > 0 &&
 		!slices.Contains(c.o.KeepTool, b.Name)
 }

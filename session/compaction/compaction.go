@@ -24,32 +24,32 @@ const (
 	leastShare = 0.1
 	keepLast   = 3
 
-	keptBesides  = 4 << 10           // bytes: a stored output also has a sidecar and an index
-	leastPointer = 20                // tokens; a pointer has more
-	leastOutput  = 2 * pointerTokens // a smaller output is not worth a file
-	atOnce       = 4                 // outputs that are stored at once
+	keptBesides = 4 << 10           // bytes: a stored output also has a sidecar and an index
+	leastOutput = 2 * pointerTokens // a smaller output is not worth a file
+	atOnce      = 4                 // outputs that are stored at once
 )
 
 // Writers is how many outputs are stored at once.
 const Writers = 4
 
-// Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes. Outputs
+// Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes, which
+// need the old ones. Outputs
 // that the map has are replaced first, by the same bytes as before. The map is changed, unless there is an error:
 // nothing is kept then.
-func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Report, error) {
+func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.Bytes, Report, error) {
 	c := &compactor{
-		t:      t,
-		m:      m,
-		keeper: k,
-		o:      o,
-		cost:   make([]int, len(t.Blocks)),
-		was:    make([]int, len(t.Blocks)),
-		scale:  1,
-		edits:  map[int][]transcript.Edit{},
-		done:   map[int]bool{},
-		calls:  map[string][]int{},
-		texts:  map[string]string{},
+		t:       t,
+		m:       m,
+		keeper:  k,
+		o:       o,
+		cost:    make([]int, len(t.Blocks)),
+		was:     make([]int, len(t.Blocks)),
+		scale:   1,
+		done:    map[int]bool{},
+		calls:   map[string][]int{},
+		outputs: map[string]int{},
 	}
+	c.rank()
 	for i := range t.Blocks {
 		if b := &t.Blocks[i]; b.Result() && len(b.Texts) > 0 {
 			c.calls[b.ID] = append(c.calls[b.ID], i)
@@ -92,7 +92,7 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 		c.release()
 		return nil, r, err
 	}
-	out := applyEdits(t, c.edits)
+	out := t.Apply(c.edits)
 	if err := c.verify(out); err != nil {
 		c.release()
 		return nil, r, err
@@ -107,6 +107,7 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) ([]byte, Rep
 func (c *compactor) replace(r *Report) error {
 	target := min(int(lowMark*float64(c.o.Budget)), c.total-int(leastShare*float64(c.total)))
 	over := func() int { return max(c.total-target, c.most()-c.o.Budget) }
+	c.sizePointers()
 	order := c.order()
 	if err := c.room(order, over()); err != nil {
 		return err
@@ -137,9 +138,10 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 			continue
 		}
 		slots <- struct{}{}
+		args, output := c.mask(b.Args.Text()), b.Output()
 		group.Go(func() {
 			defer func() { <-slots }()
-			kept[n], failed[n] = c.keeper.Keep(b.Name, c.mask(b.Args), b.Output())
+			kept[n], failed[n] = c.keeper.Keep(b.Name, args, output)
 		})
 	}
 	group.Wait()
@@ -160,7 +162,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		if len(c.done) == 0 && c.o.Path != "" {
 			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
 		}
-		p := NewPointer(kept[n], b.Name, c.mask(b.Args), elsewhere, pointerTokens, c.o.Count)
+		p := NewPointer(kept[n], b.Name, c.mask(b.Args.Text()), elsewhere, c.pointer, c.o.Count)
 		s := c.swap(i, kept[n], p)
 		c.m.Swaps = append(c.m.Swaps, s)
 		c.apply(i, s)
@@ -176,8 +178,8 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 
 // swap returns the swap of a block by a pointer.
 func (c *compactor) swap(i int, kept Kept, p Pointer) Swap {
-	s := newSwap(c.t, &c.t.Blocks[i], kept, p)
-	s.Lines = len(c.t.Lines)
+	s := newSwap(&c.t.Blocks[i], kept, p)
+	s.Lines = c.t.Lines()
 	return s
 }
 
@@ -194,13 +196,35 @@ func (c *compactor) copies(i int) (all []int) {
 
 // least returns how many tokens remain at least, whatever is replaced.
 func (c *compactor) least() int {
-	least := c.total
+	rest, pointers := c.remain()
+	return rest + pointers*c.leastPointer()
+}
+
+// remain returns the tokens that remain beside the pointers, and how many pointers there would be, if everything that
+// may go is replaced.
+func (c *compactor) remain() (rest, pointers int) {
+	rest = c.total
 	for _, i := range c.order() {
 		if c.cost[i] > leastOutput {
-			least -= c.cost[i] - leastPointer
+			rest -= c.cost[i]
+			pointers++
 		}
 	}
-	return least
+	return rest, pointers
+}
+
+// leastPointer returns the tokens of the shortest pointer.
+func (c *compactor) leastPointer() int {
+	none := Kept{ID: "obs:aaaaaaaaaaaa", Kind: "log", Lines: 99, Tokens: 999}
+	return c.count(NewPointer(none, "", "", "", 0, c.o.Count).Text())
+}
+
+// sizePointers says how large pointers may be: as large as fits if all are needed.
+func (c *compactor) sizePointers() {
+	rest, pointers := c.remain()
+	if c.pointer = pointerTokens; pointers > 0 {
+		c.pointer = max(min(c.pointer, (c.o.Budget-rest)/pointers), 0)
+	}
 }
 
 // release ends what was promised for outputs of a compaction that failed; the map is as it was.
@@ -214,6 +238,7 @@ func (c *compactor) release() {
 // Replaceable returns how many tokens a compaction could remove at most.
 func Replaceable(t *transcript.Transcript, o Options) (tokens int) {
 	c := &compactor{t: t, o: o}
+	c.rank()
 	for _, i := range c.order() {
 		if cost := t.Tokens(&t.Blocks[i], o.Count); cost > leastOutput {
 			tokens += cost - pointerTokens
@@ -237,7 +262,7 @@ func (c *compactor) room(order []int, save int) error {
 			continue
 		}
 		save -= max(c.low(c.cost[i])-pointerTokens, 0)
-		need += int64(len(c.t.Blocks[i].Text())) + keptBesides
+		need += int64(c.t.Blocks[i].Size()) + keptBesides
 	}
 	if need > room {
 		return fmt.Errorf(
@@ -256,19 +281,13 @@ func (c *compactor) apply(i int, s Swap) {
 	by := map[place]string{}
 	for _, l := range s.Literals {
 		if at, ok := find(b, l.place()); ok {
-			c.edits[l.Line] = append(
-				c.edits[l.Line],
-				transcript.Edit{Line: l.Line, Span: at.Span, By: []byte(l.By)},
-			)
+			c.edits = append(c.edits, transcript.NewEdit(l.Line, at.Span, []byte(l.By)))
 			var text string
 			_ = json.Unmarshal([]byte(l.By), &text) // it was written by quote
 			by[l.place()] = text
 		}
 	}
-	c.done[i], c.texts[s.Observation] = true, b.Output()
-	if hash(b.Output()) != s.SHA256 { // of an older map
-		c.texts[s.Observation] = b.Text()
-	}
+	c.done[i], c.outputs[s.Observation] = true, i
 	if !b.Sent {
 		return
 	}
@@ -277,7 +296,7 @@ func (c *compactor) apply(i int, s Swap) {
 	for n, l := range b.Texts {
 		var replaced bool
 		if texts[n], replaced = by[place{l.Line, l.Number}]; !replaced {
-			texts[n] = l.Text
+			texts[n] = l.Text()
 		}
 	}
 	cost := c.count(strings.Join(texts, "\n"))
@@ -285,27 +304,32 @@ func (c *compactor) apply(i int, s Swap) {
 	c.cost[i] = cost
 }
 
-// order returns the blocks that may be replaced: first what a later result supersedes or repeats, then receipts, then
-// the others, the oldest first.
-func (c *compactor) order() []int {
+// rank finds the blocks that may be replaced: first what a later result supersedes or repeats, then receipts, then the
+// others, the oldest first.
+func (c *compactor) rank() {
 	repeated, results := c.t.Repeated(), c.results()
 	class := map[int]int{}
 	for _, i := range results[:max(len(results)-c.stay(), 0)] {
 		b := &c.t.Blocks[i]
-		if c.done[i] || !c.mayGo(b) {
+		if !c.mayGo(b) {
 			continue
 		}
 		_, superfluous := repeated[i]
 		switch {
 		case superfluous:
 			class[i] = 0
-		case transcript.IsReceipt(b.Text()):
+		case b.Receipt:
 			class[i] = 1
 		default:
 			class[i] = 2
 		}
 	}
-	return slices.SortedFunc(maps.Keys(class), func(a, b int) int {
+	c.ranked = slices.SortedFunc(maps.Keys(class), func(a, b int) int {
 		return cmp.Or(cmp.Compare(class[a], class[b]), cmp.Compare(a, b))
 	})
+}
+
+// order returns the blocks that may still be replaced, in their order.
+func (c *compactor) order() []int {
+	return slices.DeleteFunc(slices.Clone(c.ranked), func(i int) bool { return c.done[i] })
 }

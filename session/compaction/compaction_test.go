@@ -176,7 +176,7 @@ func TestCompactionKeepsPairs(t *testing.T) {
 			Keep: rapid.IntRange(-1, 4).Draw(rt, "keep"), Count: count,
 			Path: "cat %s",
 		}
-		out, report, err := compaction.Compact(before, m, k, o)
+		out, report, err := compact(before, m, k, o)
 		var over *compaction.BudgetError
 		if errors.As(err, &over) {
 			if over.Least <= o.Budget {
@@ -198,16 +198,16 @@ func TestCompactionKeepsPairs(t *testing.T) {
 		if sent+report.Rest != report.After || report.Most < report.After {
 			rt.Fatalf("%d tokens are left, the report says %d", sent, report.After)
 		}
-		again, _, err := compaction.Compact(read(rt, text), m, k, o)
+		again, _, err := compact(read(rt, text), m, k, o)
 		if err != nil || !bytes.Equal(again, out) {
 			rt.Fatalf("compacted again: %v, equal %t", err, bytes.Equal(again, out))
 		}
 		kept := k.kept
-		same, second, err := compaction.Compact(after, m, k, o)
+		same, second, err := compact(after, m, k, o)
 		if err != nil || !bytes.Equal(same, out) || k.kept != kept {
 			rt.Fatalf("compacted twice: %v, %+v, equal %t", err, second, bytes.Equal(same, out))
 		}
-		back, _, err := compaction.Expand(after, m, k)
+		back, _, err := expand(after, m, k)
 		if err != nil || !bytes.Equal(back, text) {
 			rt.Fatalf("restored: %v, equal %t", err, bytes.Equal(back, text))
 		}
@@ -235,22 +235,22 @@ func TestDoubledLines(t *testing.T) {
 	}
 	once := transcripttest.Make(transcript.Claude, calls)
 	o := compaction.Options{Budget: 11_000, Keep: 2, Count: count}
-	_, want, err := compaction.Compact(read(t, once), &compaction.Map{}, newKeeper(t), o)
+	_, want, err := compact(read(t, once), &compaction.Map{}, newKeeper(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := doubled(once)
 	k, m := newKeeper(t), &compaction.Map{}
-	out, got, err := compaction.Compact(read(t, text), m, k, o)
+	out, got, err := compact(read(t, text), m, k, o)
 	if err != nil || got.Before != want.Before || got.Replaced != want.Replaced || k.kept != want.Replaced ||
 		bytes.Count(out, []byte("read it with slice")) != 2*want.Replaced {
 		t.Errorf("%v, %+v, once %+v, %d kept", err, got, want, k.kept)
 	}
-	same, again, err := compaction.Compact(read(t, out), m, k, o)
+	same, again, err := compact(read(t, out), m, k, o)
 	if err != nil || !bytes.Equal(same, out) || again.Replayed != want.Replaced || again.Gone != 0 {
 		t.Errorf("%v, %+v", err, again)
 	}
-	if back, _, err := compaction.Expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
+	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
 		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
 	}
 }
@@ -284,7 +284,7 @@ func TestOrder(t *testing.T) {
 		least := 0
 		replaced := func(budget int) string {
 			m := &compaction.Map{}
-			_, _, err := compaction.Compact(read(t, text), m, newKeeper(t), compaction.Options{
+			_, _, err := compact(read(t, text), m, newKeeper(t), compaction.Options{
 				Budget: budget, Keep: 2, KeepTool: []string{"Fetch"}, Count: count,
 			})
 			if over := (*compaction.BudgetError)(nil); errors.As(err, &over) {
@@ -330,7 +330,7 @@ func TestPromptCache(t *testing.T) {
 				i,
 			), Tool: "Bash", Args: map[string]any{"n": i}, Result: transcripttest.Text(r, 3000),
 		})
-		out, report, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, calls)), m, k,
+		out, report, err := compact(read(t, transcripttest.Make(transcript.Claude, calls)), m, k,
 			compaction.Options{Budget: 20_000, Count: count})
 		if err != nil {
 			t.Fatal(err)
@@ -357,7 +357,7 @@ func TestNoRoom(t *testing.T) {
 	})
 	k := newKeeper(t)
 	k.room = 1000
-	_, _, err := compaction.Compact(
+	_, _, err := compact(
 		read(t, text),
 		&compaction.Map{},
 		k,
@@ -378,7 +378,7 @@ func TestStoreFails(t *testing.T) {
 	}
 	k, m := newKeeper(t), &compaction.Map{}
 	k.failAt = 3
-	_, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, compaction.Options{
+	_, _, err := compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, compaction.Options{
 		Budget: 500, Keep: -1, Count: count,
 	})
 	if err == nil || strings.Count(err.Error(), "the disk is full") != 1 || len(m.Swaps) != 0 ||
@@ -396,7 +396,7 @@ func TestOddBytes(t *testing.T) {
 	for _, odd := range []string{"w\xffrd", `w\ud800rd`, `w\/rd`, `\u0077ord`, "w\xed\xa0\x80rd"} {
 		text := bytes.ReplaceAll(plain, []byte("word"), []byte(odd))
 		k, m := newKeeper(t), &compaction.Map{}
-		out, _, err := compaction.Compact(
+		out, _, err := compact(
 			read(t, text),
 			m,
 			k,
@@ -413,7 +413,7 @@ func TestOddBytes(t *testing.T) {
 		if err := json.Unmarshal(written, &loaded); err != nil {
 			t.Fatal(err)
 		}
-		if back, _, err := compaction.Expand(read(t, out), &loaded, k); err != nil || !bytes.Equal(back, text) {
+		if back, _, err := expand(read(t, out), &loaded, k); err != nil || !bytes.Equal(back, text) {
 			t.Errorf("%q: %v, equal %t", odd, err, bytes.Equal(back, text))
 		}
 	}
@@ -425,7 +425,7 @@ func TestExpandRefusesChanges(t *testing.T) {
 		{ID: "a", Tool: "x", Result: strings.Repeat("word ", 5000)}, {ID: "b", Tool: "x", Result: "y"},
 	})
 	k, m := newKeeper(t), &compaction.Map{}
-	out, _, err := compaction.Compact(
+	out, _, err := compact(
 		read(t, text),
 		m,
 		k,
@@ -435,11 +435,11 @@ func TestExpandRefusesChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := bytes.Replace(out, []byte("read it with slice"), []byte("read it with a spoon"), 1)
-	if _, _, err := compaction.Expand(read(t, changed), m, k); !errors.Is(err, compaction.ErrChanged) {
+	if _, _, err := expand(read(t, changed), m, k); !errors.Is(err, compaction.ErrChanged) {
 		t.Errorf("%v", err)
 	}
 	m.Swaps[0].Literals[0].Size = 1 << 40
-	if _, _, err := compaction.Expand(read(t, out), m, k); err == nil {
+	if _, _, err := expand(read(t, out), m, k); err == nil {
 		t.Error("a damaged map restores")
 	}
 }
@@ -487,7 +487,7 @@ func TestFiveToolRuns(t *testing.T) {
 		})
 	}
 	m := &compaction.Map{}
-	out, report, err := compaction.Compact(
+	out, report, err := compact(
 		read(t, transcripttest.Make(transcript.Chat, calls)),
 		m,
 		newKeeper(t),
@@ -561,7 +561,7 @@ func BenchmarkCompact(b *testing.B) {
 		m, k := &compaction.Map{}, newKeeper(b)
 		for _, spent := range []*time.Duration{&first, &again} {
 			start := time.Now()
-			if _, _, err := compaction.Compact(read(b, text), m, k, compaction.Options{
+			if _, _, err := compact(read(b, text), m, k, compaction.Options{
 				Budget: 100_000, Count: count,
 			}); err != nil {
 				b.Fatal(err)
@@ -572,4 +572,23 @@ func BenchmarkCompact(b *testing.B) {
 	b.ReportMetric(first.Seconds()/copied.Seconds(), "times-copy")
 	b.ReportMetric(again.Seconds()/first.Seconds(), "again/first")
 	b.ReportMetric(first.Seconds()/float64(b.N), "s/first")
+}
+
+// compact and expand return all bytes of the transcript.
+func compact(
+	t *transcript.Transcript, m *compaction.Map, k compaction.Keeper, o compaction.Options,
+) ([]byte, compaction.Report, error) {
+	out, r, err := compaction.Compact(t, m, k, o)
+	if err != nil {
+		return nil, r, err
+	}
+	return transcripttest.All(out), r, nil
+}
+
+func expand(t *transcript.Transcript, m *compaction.Map, k compaction.Keeper) ([]byte, compaction.Expanded, error) {
+	out, e, err := compaction.Expand(t, m, k)
+	if err != nil {
+		return nil, e, err
+	}
+	return transcripttest.All(out), e, nil
 }

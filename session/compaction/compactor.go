@@ -1,7 +1,6 @@
 package compaction
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
@@ -55,21 +54,23 @@ type Report struct {
 
 // compactor is the state of one compaction.
 type compactor struct {
-	t      *transcript.Transcript
-	m      *Map
-	keeper Keeper
-	o      Options
-	cost   []int // tokens of each block
-	was    []int // tokens of each block in the request that the client reported last
-	rest   int   // what it reported of that request and was not counted
-	scale  float64
-	total  int
-	first  int // the first block that is changed
-	edits  map[int][]transcript.Edit
-	done   map[int]bool      // blocks that are replaced
-	calls  map[string][]int  // results with texts, by call
-	texts  map[string]string // what was replaced now, by observation
-	before int               // swaps of the map that was given
+	t       *transcript.Transcript
+	m       *Map
+	keeper  Keeper
+	o       Options
+	cost    []int // tokens of each block
+	was     []int // tokens of each block in the request that the client reported last
+	rest    int   // what it reported of that request and was not counted
+	scale   float64
+	total   int
+	first   int // the first block that is changed
+	edits   []transcript.Edit
+	done    map[int]bool     // blocks that are replaced
+	calls   map[string][]int // results with texts, by call
+	outputs map[string]int   // the block that was replaced now, by observation
+	pointer int              // tokens of a pointer, at most
+	ranked  []int            // the blocks that may be replaced, in that order
+	before  int              // swaps of the map that was given
 }
 
 // mask hides secrets before a text is shortened: half of a secret has no known format.
@@ -88,12 +89,4 @@ func find(b *transcript.Block, at place) (transcript.Literal, bool) {
 		}
 	}
 	return transcript.Literal{}, false
-}
-
-// applyEdits returns the transcript's bytes with some strings replaced.
-func applyEdits(t *transcript.Transcript, edits map[int][]transcript.Edit) []byte {
-	for _, e := range edits {
-		slices.SortFunc(e, func(a, b transcript.Edit) int { return cmp.Compare(a.Start, b.Start) })
-	}
-	return t.Apply(edits)
 }

@@ -26,7 +26,7 @@ type LeftPointer struct {
 
 // Expand restores what was replaced, byte for byte. Strings that are as they were stay; a string that is neither that
 // nor what stood there after the compaction is an error.
-func Expand(t *transcript.Transcript, m *Map, k Keeper) ([]byte, Expanded, error) {
+func Expand(t *transcript.Transcript, m *Map, k Keeper) (transcript.Bytes, Expanded, error) {
 	e := expander{t: t, m: m, read: func(s Swap) ([]byte, bool, error) {
 		text, err := readSame(m, s, k)
 		return text, true, err
@@ -62,11 +62,10 @@ type expander struct {
 	m    *Map
 	read func(Swap) (text []byte, wanted bool, err error) // wanted: its pointer is to be restored
 
-	edits map[int][]transcript.Edit
+	edits []transcript.Edit
 }
 
-func (e *expander) expand() ([]byte, error) {
-	e.edits = map[int][]transcript.Edit{}
+func (e *expander) expand() (transcript.Bytes, error) {
 	swaps := map[string][]Swap{} // by call
 	for _, s := range e.m.Swaps {
 		swaps[s.ToolUse] = append(swaps[s.ToolUse], s)
@@ -80,7 +79,7 @@ func (e *expander) expand() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return applyEdits(e.t, e.edits), nil
+	return e.t.Apply(e.edits), e.t.Err()
 }
 
 // block restores a result, if one of the swaps of its call fits.
@@ -89,7 +88,7 @@ func (e *expander) block(b *transcript.Block, swaps []Swap) error {
 	at := place{first.Line, first.Number}
 	var fits *Swap // the one of this place, else the last one
 	for i, s := range swaps {
-		if first.Text == s.Pointer.Text() && (fits == nil || fits.Literals[0].place() != at) {
+		if first.Is(s.Pointer.Text()) && (fits == nil || fits.Literals[0].place() != at) {
 			fits = &swaps[i]
 		}
 	}
@@ -98,15 +97,15 @@ func (e *expander) block(b *transcript.Block, swaps []Swap) error {
 	}
 	for _, s := range swaps {
 		switch {
-		case strings.Contains(first.Text, s.Observation):
+		case strings.Contains(first.Text(), s.Observation):
 			return fmt.Errorf("%w: line %d has another text than the pointer to %s", ErrChanged,
 				e.t.Number(first.Line, first.Start), s.Observation)
 		case len(s.Literals) > 1 && s.replaced(b): // copies of it may still be replaced
 			return e.swap(b, s)
 		}
 	}
-	if IsPointer(first.Text) && !slices.Contains(e.m.Foreign, hash(first.Text)) {
-		e.Left = append(e.Left, LeftPointer{e.t.Number(first.Line, first.Start), first.Text})
+	if isPointer(first) && !slices.Contains(e.m.Foreign, hash(first.Text())) {
+		e.Left = append(e.Left, LeftPointer{e.t.Number(first.Line, first.Start), first.Text()})
 	}
 	return nil
 }
@@ -119,7 +118,7 @@ func (e *expander) swap(b *transcript.Block, s Swap) error {
 		if !ok {
 			return fmt.Errorf("%w: line %d does not have %d strings", ErrChanged, at.Line+1, at.Number+1)
 		}
-		now := string(e.t.Lines[at.Line][l.Start:l.End])
+		now := string(l.Raw())
 		if hash(now) == at.SHA256 {
 			continue
 		}
@@ -138,7 +137,15 @@ func (e *expander) swap(b *transcript.Block, s Swap) error {
 		if err != nil {
 			return err
 		}
-		e.edits[at.Line] = append(e.edits[at.Line], transcript.Edit{Line: at.Line, Span: l.Span, By: raw})
+		e.edits = append(e.edits, transcript.Edit{
+			Line: at.Line, Span: l.Span, Size: len(raw), By: func() ([]byte, error) { // it is too much for the memory
+				text, _, err := e.read(s)
+				if err != nil {
+					return nil, err
+				}
+				return at.restore(text)
+			},
+		})
 		e.Restored++
 	}
 	return nil

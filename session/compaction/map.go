@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -90,23 +91,25 @@ func (s Swap) moved(to place) Swap {
 const above = "(in the observation above)"
 
 // newSwap returns the swap of a block by a pointer.
-func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer) Swap {
+func newSwap(b *transcript.Block, kept Kept, p Pointer) Swap {
 	text := b.Output()
 	s := Swap{ToolUse: b.ID, Observation: kept.ID, SHA256: hash(text), Pointer: p}
 	at := 0
 	for i, l := range b.Texts {
+		of := l.Text()
 		by := p.Text()
 		if i > 0 {
 			by = above
 		}
-		if i == 0 || len(l.Text) > len(above) {
-			s.add(t, l, b.Inner, at, by)
+		if i == 0 || len(of) > len(above) {
+			s.add(l, of, b.Inner, at, by)
 		}
-		at += len(l.Text) + 1
+		at += len(of) + 1
 	}
 	for _, l := range b.Copies {
-		if at := strings.Index(text, l.Text); at >= 0 {
-			s.add(t, l, nil, at, "("+kept.ID+")")
+		of := l.Text()
+		if at := strings.Index(text, of); at >= 0 {
+			s.add(l, of, nil, at, "("+kept.ID+")")
 		}
 	}
 	return s
@@ -115,18 +118,19 @@ func newSwap(t *transcript.Transcript, b *transcript.Block, kept Kept, p Pointer
 // add adds a string whose text begins at a byte of the observation. A string that no known way of writing gives back,
 // such as one that is no valid UTF-8, is in the map itself. inner is the output in a text that is JSON around it; or
 // nil.
-func (s *Swap) add(t *transcript.Transcript, l transcript.Literal, inner *transcript.Literal, from int, by string) {
-	raw := t.Lines[l.Line][l.Start:l.End]
+func (s *Swap) add(l transcript.Literal, text string, inner *transcript.Span, from int, by string) {
+	raw := l.Raw()
 	at := SwappedAt{
-		Line: l.Line, Number: l.Number, From: from, Size: len(l.Text), SHA256: hash(string(raw)), By: string(quote("js", by)),
-		Form: formOf(l.Text, raw),
+		Line: l.Line, Number: l.Number, From: from, Size: len(text), SHA256: hash(string(raw)), By: string(quote("js", by)),
+		Form: formOf(text, raw),
 	}
 	if inner != nil {
-		at.Inner = formOf(inner.Text, []byte(l.Text[inner.Start:inner.End]))
-		at.Head, at.Tail, at.Size = l.Text[:inner.Start], l.Text[inner.End:], len(inner.Text)
+		output := transcript.InnerText(text, *inner)
+		at.Inner = formOf(output, []byte(text[inner.Start:inner.End]))
+		at.Head, at.Tail, at.Size = strings.Clone(text[:inner.Start]), strings.Clone(text[inner.End:]), len(output)
 	}
 	if at.Form == rawForm || at.Inner == rawForm {
-		at.Form, at.Raw, at.Inner, at.Head, at.Tail = rawForm, bytes.Clone(raw), "", "", ""
+		at.Form, at.Raw, at.Inner, at.Head, at.Tail = rawForm, raw, "", "", ""
 	}
 	s.Literals = append(s.Literals, at)
 }
@@ -203,7 +207,7 @@ func (s Swap) Uses(t *transcript.Transcript) bool {
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if b.Result() && b.ID == s.ToolUse && len(b.Texts) > 0 &&
-			(b.Texts[0].Text == s.Pointer.Text() || s.replaced(b)) {
+			(b.Texts[0].Is(s.Pointer.Text()) || s.replaced(b)) {
 			return true
 		}
 	}
@@ -222,7 +226,10 @@ func Key(t *transcript.Transcript) string {
 	}
 	for _, b := range t.Blocks {
 		if b.Result() && len(b.Texts) > 0 {
-			return hash(string(t.Format) + "\x00" + string(t.Lines[b.Line][:b.Texts[0].Start]))[:32]
+			h := sha256.New()
+			_, _ = io.WriteString(h, string(t.Format)+"\x00")     // a hash never fails
+			_, _ = io.Copy(h, t.Before(b.Line, b.Texts[0].Start)) // the next reader of it says if that failed
+			return hex.EncodeToString(h.Sum(nil))[:32]
 		}
 	}
 	return hash(string(t.Format))[:32]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -40,11 +41,17 @@ func (p Pointer) Text() string {
 // rehydrate begins the instructions of every pointer; the ID follows.
 const rehydrate = "read it with slice, grep or jq at source "
 
+// maxPointer is more than a pointer has, in bytes.
+const maxPointer = 2000
+
 // IsPointer reports whether a text is a pointer and nothing else.
 func IsPointer(text string) bool {
-	return len(text) < 2000 && strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") &&
+	return len(text) < maxPointer && strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") &&
 		strings.Contains(text, "; "+rehydrate+"obs:") && !strings.Contains(text, "\n")
 }
+
+// isPointer is IsPointer for a string of a transcript. It reads no long one.
+func isPointer(l transcript.Literal) bool { return l.Size() < maxPointer && IsPointer(l.Text()) }
 
 // NewPointer returns the pointer to an output of at most budget tokens: what it is, which call made it, and what its
 // receipt says of it, as much as fits.

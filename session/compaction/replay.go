@@ -2,6 +2,8 @@ package compaction
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -58,7 +60,7 @@ func (c *compactor) replaySwap(n int, results []int) int {
 		b := &c.t.Blocks[i]
 		switch {
 		case c.done[i]:
-		case b.Texts[0].Text == s.Pointer.Text(): // the transcript is a compacted one
+		case b.Texts[0].Is(s.Pointer.Text()): // the transcript is a compacted one
 			c.reportedWhole(i, s)
 			return i
 		case s.replaced(b) && c.keeper.Has(s.Observation, s.SHA256):
@@ -72,7 +74,7 @@ func (c *compactor) replaySwap(n int, results []int) int {
 func (c *compactor) applyAll(fits []fit) {
 	for _, f := range fits {
 		b, s := &c.t.Blocks[f.block], c.m.Swaps[f.swap]
-		if b.Texts[0].Text != s.Pointer.Text() {
+		if !b.Texts[0].Is(s.Pointer.Text()) {
 			c.m.Swaps[f.swap] = s.moved(place{b.Texts[0].Line, b.Texts[0].Number})
 			c.apply(f.block, c.m.Swaps[f.swap])
 		}
@@ -84,32 +86,61 @@ func (c *compactor) applyAll(fits []fit) {
 func (c *compactor) noteForeign(r *Report) {
 	for i := range c.t.Blocks {
 		b := &c.t.Blocks[i]
-		if !b.Result() || len(b.Texts) == 0 || c.done[i] || !IsPointer(b.Texts[0].Text) {
+		if !b.Result() || len(b.Texts) == 0 || c.done[i] || !isPointer(b.Texts[0]) {
 			continue
 		}
 		r.Foreign++
-		if sum := hash(b.Texts[0].Text); !slices.Contains(c.m.Foreign, sum) {
+		if sum := hash(b.Texts[0].Text()); !slices.Contains(c.m.Foreign, sum) {
 			c.m.Foreign = append(c.m.Foreign, sum)
 		}
 	}
 }
 
 // verify returns an error if the compacted transcript would not be restored to the one that was read.
-func (c *compactor) verify(out []byte) error {
-	t, err := transcript.Read(out)
+func (c *compactor) verify(out transcript.Bytes) error {
+	t, err := transcript.ReadFrom(out)
 	if err != nil {
 		return fmt.Errorf("the compacted transcript cannot be read, nothing was written: %w", err)
 	}
 	e := expander{t: t, m: c.m, read: func(s Swap) ([]byte, bool, error) {
-		text, now := c.texts[s.Observation]
-		return []byte(text), now, nil
+		i, now := c.outputs[s.Observation]
+		if !now {
+			return nil, false, nil
+		}
+		b := &c.t.Blocks[i]
+		if text := b.Output(); hash(text) == s.SHA256 {
+			return []byte(text), true, nil
+		}
+		return []byte(b.Text()), true, nil // of an older map
 	}}
 	restored, err := e.expand()
-	if err == nil && !bytes.Equal(restored, bytes.Join(c.t.Lines, nil)) {
-		err = fmt.Errorf("the bytes differ")
+	if err == nil {
+		err = equal(restored, c.t.Bytes())
 	}
+	err = cmp.Or(c.t.Err(), err)
 	if err != nil {
 		return fmt.Errorf("the compacted transcript could not be restored, nothing was written: %w", err)
+	}
+	return nil
+}
+
+// equal returns an error if two texts differ.
+func equal(a, b transcript.Bytes) error {
+	if a.Size() != b.Size() {
+		return errors.New("the sizes differ")
+	}
+	var parts [2][64 << 10]byte
+	for at := int64(0); at < a.Size(); {
+		n := min(a.Size()-at, int64(len(parts[0])))
+		for i, of := range []transcript.Bytes{a, b} {
+			if read, err := of.ReadAt(parts[i][:n], at); int64(read) < n {
+				return err
+			}
+		}
+		if !bytes.Equal(parts[0][:n], parts[1][:n]) {
+			return errors.New("the bytes differ")
+		}
+		at += n
 	}
 	return nil
 }

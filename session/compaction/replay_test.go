@@ -63,13 +63,13 @@ func TestChangedTranscripts(t *testing.T) {
 				k, m := newKeeper(t), &compaction.Map{V: 1}
 				o := compaction.Options{Budget: 3000, Keep: 1, Count: count, Path: "cat %s"}
 				text := transcripttest.Make(format, plain)
-				out, _, err := compaction.Compact(read(t, text), m, k, o)
+				out, _, err := compact(read(t, text), m, k, o)
 				if err != nil {
 					t.Fatal(err)
 				}
 				changed := transcripttest.Make(format, change(k, append([]transcripttest.Call(nil), plain...)))
 				o.Keep = -1
-				second, report, err := compaction.Compact(read(t, changed), m, k, o)
+				second, report, err := compact(read(t, changed), m, k, o)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,12 +80,12 @@ func TestChangedTranscripts(t *testing.T) {
 					t.Error(err)
 				}
 				for compacted, want := range map[string][]byte{string(out): text, string(second): changed} {
-					back, _, err := compaction.Expand(read(t, []byte(compacted)), m, k)
+					back, _, err := expand(read(t, []byte(compacted)), m, k)
 					if err != nil || !bytes.Equal(back, want) {
 						t.Errorf("%v, equal %t", err, bytes.Equal(back, want))
 					}
 				}
-				again, _, err := compaction.Compact(read(t, changed), m, k, o)
+				again, _, err := compact(read(t, changed), m, k, o)
 				if err != nil || !bytes.Equal(again, second) {
 					t.Errorf("the changed one again: %v, equal %t", err, bytes.Equal(again, second))
 				}
@@ -112,22 +112,22 @@ func TestPointersWithoutMap(t *testing.T) {
 	calls := outputs(4)
 	k, m := newKeeper(t), &compaction.Map{V: 1}
 	o := compaction.Options{Budget: 2000, Keep: 1, Count: count}
-	out, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, o)
+	out, _, err := compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, e, err := compaction.Expand(read(t, out), &compaction.Map{}, k)
+	back, e, err := expand(read(t, out), &compaction.Map{}, k)
 	if err != nil || len(e.Left) != len(m.Swaps) || e.Restored != 0 || !bytes.Equal(back, out) {
 		t.Errorf("%v, %+v", err, e)
 	}
 	part := &compaction.Map{Swaps: m.Swaps[:1]}
-	if _, e, err = compaction.Expand(read(t, out), part, k); err != nil || len(e.Left) != len(m.Swaps)-1 ||
+	if _, e, err = expand(read(t, out), part, k); err != nil || len(e.Left) != len(m.Swaps)-1 ||
 		e.Restored == 0 {
 		t.Errorf("a part of the map: %v, %+v", err, e)
 	}
 	calls[0].Result = "the file says: " + m.Swaps[0].Pointer.Text()
 	text := transcripttest.Make(transcript.Chat, calls[:1])
-	if _, e, err = compaction.Expand(read(t, text), &compaction.Map{}, k); err != nil || len(e.Left) != 0 {
+	if _, e, err = expand(read(t, text), &compaction.Map{}, k); err != nil || len(e.Left) != 0 {
 		t.Errorf("a text about a pointer: %v, %+v", err, e)
 	}
 }
@@ -137,7 +137,7 @@ func TestDamagedMaps(t *testing.T) {
 	k := newKeeper(t)
 	compacted := func() ([]byte, *compaction.Map) {
 		m := &compaction.Map{V: 1}
-		out, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
+		out, _, err := compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
 			compaction.Options{Budget: 2500, Keep: 1, Count: count})
 		if err != nil {
 			t.Fatal(err)
@@ -172,17 +172,17 @@ func TestDamagedMaps(t *testing.T) {
 	} {
 		out, m := compacted()
 		damage(m)
-		if _, _, err := compaction.Expand(read(t, out), m, k); err == nil {
+		if _, _, err := expand(read(t, out), m, k); err == nil {
 			t.Errorf("%s restores", name)
 		}
 	}
 	out, m := compacted()
 	m.Swaps = append(m.Swaps, m.Swaps...)
-	back, _, err := compaction.Expand(read(t, out), m, k)
+	back, _, err := expand(read(t, out), m, k)
 	if want := transcripttest.Make(transcript.Claude, outputs(4)); err != nil || !bytes.Equal(back, want) {
 		t.Errorf("each swap twice: %v, equal %t", err, bytes.Equal(back, want))
 	}
-	again, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
+	again, _, err := compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
 		compaction.Options{Budget: 2500, Keep: 1, Count: count})
 	if err != nil || !bytes.Equal(again, out) {
 		t.Errorf("each swap twice, compacted again: %v", err)
@@ -207,7 +207,7 @@ func TestBudgetErrorNamesWhatRemains(t *testing.T) {
 		"; raise the budget, or let":   {nil, compaction.Options{}},
 	} {
 		k.o.Budget, k.o.Count = 1, count
-		_, _, err := compaction.Compact(
+		_, _, err := compact(
 			read(t, transcripttest.Make(transcript.Claude, k.calls)),
 			&compaction.Map{},
 			newKeeper(t),
@@ -225,7 +225,7 @@ func TestMaskedPointer(t *testing.T) {
 	calls := outputs(3)
 	calls[0].Args = map[string]any{"command": "login --key SECRETSECRETSECRET"}
 	m := &compaction.Map{}
-	out, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, newKeeper(t),
+	out, _, err := compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, newKeeper(t),
 		compaction.Options{Budget: 2500, Keep: 1, Count: count, Mask: func(s string) string {
 			return strings.ReplaceAll(s, "SECRETSECRETSECRET", "[masked]")
 		}})
@@ -244,7 +244,7 @@ func TestDamagedObservations(t *testing.T) {
 	k, m := newKeeper(t), &compaction.Map{V: 1}
 	o := compaction.Options{Budget: 3000, Keep: 1, Count: count}
 	text := transcripttest.Make(transcript.Claude, outputs(8))
-	if _, _, err := compaction.Compact(read(t, text), m, k, o); err != nil {
+	if _, _, err := compact(read(t, text), m, k, o); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(k.store.Dir(), "observations", "Bash_*"))
@@ -262,11 +262,11 @@ func TestDamagedObservations(t *testing.T) {
 		}
 	}
 	o.Budget = 4500 // fewer outputs have to go than the first time
-	second, report, err := compaction.Compact(read(t, text), m, k, o)
+	second, report, err := compact(read(t, text), m, k, o)
 	if err != nil || report.Gone != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if back, _, err := compaction.Expand(read(t, second), m, k); err != nil || !bytes.Equal(back, text) {
+	if back, _, err := expand(read(t, second), m, k); err != nil || !bytes.Equal(back, text) {
 		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
 	}
 }
@@ -275,17 +275,17 @@ func TestDamagedObservations(t *testing.T) {
 func TestPointersAsOutputs(t *testing.T) {
 	k, other := newKeeper(t), &compaction.Map{V: 1}
 	o := compaction.Options{Budget: 3000, Keep: 1, Count: count}
-	text, _, err := compaction.Compact(read(t, transcripttest.Make(transcript.Chat, outputs(8))), other, k, o)
+	text, _, err := compact(read(t, transcripttest.Make(transcript.Chat, outputs(8))), other, k, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &compaction.Map{V: 1}
 	o.Budget, o.Keep = 1500, -1
-	out, report, err := compaction.Compact(read(t, text), m, k, o)
+	out, report, err := compact(read(t, text), m, k, o)
 	if err != nil || report.Foreign == 0 || report.Replaced == 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	back, e, err := compaction.Expand(read(t, out), m, k)
+	back, e, err := expand(read(t, out), m, k)
 	if err != nil || !bytes.Equal(back, text) || len(e.Left) > 0 {
 		t.Errorf("%v, %+v, equal %t", err, e, bytes.Equal(back, text))
 	}

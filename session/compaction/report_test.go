@@ -61,7 +61,7 @@ func TestBudgetCoversTheReport(t *testing.T) {
 		{"a document of an API", document, 2500, 0, ""},
 	} {
 		tr := read(t, c.text)
-		_, r, err := compaction.Compact(tr, &compaction.Map{}, newKeeper(t), compaction.Options{
+		_, r, err := compact(tr, &compaction.Map{}, newKeeper(t), compaction.Options{
 			Budget: c.budget, Keep: 1, Count: count, Margin: c.margin,
 		})
 		said := r.Doubt
@@ -86,17 +86,17 @@ func TestBudgetCoversTheReport(t *testing.T) {
 func TestReportOlderThanCompaction(t *testing.T) {
 	k, m := newKeeper(t), &compaction.Map{}
 	o := compaction.Options{Budget: 26_000, Keep: 1, Count: count}
-	out, first, err := compaction.Compact(read(t, reported(10, 30_000, 1, ok)), m, k, o)
+	out, first, err := compact(read(t, reported(10, 30_000, 1, ok)), m, k, o)
 	if err != nil || first.Replaced == 0 {
 		t.Fatalf("%v, %+v", err, first)
 	}
-	same, second, err := compaction.Compact(read(t, out), m, k, o)
+	same, second, err := compact(read(t, out), m, k, o)
 	if err != nil || second.Rest != first.Rest || second.After != first.After || !bytes.Equal(same, out) {
 		t.Errorf("%v, %+v, first %+v", err, second, first)
 	}
 	answer := reported(0, first.After, 1, ok)
 	grown := append(bytes.Clone(out), answer[bytes.IndexByte(answer, '\n')+1:]...)
-	_, third, err := compaction.Compact(read(t, grown), m, k, o)
+	_, third, err := compact(read(t, grown), m, k, o)
 	if err != nil || third.Before != first.After+1 || third.Rest > first.Rest {
 		t.Errorf("%v, %+v, first %+v", err, third, first)
 	}
@@ -112,7 +112,7 @@ func TestReportedBounds(t *testing.T) {
 			Budget: rapid.IntRange(1, 40_000).Draw(rt, "budget"), Keep: rapid.IntRange(-1, 3).Draw(rt, "keep"), Count: count,
 			Margin: rapid.SampledFrom([]float64{0, 0.25, 0.5}).Draw(rt, "margin"),
 		}
-		_, r, err := compaction.Compact(read(rt, text), &compaction.Map{}, newKeeper(t), o)
+		_, r, err := compact(read(rt, text), &compaction.Map{}, newKeeper(t), o)
 		var over *compaction.BudgetError
 		switch {
 		case errors.As(err, &over):

@@ -48,17 +48,17 @@ func TestShellOutputsAreStoredAsText(t *testing.T) {
 		if tr.Usage == 0 {
 			o.Budget = 3 * count(whole) / 2
 		}
-		out, report, err := compaction.Compact(read(rt, text), m, k, o)
+		out, report, err := compact(read(rt, text), m, k, o)
 		if err != nil || report.Replaced != 1 || len(m.Swaps) != 1 {
 			rt.Fatalf("%v, %+v", err, report)
 		}
 		if kept, err := k.Read(m.Swaps[0].Observation); err != nil || string(kept) != output {
 			rt.Fatalf("%v, %.200q", err, kept)
 		}
-		if same, again, err := compaction.Compact(read(rt, text), m, k, o); err != nil || !bytes.Equal(same, out) {
+		if same, again, err := compact(read(rt, text), m, k, o); err != nil || !bytes.Equal(same, out) {
 			rt.Fatalf("%v, %+v", err, again)
 		}
-		if back, _, err := compaction.Expand(read(rt, out), m, k); err != nil || !bytes.Equal(back, text) {
+		if back, _, err := expand(read(rt, out), m, k); err != nil || !bytes.Equal(back, text) {
 			rt.Fatalf("%v, equal %t", err, bytes.Equal(back, text))
 		}
 	})
@@ -75,15 +75,15 @@ func TestOlderShellMaps(t *testing.T) {
 		older.Blocks[i].Inner = nil // as an older version read it
 	}
 	o := compaction.Options{Budget: 1000, Keep: 1, Count: count}
-	out, report, err := compaction.Compact(older, m, k, o)
+	out, report, err := compact(older, m, k, o)
 	if err != nil || report.Replaced != 1 || m.Swaps[0].Literals[0].Inner != "" {
 		t.Fatalf("%v, %+v", err, report)
 	}
-	same, report, err := compaction.Compact(read(t, text), m, k, o)
+	same, report, err := compact(read(t, text), m, k, o)
 	if err != nil || !bytes.Equal(same, out) || report.Replayed != 1 {
 		t.Errorf("%v, %+v", err, report)
 	}
-	if back, _, err := compaction.Expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
+	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
 		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
 	}
 }

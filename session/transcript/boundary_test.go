@@ -70,10 +70,11 @@ func TestForkNamesPreserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	fork, _, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
+	forked, _, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
 	if err != nil {
 		t.Fatal(err)
 	}
+	fork := transcripttest.All(forked)
 	for _, old := range []string{`"l2"`, `"l3"`, `"end"`, `"old-session"`} {
 		if bytes.Contains(fork, []byte(old)) {
 			t.Errorf("the fork names %s\n%s", old, fork)
@@ -118,9 +119,11 @@ func TestForkOfFork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, _, err = got.Fork(session, func() string { return "" }); err != nil {
+		fork, _, err := got.Fork(session, func() string { return "" })
+		if err != nil {
 			t.Fatal(err)
 		}
+		text = transcripttest.All(fork)
 	}
 	if bytes.Count(text, []byte(`"forked_from_id"`)) != 1 ||
 		!bytes.Contains(text, []byte(`"forked_from_id":"first"`)) {

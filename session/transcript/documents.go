@@ -1,5 +1,7 @@
 package transcript
 
+import "strings"
+
 // documentFormat returns the format of one JSON value; "" if it is no transcript.
 func documentFormat(n *node) Format {
 	items := itemsOf(n)
@@ -50,13 +52,13 @@ func (t *Transcript) document(n *node) {
 	for _, name := range []string{"system", "instructions"} {
 		if v := n.get(name); v != nil {
 			b := Block{At: v.Start, Role: System, Sent: true}
-			b.read(v)
+			t.read(&b, v)
 			t.add(b)
 		}
 	}
 	t.Model = n.str("model")
 	if v := n.get("tools"); v != nil { // their definitions are a part of the prompt
-		t.add(Block{At: v.Start, Role: System, Rest: Rest{More: []string{t.raw(0, v)}}, Other: true, Sent: true})
+		t.add(Block{At: v.Start, Role: System, Rest: Rest{More: []Literal{t.asWritten(0, v)}}, Other: true, Sent: true})
 	}
 	for _, m := range itemsOf(n) {
 		switch t.Format {
@@ -74,7 +76,7 @@ func (t *Transcript) document(n *node) {
 func (t *Transcript) chatMessage(m *node) {
 	b := Block{At: m.Start, Role: Role(m.str("role")), Sent: true, message: m.Start}
 	if c := m.get("content"); c == nil || c.kind != '0' { // a message with calls may have null
-		b.read(c)
+		t.read(&b, c)
 	}
 	if b.Role == Tool {
 		b.ID = m.str("tool_call_id")
@@ -83,13 +85,13 @@ func (t *Transcript) chatMessage(m *node) {
 		b.Role = System
 	}
 	if v := m.get("refusal"); v != nil && v.kind == '"' {
-		b.Rest.add("", v)
+		t.addRest(&b, "", v)
 	}
 	t.add(b)
 	for _, call := range m.elements("tool_calls") {
 		t.add(Block{
 			At: call.Start, Role: Assistant, Call: true, ID: call.str("id"), Name: call.str("function", "name"),
-			Args: call.str("function", "arguments"), Sent: true,
+			Args: t.textOf(0, call.get("function", "arguments")), Sent: true,
 		})
 	}
 }
@@ -106,14 +108,14 @@ func (t *Transcript) item(line int, n *node) {
 		if b.Role == "developer" {
 			b.Role = System
 		}
-		b.read(n.get("content"))
+		t.read(&b, n.get("content"))
 	case "function_call", "custom_tool_call", "local_shell_call":
 		b.Role, b.Call, b.ID, b.Name = Assistant, true, n.str("call_id"), n.str("name")
-		if b.Args = n.str("arguments"); b.Args == "" {
-			b.Args = n.str("input")
+		if b.Args = t.textOf(line, n.get("arguments")); b.Args.Text() == "" {
+			b.Args = t.textOf(line, n.get("input"))
 		}
 		if kind == "local_shell_call" {
-			b.Name, b.Args = "shell", t.raw(line, n.get("action"))
+			b.Name, b.Args = "shell", t.asWritten(line, n.get("action"))
 		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		b.Role, b.ID = Tool, n.str("call_id")
@@ -122,13 +124,13 @@ func (t *Transcript) item(line int, n *node) {
 			b.Error = output.get("success") != nil && !output.isTrue("success")
 			output = output.get("content")
 		}
-		b.read(output)
+		t.read(&b, output)
 		b.Error = b.Error || n.str("status") == "failed" || shellOutput(&b)
 	case "ghost_snapshot": // of Codex's undo: it is not sent
 		return
 	default: // reasoning and its encrypted content, calls of the API's own tools: never touched
 		b.Role = Assistant
-		b.other(n)
+		t.other(&b, n)
 	}
 	t.add(b)
 }
@@ -139,14 +141,13 @@ func shellOutput(b *Block) (failed bool) {
 	if len(b.Texts) != 1 {
 		return false
 	}
-	n, err := parse([]byte(b.Texts[0].Text))
+	n, err := parse(strings.NewReader(b.Texts[0].Text()))
 	if err != nil {
 		return false
 	}
 	code := n.get("metadata", "exit_code")
-	if output := n.get("output"); code != nil && output != nil && output.kind == '"' && output.text != "" {
-		inner := literal(b.Line, output)
-		b.Inner = &inner
+	if output := n.get("output"); code != nil && output != nil && output.kind == '"' && output.size > 0 {
+		b.Inner = &output.Span
 	}
 	return code != nil && code.text != "0"
 }

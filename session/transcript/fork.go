@@ -1,11 +1,8 @@
 package transcript
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 // Forkable returns an error if the transcript is no session of a client.
@@ -19,48 +16,74 @@ func (t *Transcript) Forkable() error {
 // Fork returns a copy of a session under another id, which its client can resume, and the new line of each old one (−1:
 // left out). Ids of lines are replaced by new ones, each by the same wherever it stands, so that the chain is kept.
 // Snapshots of files are left out, and a last line that is not complete.
-func (t *Transcript) Fork(session string, newID func() string) (fork []byte, lines []int, err error) {
+func (t *Transcript) Fork(session string, newID func() string) (fork Bytes, lines []int, err error) {
 	if err := t.Forkable(); err != nil {
 		return nil, nil, err
 	}
 	ids := map[string]string{t.Session: session}
-	edits := map[int][]Edit{}
-	for _, l := range t.ids {
-		if t.drop[l.Line] {
-			continue
+	newOf := func(id string) []byte {
+		if ids[id] == "" {
+			ids[id] = newID()
 		}
-		if ids[l.Text] == "" {
-			ids[l.Text] = newID()
-		}
-		by, _ := json.Marshal(ids[l.Text]) // a string can always be written
-		if t.Format == Codex {
-			from, _ := json.Marshal(l.Text)
-			if t.forkedFrom != nil { // a second field of that name would make the file unreadable for Codex
-				edits[l.Line] = append(edits[l.Line], Edit{l.Line, t.forkedFrom.Span, from})
-			} else {
-				by = fmt.Appendf(by, ",\"forked_from_id\":%s", from)
-			}
-		}
-		edits[l.Line] = append(edits[l.Line], Edit{l.Line, l.Span, by})
+		by, _ := json.Marshal(ids[id]) // a string can always be written
+		return by
 	}
-	var out bytes.Buffer
-	lines = make([]int, len(t.Lines))
-	next := 0
-	for i, line := range t.Lines {
-		if t.drop[i] || t.Torn && i == len(t.Lines)-1 {
+	var edits []Edit
+	lines = make([]int, t.Lines())
+	next, named := 0, false
+	for i := range lines {
+		n, err := t.parse(i)
+		torn := t.Torn && i == t.Lines()-1
+		if torn || err == nil && t.Format == Claude && n.str("type") == snapshot {
 			lines[i] = -1
+			edits = append(edits, NewEdit(i, Span{0, int(t.starts[i+1] - t.starts[i])}, nil))
 			continue
 		}
 		lines[i] = next
 		next++
-		slices.SortFunc(edits[i], func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
-		at := 0
-		for _, e := range edits[i] {
-			out.Write(line[at:e.Start])
-			out.Write(e.By)
-			at = e.End
+		switch {
+		case err != nil: // a line that is not understood stays
+		case t.Format == Claude:
+			for _, id := range idsIn(n) {
+				edits = append(edits, NewEdit(i, id.Span, newOf(id.text)))
+			}
+		case n.str("type") == "session_meta" && n.str("payload", "id") != "" && !named:
+			edits, named = append(edits, forkedFrom(i, n.get("payload"), newOf)...), true
 		}
-		out.Write(line[at:])
 	}
-	return out.Bytes(), lines, nil
+	return t.Apply(edits), lines, t.err
+}
+
+// snapshot is the type of lines with files as they were, which are of the old session.
+const snapshot = "file-history-snapshot"
+
+// idFields hold ids of lines in a session file of Claude Code.
+var idFields = []string{
+	"uuid", "parentUuid", "logicalParentUuid", "sessionId", "leafUuid", "messageId", "sourceToolAssistantUUID",
+}
+
+// idsIn returns the ids in a line of Claude Code, with those of the lines that a boundary names.
+func idsIn(n *node) (all []*node) {
+	for _, name := range idFields {
+		if v := n.get(name); v != nil && v.kind == '"' {
+			all = append(all, v)
+		}
+	}
+	for _, name := range []string{"preservedSegment", "preservedMessages"} {
+		for _, field := range []string{"headUuid", "anchorUuid", "tailUuid", "uuids", "allUuids"} {
+			all = append(all, n.get("compactMetadata", name, field).stringsIn()...)
+		}
+	}
+	return all
+}
+
+// forkedFrom returns the edits of Codex's first line: the new id, and the old one as the origin.
+func forkedFrom(line int, meta *node, newOf func(id string) []byte) []Edit {
+	id := meta.get("id")
+	from, _ := json.Marshal(id.text)
+	by := newOf(id.text)
+	if old := meta.get("forked_from_id"); old != nil { // Codex reads no file with two fields of that name
+		return []Edit{NewEdit(line, id.Span, by), NewEdit(line, old.Span, from)}
+	}
+	return []Edit{NewEdit(line, id.Span, fmt.Appendf(by, ",\"forked_from_id\":%s", from))}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Span is a part of the bytes of a transcript, or of one of its lines.
@@ -14,8 +15,9 @@ type Span struct{ Start, End int }
 // node is a JSON value and where it stands.
 type node struct {
 	Span
-	kind    byte // one of {["0; 0 is a number, true, false or null
-	text    string
+	kind    byte   // one of {["0; 0 is a number, true, false or null
+	text    string // of a string its first maxKept bytes
+	size    int    // of a string: bytes of its whole text
 	members []member
 	items   []*node
 	literal int // of a string: its number among the string values of the text, from 0
@@ -26,19 +28,29 @@ type member struct {
 	value *node
 }
 
-// maxDepth bounds how deep values may be nested: encoding/json allows 10,000, and each level takes a stack frame.
-const maxDepth = 1000
+// Limits of a value.
+const (
+	// maxDepth bounds how deep values may be nested: encoding/json allows 10,000, and each level takes a stack frame.
+	maxDepth = 1000
+
+	// maxKept is how many bytes of a string are kept, more than ids have.
+	maxKept = 1 << 10
+)
 
 // parser builds nodes from tokens. encoding/json says what is valid; only the places of values are added.
 type parser struct {
-	text     []byte
+	text     Bytes
 	tokens   *json.Decoder
 	literals int
+
+	window   []byte // a part of the text
+	windowAt int
 }
 
 // parse returns the one JSON value of a text.
-func parse(text []byte) (*node, error) {
-	p := &parser{text: text, tokens: json.NewDecoder(bytes.NewReader(text))}
+func parse(text Bytes) (*node, error) {
+	p := &parser{text: text, window: make([]byte, 0, min(text.Size(), 4<<10))}
+	p.tokens = json.NewDecoder(io.NewSectionReader(text, 0, text.Size()))
 	p.tokens.UseNumber()
 	n, err := p.value(0)
 	if err != nil {
@@ -53,10 +65,25 @@ func parse(text []byte) (*node, error) {
 // start returns where the next token begins.
 func (p *parser) start() int {
 	at := int(p.tokens.InputOffset())
-	for at < len(p.text) && bytes.IndexByte([]byte(" \t\r\n,:"), p.text[at]) >= 0 {
+	for {
+		c, ok := p.byteAt(at)
+		if !ok || bytes.IndexByte([]byte(" \t\r\n,:"), c) < 0 {
+			return at
+		}
 		at++
 	}
-	return at
+}
+
+// byteAt returns a byte of the text; false at its end.
+func (p *parser) byteAt(at int) (byte, bool) {
+	if at < p.windowAt || at >= p.windowAt+len(p.window) {
+		n, _ := p.text.ReadAt(p.window[:cap(p.window)], int64(at)) // an error ends the tokens too
+		p.window, p.windowAt = p.window[:n], at
+		if n == 0 {
+			return 0, false
+		}
+	}
+	return p.window[at-p.windowAt], true
 }
 
 func (p *parser) value(depth int) (*node, error) {
@@ -76,7 +103,10 @@ func (p *parser) value(depth int) (*node, error) {
 			return nil, err
 		}
 	case string:
-		n.kind, n.text, n.literal = '"', t, p.literals
+		n.kind, n.size, n.literal = '"', len(t), p.literals
+		if n.text = t; len(t) > maxKept {
+			n.text = strings.Clone(t[:maxKept])
+		}
 		p.literals++
 	case json.Number:
 		n.text = string(t)
@@ -130,12 +160,20 @@ func (n *node) get(names ...string) *node {
 	return n
 }
 
-// str returns the text of a string; "" for anything else.
+// str returns the text of a string, its first maxKept bytes; "" for anything else.
 func (n *node) str(names ...string) string {
 	if v := n.get(names...); v != nil && v.kind == '"' {
 		return v.text
 	}
 	return ""
+}
+
+// sizeOf returns the bytes of the text of a string; 0 for anything else.
+func (n *node) sizeOf(names ...string) int {
+	if v := n.get(names...); v != nil && v.kind == '"' {
+		return v.size
+	}
+	return 0
 }
 
 // isTrue reports whether a member is true.

@@ -19,26 +19,15 @@ func lineFormat(n *node) Format {
 // longCopy is the length from which a string beside a result is taken for a repetition of it, in bytes.
 const longCopy = 200
 
-// idFields hold ids of lines in a session file of Claude Code.
-var idFields = []string{
-	"uuid", "parentUuid", "logicalParentUuid", "sessionId", "leafUuid", "messageId", "sourceToolAssistantUUID",
-}
-
 // claude reads one line of a session file of Claude Code: one content block of a message, or a record beside it.
 func (t *Transcript) claude(line int, n *node) bool {
 	if id := n.str("sessionId"); id != "" {
 		t.Session = id
 	}
-	for _, name := range idFields {
-		if v := n.get(name); v != nil && v.kind == '"' {
-			t.ids = append(t.ids, literal(line, v))
-		}
-	}
 	sent := !n.isTrue("isSidechain")
 	if id := n.str("uuid"); id != "" {
 		if _, again := t.lineOf[id]; again { // the client keeps one message for each id
 			t.Again++
-			t.preservedIDs(line, n.get("compactMetadata"))
 			t.message(line, n, n.get("message"), false)
 			return true
 		}
@@ -54,7 +43,6 @@ func (t *Transcript) claude(line int, n *node) bool {
 				t.boundary, t.Report = len(t.Blocks), Report{Model: t.Model}
 				t.preserve(n.get("compactMetadata"))
 			}
-			t.preservedIDs(line, n.get("compactMetadata"))
 		case "microcompact_boundary":
 			for _, id := range n.elements("microcompactMetadata", "compactedToolIds") {
 				t.cleared[id.text] = clearing{at: len(t.Blocks)}
@@ -63,17 +51,15 @@ func (t *Transcript) claude(line int, n *node) bool {
 	case "content-replacement":
 		for _, r := range n.elements("replacements") {
 			if id := r.str("toolUseId"); id != "" {
-				t.cleared[id] = clearing{by: r.str("replacement"), at: len(t.Blocks)}
+				t.cleared[id] = clearing{by: t.textOf(line, r.get("replacement")), at: len(t.Blocks)}
 			}
 		}
-	case "file-history-snapshot":
-		t.drop[line] = true
 	case "attachment": // the client adds it to a message, in words of its own
 		b := Block{Line: line, At: n.Start, Role: System, Sent: sent, Other: true}
-		b.Rest.add("", n.get("attachment"))
+		t.addRest(&b, "", n.get("attachment"))
 		b.Unknown = "attachment"
 		t.add(b)
-	case "summary", "queue-operation", "progress", "custom-title", "ai-title", "last-prompt":
+	case "summary", "queue-operation", "progress", snapshot, "custom-title", "ai-title", "last-prompt":
 	default:
 		return false
 	}
@@ -96,17 +82,6 @@ func (t *Transcript) preserve(meta *node) {
 	}
 }
 
-// preservedIDs collects the ids of lines that a boundary names, which a fork replaces too.
-func (t *Transcript) preservedIDs(line int, meta *node) {
-	for _, name := range []string{"preservedSegment", "preservedMessages"} {
-		for _, field := range []string{"headUuid", "anchorUuid", "tailUuid", "uuids", "allUuids"} {
-			for _, id := range meta.get(name, field).stringsIn() {
-				t.ids = append(t.ids, literal(line, id))
-			}
-		}
-	}
-}
-
 // message reads a message of the Anthropic API. outer is the line or value around it, which may repeat results.
 func (t *Transcript) message(line int, outer, m *node, sent bool) {
 	if m == nil {
@@ -118,7 +93,7 @@ func (t *Transcript) message(line int, outer, m *node, sent bool) {
 	b := Block{Line: line, At: m.Start, Role: Role(m.str("role")), Sent: sent, message: m.Start}
 	content := m.get("content")
 	if content == nil || content.kind != '[' {
-		b.read(content)
+		t.read(&b, content)
 		t.add(b)
 		return
 	}
@@ -128,8 +103,8 @@ func (t *Transcript) message(line int, outer, m *node, sent bool) {
 		t.part(&b, block)
 		if kind := block.str("type"); kind == "tool_result" {
 			for _, copied := range outer.get("toolUseResult").stringsIn() {
-				if len(copied.text) >= longCopy {
-					b.Copies = append(b.Copies, literal(line, copied))
+				if copied.size >= longCopy {
+					b.Copies = append(b.Copies, t.literal(line, copied))
 				}
 			}
 		}
@@ -142,20 +117,20 @@ func (t *Transcript) message(line int, outer, m *node, sent bool) {
 func (t *Transcript) part(b *Block, n *node) {
 	switch kind := n.str("type"); {
 	case kind == "tool_use", strings.HasSuffix(kind, "_tool_use"):
-		b.Call, b.ID, b.Name, b.Args = true, n.str("id"), n.str("name"), t.raw(b.Line, n.get("input"))
+		b.Call, b.ID, b.Name, b.Args = true, n.str("id"), n.str("name"), t.asWritten(b.Line, n.get("input"))
 		if server := n.str("server_name"); server != "" {
 			b.Name = "mcp__" + server + "__" + b.Name // as clients name the tools of their own servers
 		}
 	case kind == "tool_result":
 		b.Role, b.ID, b.Error = Tool, n.str("tool_use_id"), n.isTrue("is_error")
-		b.read(n.get("content"))
+		t.read(b, n.get("content"))
 	case strings.HasSuffix(kind, "_tool_result"):
 		b.Role, b.ID, b.Error = Tool, n.str("tool_use_id"), n.isTrue("is_error")
-		b.other(n)
+		t.other(b, n)
 	case kind == "text" && n.str("text") != "":
-		b.Texts = []Literal{literal(b.Line, n.get("text"))}
+		b.Texts = []Literal{t.literal(b.Line, n.get("text"))}
 	case kind != "text": // thinking and its signature, documents, images: never touched
-		b.other(n)
+		t.other(b, n)
 	}
 }
 
@@ -214,10 +189,8 @@ func (t *Transcript) codex(line int, n *node) bool {
 	payload := n.get("payload")
 	switch n.str("type") {
 	case "session_meta":
-		if v := payload.get("id"); v != nil && v.kind == '"' && t.Session == "" {
-			t.Session = v.text
-			t.ids = append(t.ids, literal(line, v))
-			t.forkedFrom = payload.get("forked_from_id")
+		if t.Session == "" {
+			t.Session = payload.str("id")
 		}
 	case "response_item":
 		t.item(line, payload)
@@ -228,7 +201,7 @@ func (t *Transcript) codex(line int, n *node) bool {
 				t.item(line, item)
 			}
 		} else if v := payload.get("message"); v != nil && v.kind == '"' {
-			t.add(Block{Line: line, Role: User, Texts: []Literal{literal(line, v)}, Sent: true})
+			t.add(Block{Line: line, Role: User, Texts: []Literal{t.literal(line, v)}, Sent: true})
 		}
 	case "event_msg":
 		if payload.str("type") == "token_count" {

@@ -1,38 +1,79 @@
 package transcript
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 )
 
-// Read parses a transcript. An error says why the text is none.
-func Read(text []byte) (*Transcript, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, errors.New("the transcript is empty")
+// Read parses a transcript in memory. An error says why the text is none.
+func Read(text []byte) (*Transcript, error) { return ReadFrom(bytes.NewReader(text)) }
+
+// ReadFrom is Read for bytes that need not be in memory. They must stay as they are: texts are read again when they are
+// asked for. [Transcript.Err] says if that failed.
+func ReadFrom(text Bytes) (*Transcript, error) {
+	t := &Transcript{
+		bytes: text, cleared: map[string]clearing{}, lineOf: map[string]int{},
+		starts: []int64{0, text.Size()},
 	}
-	t := &Transcript{cleared: map[string]clearing{}, drop: map[int]bool{}, lineOf: map[string]int{}}
-	if whole, err := parse(text); err == nil && documentFormat(whole) != "" {
-		t.Format, t.Lines = documentFormat(whole), [][]byte{text}
+	if whole, err := t.parse(0); err == nil && documentFormat(whole) != "" {
+		t.Format = documentFormat(whole)
 		t.document(whole)
-	} else if err := t.readLines(text); err != nil {
+	} else if err := t.readLines(); err != nil {
 		return nil, err
 	}
 	t.finish()
-	return t, nil
+	return t, t.err
+}
+
+// findLines finds where the lines begin.
+func (t *Transcript) findLines() error {
+	t.starts = []int64{0}
+	lines := bufio.NewReaderSize(io.NewSectionReader(t.bytes, 0, t.bytes.Size()), 64<<10)
+	at, blank := int64(0), true
+	for {
+		part, err := lines.ReadSlice('\n')
+		at += int64(len(part))
+		blank = blank && len(bytes.TrimSpace(part)) == 0
+		switch {
+		case err == nil, errors.Is(err, io.EOF) && at > t.starts[len(t.starts)-1]:
+			t.starts = append(t.starts, at)
+		case errors.Is(err, bufio.ErrBufferFull), errors.Is(err, io.EOF):
+		default:
+			return err
+		}
+		if errors.Is(err, io.EOF) {
+			if blank {
+				return errors.New("the transcript is empty")
+			}
+			return nil
+		}
+	}
+}
+
+// parse parses a line.
+func (t *Transcript) parse(line int) (*node, error) {
+	text, err := inMemory(t.lineAt(line))
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
 }
 
 // readLines reads JSON lines.
-func (t *Transcript) readLines(text []byte) error {
-	t.Lines = bytes.SplitAfter(text, []byte("\n"))
-	if len(t.Lines[len(t.Lines)-1]) == 0 {
-		t.Lines = t.Lines[:len(t.Lines)-1]
+func (t *Transcript) readLines() error {
+	if err := t.findLines(); err != nil {
+		return err
 	}
-	for i, line := range t.Lines {
-		n, err := parse(line)
+	for i := range t.Lines() {
+		n, err := t.parse(i)
 		if err != nil || n.kind != '{' {
 			t.Unknown++
-			t.Torn = t.Torn || i == len(t.Lines)-1 && !bytes.HasSuffix(line, []byte("\n"))
+			var last [1]byte
+			_, _ = t.bytes.ReadAt(last[:], t.bytes.Size()-1) // it was read before
+			t.Torn = t.Torn || i == t.Lines()-1 && last[0] != '\n'
 			continue
 		}
 		if t.Format == "" {
@@ -53,7 +94,7 @@ func (t *Transcript) readLines(text []byte) error {
 		return fmt.Errorf(
 			"no known transcript: %d lines, none of a session of Claude Code or Codex, and no JSON value with"+
 				" the messages of an API",
-			len(t.Lines),
+			t.Lines(),
 		)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // Rest is what a block holds besides its texts. It is counted as far as it is known. Compaction never replaces it.
 type Rest struct {
-	More      []string // texts that the model reads, such as that of a document or of a block of an unknown kind
+	More      []Literal // texts that the model reads, such as that of a document or of a block of an unknown kind
 	Images    int
 	Encrypted int    // bytes of encrypted text, whose tokens are unknown
 	Unknown   string // the type of a part that is not known: it is counted by its text
@@ -51,7 +51,7 @@ var notRead = map[string]bool{
 }
 
 // other adds a part that is no plain text.
-func (b *Block) other(n *node) {
+func (t *Transcript) other(b *Block, n *node) {
 	b.Other = true
 	kind := n.str("type")
 	known := kind == "" || textKinds[kind] || knownKinds[kind] || imageKinds[kind] ||
@@ -59,19 +59,20 @@ func (b *Block) other(n *node) {
 	if !known {
 		b.Unknown = kind
 	}
-	b.Rest.add("", n)
+	t.addRest(b, "", n)
 }
 
-// add adds a value by the name that it has.
-func (r *Rest) add(name string, n *node) {
+// addRest adds a value to the rest of a block, by the name that it has.
+func (t *Transcript) addRest(b *Block, name string, n *node) {
 	if n == nil {
 		return
 	}
+	r := &b.Rest
 	kind, media := n.str("type"), n.str("media_type")+n.str("mime_type")
 	switch {
 	case notRead[name]:
 	case n.kind == '"':
-		r.text(name, n.text)
+		t.addText(b, name, n)
 	case imageKinds[kind], strings.HasPrefix(media, "image/"):
 		r.Images++
 	case kind == "base64", kind == audio:
@@ -79,24 +80,25 @@ func (r *Rest) add(name string, n *node) {
 	case name == "source" && (kind == "url" || kind == "file"):
 		r.Binary = kind
 	case kind == "thinking" && n.str("thinking") == "": // the client keeps only what it was signed with
-		r.Encrypted += len(n.str("signature"))
+		r.Encrypted += n.sizeOf("signature")
 	case kind == redacted:
-		r.Encrypted += len(n.str("data"))
+		r.Encrypted += n.sizeOf("data")
 	default:
 		for _, m := range n.members {
-			r.add(m.name, m.value)
+			t.addRest(b, m.name, m.value)
 		}
 		for _, item := range n.items {
-			r.add(name, item)
+			t.addRest(b, name, item)
 		}
 	}
 }
 
-// text adds a string by the name that it has.
-func (r *Rest) text(name, text string) {
+// addText adds a string by the name that it has.
+func (t *Transcript) addText(b *Block, name string, n *node) {
+	r, text := &b.Rest, n.text
 	switch {
 	case strings.HasPrefix(name, "encrypted_"):
-		r.Encrypted += len(text)
+		r.Encrypted += n.size
 	case name == "file_id":
 		r.Binary = "file"
 	case strings.HasPrefix(text, "data:image/"):
@@ -104,7 +106,7 @@ func (r *Rest) text(name, text string) {
 	case name == "file_data", strings.HasPrefix(text, "data:") && strings.Contains(text[:min(len(text), 100)], ";base64,"):
 		r.Binary = "base64"
 	default:
-		r.More = append(r.More, text)
+		r.More = append(r.More, t.literal(b.Line, n))
 	}
 }
 
@@ -144,3 +146,12 @@ func (t *Transcript) Notes() (all []string) {
 }
 
 func names(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
+
+// joined returns texts, joined by line ends.
+func joined(all []Literal) string {
+	texts := make([]string, len(all))
+	for i, l := range all {
+		texts[i] = l.Text()
+	}
+	return strings.Join(texts, "\n")
+}

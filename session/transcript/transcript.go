@@ -5,8 +5,11 @@
 package transcript
 
 import (
-	"bytes"
+	"bufio"
 	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -35,32 +38,25 @@ const (
 	Tool      Role = "tool" // the result of a tool
 )
 
-// Literal is one JSON string in a line.
-type Literal struct {
-	Line   int // from 0
-	Number int // of the string values of the line, from 0
-	Span       // in the line, with its quotes
-	Text   string
-}
-
 // Block is a part of the conversation.
 type Block struct {
 	Line int // from 0
 	At   int // byte of the line where it begins
 	Role Role
-	Call bool   // a tool is called
-	ID   string // of the call, in the call and in its result
-	Name string // of the tool, in the call and in its result; "" if unknown
-	Args string // of the call, as JSON; in the result too
+	Call bool    // a tool is called
+	ID   string  // of the call, in the call and in its result
+	Name string  // of the tool, in the call and in its result; "" if unknown
+	Args Literal // of the call, as JSON; in the result too
 
-	Texts  []Literal // what the model reads
-	Copies []Literal // further strings of the line that repeat it; the model does not read them
-	Inner  *Literal  // the output within a text that is JSON, with its place in that text; nil: none
-	Rest             // what else is in it
-	Other  bool      // there is something else, such as an image
-	Error  bool      // the tool failed
-	Sent   bool      // the client would send it with its next request
-	Turn   int       // how many messages of the user stood before it
+	Texts   []Literal // what the model reads
+	Copies  []Literal // further strings of the line that repeat it; the model does not read them
+	Inner   *Span     // the output as a JSON string within a text that is JSON; nil: none
+	Rest              // what else is in it
+	Other   bool      // there is something else, such as an image
+	Receipt bool      // it is a receipt of this server: the output is stored already
+	Error   bool      // the tool failed
+	Sent    bool      // the client would send it with its next request
+	Turn    int       // how many messages of the user stood before it
 
 	message int // where its message begins in the line
 }
@@ -68,21 +64,31 @@ type Block struct {
 // Text returns the texts of a block, joined by line ends.
 func (b *Block) Text() string {
 	if len(b.Texts) == 1 {
-		return b.Texts[0].Text
+		return b.Texts[0].Text()
 	}
-	texts := make([]string, len(b.Texts))
-	for i, l := range b.Texts {
-		texts[i] = l.Text
-	}
-	return strings.Join(texts, "\n")
+	return joined(b.Texts)
 }
 
 // Output returns what the tool wrote: the text, without the JSON that a client put around it.
 func (b *Block) Output() string {
 	if b.Inner != nil {
-		return b.Inner.Text
+		return InnerText(b.Text(), *b.Inner)
 	}
 	return b.Text()
+}
+
+// InnerText returns the text of a JSON string within a text that is JSON.
+func InnerText(text string, at Span) (inner string) {
+	_ = json.Unmarshal([]byte(text[at.Start:at.End]), &inner) // it was parsed before
+	return inner
+}
+
+// Size returns the bytes of the text of a block.
+func (b *Block) Size() (n int) {
+	for _, l := range b.Texts {
+		n += l.size + 1
+	}
+	return max(n-1, 0)
 }
 
 // Result reports whether the block is the result of a tool.
@@ -92,21 +98,25 @@ func (b *Block) Result() bool { return b.Role == Tool }
 type Transcript struct {
 	Format  Format
 	Session string // the client's id of it; "" if it has none
-	Lines   [][]byte
 	Blocks  []Block
 	Unknown int  // lines that are no JSON, or of no known type
 	Torn    bool // the last line is not complete
 	Again   int  // lines with the id of an earlier one, which count once
 	Report       // the last one that the client recorded
 
-	cleared    map[string]clearing // results that the client has replaced since, by call id
-	boundary   int                 // index of the first block after the last compaction
-	ids        []Literal           // ids of lines and of the session, for a fork
-	drop       map[int]bool        // lines that a fork leaves out
-	lineOf     map[string]int      // the first line with an id
-	preserved  map[int]bool        // lines before the boundary that the client still sends
-	forkedFrom *node               // in Codex's first line: the session it was forked from
-	found      struct {            // the strings of the line that Find was asked for last
+	bytes  Bytes
+	starts []int64  // offsets of the lines, and of the end
+	err    error    // of a text that could not be read again
+	last   struct { // the string that was read again last
+		line, start int
+		text        string
+	}
+
+	cleared   map[string]clearing // results that the client has replaced since, by call id
+	boundary  int                 // index of the first block after the last compaction
+	lineOf    map[string]int      // the first line with an id
+	preserved map[int]bool        // lines before the boundary that the client still sends
+	found     struct {            // the strings of the line that Find was asked for last
 		line    int
 		strings []*node
 	}
@@ -125,14 +135,14 @@ type Report struct {
 
 // clearing is what the client sends instead of a result, and how many blocks stood before its record of that.
 type clearing struct {
-	by string
+	by Literal
 	at int
 }
 
 // Cleared returns what the client has replaced a result by since, as its own records say.
 func (t *Transcript) Cleared(id string) (by string, ok bool) {
 	c, ok := t.cleared[id]
-	return c.by, ok
+	return c.by.Text(), ok
 }
 
 // Tokens returns the tokens of a block as the client sends it, by a count of texts; 0 if it does not. Images count
@@ -157,9 +167,9 @@ func (t *Transcript) TokensReported(b *Block, count func(string) int) int {
 }
 
 func (b *Block) tokens(count func(string) int) int {
-	n := tokensOf(b.Text(), count) + tokensOf(strings.Join(b.More, "\n"), count) + b.Images*tokens.Image
+	n := tokensOf(b.Text(), count) + tokensOf(joined(b.More), count) + b.Images*tokens.Image
 	if b.Call {
-		n += count(b.Name + b.Args)
+		n += count(b.Name + b.Args.Text())
 	}
 	return n
 }
@@ -173,49 +183,62 @@ func tokensOf(text string, count func(string) int) int {
 
 // Number returns the line of a byte of a line, from 1: a document of an API is one line here, whatever its line ends.
 func (t *Transcript) Number(line, at int) int {
-	return 1 + line + bytes.Count(t.Lines[line][:at], []byte("\n"))
+	n, before := 1+line, bufio.NewReader(t.Before(line, at))
+	for t.Format != Claude && t.Format != Codex {
+		if _, err := before.ReadSlice('\n'); err == nil {
+			n++
+		} else if !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	return n
+}
+
+// LineCount returns how many lines the transcript has, those of a document of an API too.
+func (t *Transcript) LineCount() int {
+	last := t.Lines() - 1
+	return t.Number(last, int(t.starts[last+1]-t.starts[last])-1)
 }
 
 // Repeated returns the indexes of results that a later one makes superfluous, each with that of the later one: of the
 // same call, or with the same text. A later result counts only if the model has it: it is sent, did not fail and was
 // not cleared.
 func (t *Transcript) Repeated() map[int]int {
-	byCall, byText, repeated := map[string]int{}, map[string]int{}, map[int]int{}
+	type sum = [sha256.Size]byte
+	byCall, byText, repeated := map[sum]int{}, map[sum]int{}, map[int]int{}
 	for i := range t.Blocks {
 		b := &t.Blocks[i]
 		if _, cleared := t.Cleared(b.ID); !b.Result() || !b.Sent || b.Error || cleared {
 			continue
 		}
-		if before, ok := byCall[b.Name+" "+b.Args]; ok && b.Name != "" {
+		call, text := sha256.Sum256([]byte(b.Name+" "+b.Args.Text())), sha256.Sum256([]byte(b.Text()))
+		if before, ok := byCall[call]; ok && b.Name != "" {
 			repeated[before] = i
 		}
-		if before, ok := byText[b.Text()]; ok && b.Text() != "" {
+		if before, ok := byText[text]; ok && b.Size() > 0 {
 			repeated[before] = i
 		}
-		byCall[b.Name+" "+b.Args], byText[b.Text()] = i, i
+		byCall[call], byText[text] = i, i
 	}
 	return repeated
 }
 
-// IsReceipt reports whether a result is a receipt of this server: its output is stored already.
-func IsReceipt(text string) bool {
+// isReceipt reports whether the text of a result is a receipt of this server.
+func isReceipt(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.HasPrefix(first, "LARGE OUTPUT DETECTED: ") || strings.Contains(first, "kept as obs:")
 }
 
-// literal returns a string of a line.
-func literal(line int, n *node) Literal { return Literal{line, n.literal, n.Span, n.text} }
-
 // read fills a block from a content: a string, or blocks with a text. Anything else is its rest.
-func (b *Block) read(content *node) {
+func (t *Transcript) read(b *Block, content *node) {
 	switch {
 	case content == nil:
 		return
 	case content.kind == '"':
-		b.Texts = []Literal{literal(b.Line, content)}
+		b.Texts, b.Receipt = []Literal{t.literal(b.Line, content)}, isReceipt(content.text)
 		return
 	case content.kind != '[':
-		b.other(content)
+		t.other(b, content)
 		return
 	}
 	for _, block := range content.items {
@@ -224,59 +247,23 @@ func (b *Block) read(content *node) {
 			text = cmp.Or(block.get("text"), block)
 		}
 		if text.kind != '"' {
-			b.other(block)
+			t.other(b, block)
 			continue
 		}
-		b.Texts = append(b.Texts, literal(b.Line, text))
+		b.Receipt = b.Receipt || len(b.Texts) == 0 && isReceipt(text.text)
+		b.Texts = append(b.Texts, t.literal(b.Line, text))
 	}
-}
-
-// raw returns the bytes of a value in its line, as text; "" for nil.
-func (t *Transcript) raw(line int, n *node) string {
-	if n == nil {
-		return ""
-	}
-	return string(t.Lines[line][n.Start:n.End])
 }
 
 func (t *Transcript) add(b Block) { t.Blocks = append(t.Blocks, b) }
 
-// Edit replaces a string of a line by raw JSON.
-type Edit struct {
-	Line int
-	Span
-	By []byte
-}
-
-// Apply returns the transcript's bytes with some strings replaced. Edits of one line must not overlap.
-func (t *Transcript) Apply(edits map[int][]Edit) []byte {
-	size := 0
-	for i, line := range t.Lines {
-		size += len(line)
-		for _, e := range edits[i] {
-			size += len(e.By) - (e.End - e.Start)
-		}
-	}
-	out := bytes.NewBuffer(make([]byte, 0, size))
-	for i, line := range t.Lines {
-		at := 0
-		for _, e := range edits[i] { // sorted by the caller
-			out.Write(line[at:e.Start])
-			out.Write(e.By)
-			at = e.End
-		}
-		out.Write(line[at:])
-	}
-	return out.Bytes()
-}
-
 // Find returns a string of a line by its number, or false if the line has no such string.
 func (t *Transcript) Find(line, number int) (Literal, bool) {
-	if line < 0 || line >= len(t.Lines) {
+	if line < 0 || line >= t.Lines() {
 		return Literal{}, false
 	}
 	if t.found.strings == nil || t.found.line != line {
-		n, err := parse(t.Lines[line])
+		n, err := t.parse(line)
 		if err != nil {
 			return Literal{}, false
 		}
@@ -285,5 +272,5 @@ func (t *Transcript) Find(line, number int) (Literal, bool) {
 	if number < 0 || number >= len(t.found.strings) {
 		return Literal{}, false
 	}
-	return literal(line, t.found.strings[number]), true
+	return t.literal(line, t.found.strings[number]), true
 }

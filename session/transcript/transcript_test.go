@@ -172,10 +172,11 @@ func TestFork(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		fork, moved, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
+		forked, moved, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
 		if err != nil {
 			t.Fatal(err)
 		}
+		fork := transcripttest.All(forked)
 		after, err := transcript.Read(fork)
 		if err != nil || after.Session != "new-session" || len(after.Blocks) != len(before.Blocks) ||
 			after.Torn {
@@ -221,13 +222,14 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !bytes.Equal(got.Apply(nil), text) {
+		if !bytes.Equal(transcripttest.All(got.Apply(nil)), text) {
 			t.Error("it is written differently")
 		}
 		for _, b := range got.Blocks {
 			for _, l := range append(b.Texts, b.Copies...) {
 				same, ok := got.Find(l.Line, l.Number)
-				if !ok || same != l || got.Lines[l.Line][l.Start] != '"' || got.Lines[l.Line][l.End-1] != '"' {
+				raw := l.Raw()
+				if !ok || same != l || raw[0] != '"' || raw[len(raw)-1] != '"' || got.Err() != nil {
 					t.Errorf("%+v is %+v", l, same)
 				}
 			}

@@ -7,12 +7,22 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
+
+// All returns all bytes of a transcript. It panics if they cannot be read.
+func All(b transcript.Bytes) []byte {
+	all, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
+	if err != nil {
+		panic(err)
+	}
+	return all
+}
 
 // Formats are all formats.
 var Formats = []transcript.Format{

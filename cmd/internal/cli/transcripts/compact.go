@@ -1,7 +1,6 @@
 package transcripts
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,8 +56,8 @@ Examples:
   mcp-funnel compact --budget 100000 --fork ~/.claude/projects/x/ID.jsonl`
 }
 
-// maxTranscript bounds the transcript that is read into memory, in bytes. Parsing takes several times as much.
-const maxTranscript = 512 << 20
+// maxTranscript bounds the transcript that is read, in bytes. Where its texts stand is kept in memory.
+const maxTranscript = 4 << 30
 
 // elsewhere is the command that reads an output where this server is not offered.
 const elsewhere = "mcp-funnel observations cat %s"
@@ -86,10 +85,11 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	}
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
-	t, err := readTranscript(c.File)
+	t, file, err := readTranscript(c.File)
 	if err != nil {
 		return err
 	}
+	defer file.Close() //nolint:errcheck // it was only read
 	to, err := c.target(t)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func keepOf(last int) int {
 
 // finish writes what was compacted, its map and its figures.
 func (c *Compact) finish(
-	app *cli.App, t *transcript.Transcript, m *compaction.Map, out []byte, r compaction.Report,
+	app *cli.App, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r compaction.Report,
 	to *target, w *cli.Streams,
 ) error {
 	if err := saveMap(app.Store, t, m); err != nil {
@@ -300,12 +300,12 @@ func (c *Compact) target(t *transcript.Transcript) (*target, error) {
 }
 
 // write writes the whole transcript.
-func (t *target) write(w *cli.Streams, out []byte) error {
-	if t.f == nil {
-		_, err := w.Out.Write(out)
-		return err
+func (t *target) write(w *cli.Streams, out transcript.Bytes) error {
+	to := w.Out
+	if t.f != nil {
+		to = t.f
 	}
-	_, err := t.f.Write(out)
+	_, err := io.Copy(to, io.NewSectionReader(out, 0, out.Size()))
 	t.keep = err == nil
 	return err
 }
@@ -322,8 +322,8 @@ func (t *target) discard() {
 }
 
 // fork writes a new session beside the file, and its map, and says how it is resumed.
-func (c *Compact) fork(app *cli.App, out []byte, m *compaction.Map, to *target, w *cli.Streams) error {
-	t, err := transcript.Read(out)
+func (c *Compact) fork(app *cli.App, out transcript.Bytes, m *compaction.Map, to *target, w *cli.Streams) error {
+	t, err := transcript.ReadFrom(out)
 	if err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (c *Compact) fork(app *cli.App, out []byte, m *compaction.Map, to *target, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	forked, err := transcript.Read(fork)
+	forked, err := transcript.ReadFrom(fork)
 	if err != nil {
 		return err
 	}
@@ -400,28 +400,21 @@ func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.M
 	return nil
 }
 
-// readTranscript reads a transcript of this user: a regular file, never through a link.
-func readTranscript(path string) (*transcript.Transcript, error) {
+// readTranscript reads a transcript of this user: a regular file, never through a link. The caller closes the file
+// after the last use of the transcript.
+func readTranscript(path string) (*transcript.Transcript, io.Closer, error) {
 	f, info, err := osfile.OpenOwn(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
 	if info.Size() > maxTranscript {
-		return nil, fmt.Errorf("%s has %d bytes, and at most %d are read", path, info.Size(), maxTranscript)
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("%s has %d bytes, and at most %d are read", path, info.Size(), maxTranscript)
 	}
-	text := bytes.NewBuffer(
-		make([]byte, 0, info.Size()+bytes.MinRead),
-	) // room for the whole and for the read of its end
-	if _, err := text.ReadFrom(io.LimitReader(f, maxTranscript+1)); err != nil {
-		return nil, err
-	}
-	if text.Len() > maxTranscript {
-		return nil, fmt.Errorf("%s grew over %d bytes while it was read", path, maxTranscript)
-	}
-	t, err := transcript.Read(text.Bytes())
+	t, err := transcript.ReadFrom(io.NewSectionReader(f, 0, info.Size())) // what the client adds meanwhile is left out
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return t, nil
+	return t, f, nil
 }

@@ -3,7 +3,6 @@
 package transcripts
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -94,15 +93,19 @@ func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
 		}
 		cli.PrintMessage(w.Err, c.File)
 	}
-	t, err := readTranscript(c.File)
+	t, file, err := readTranscript(c.File)
 	if err != nil {
 		return err
 	}
+	defer file.Close() //nolint:errcheck // it was only read
 	counter, err := s.Counter()
 	if err != nil {
 		return err
 	}
 	r := examine(t, counter.Count, maskText(s), c.Worst)
+	if err := t.Err(); err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
 	r.Notes = append(r.Notes, otherModel(t, s, "is counted as "+s.Model+" here; --model counts it otherwise")...)
 	if c.JSON {
 		return cli.WriteJSON(w.Out, r, "  ")
@@ -159,7 +162,7 @@ func examine(
 	worst int,
 ) contextReport {
 	r := contextReport{
-		Format: string(t.Format), Session: t.Session, Lines: lineCount(t), Unknown: t.Unknown, Reported: t.Usage,
+		Format: string(t.Format), Session: t.Session, Lines: t.LineCount(), Unknown: t.Unknown, Reported: t.Usage,
 		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"}, Notes: t.Notes(),
 	}
 	roles, tools, servers := shares{}, shares{}, shares{}
@@ -183,7 +186,7 @@ func examine(
 		if server := serverOf(name); server != "" {
 			servers.add(server, 1, n)
 		}
-		size := resultSize{Turn: b.Turn, Tool: name, Args: b.Args, Tokens: n, block: i}
+		size := resultSize{Turn: b.Turn, Tool: name, Tokens: n, block: i}
 		r.Worst = append(r.Worst, size)
 		by, again := repeated[i]
 		switch {
@@ -192,7 +195,7 @@ func examine(
 			r.Repeated.Tokens += n
 			size.by = by
 			r.Repeats = append(r.Repeats, size)
-		case transcript.IsReceipt(b.Text()):
+		case b.Receipt:
 			r.Receipts.Results++
 			r.Receipts.Tokens += n
 		}
@@ -202,12 +205,6 @@ func examine(
 	r.Worst, r.Repeats = largest(t, r.Worst, mask, worst), largest(t, r.Repeats, mask, worst)
 	r.Replace = compaction.Replaceable(t, compaction.Options{Count: count})
 	return r
-}
-
-// lineCount returns how many lines a transcript has: a document of an API is one line of it, whatever its line ends.
-func lineCount(t *transcript.Transcript) int {
-	last := len(t.Lines) - 1
-	return t.Number(last, len(bytes.TrimSuffix(t.Lines[last], []byte("\n"))))
 }
 
 // compareReport subtracts what was counted of the reported request from what the client reported of it. sizes are the
@@ -227,7 +224,7 @@ func (r *contextReport) compareReport(t *transcript.Transcript, sizes []int, cou
 			sizes[i] = t.TokensReported(b, count)
 		}
 		then += sizes[i]
-		if b.Sent && b.Result() && compaction.IsPointer(b.Text()) {
+		if b.Sent && b.Result() && len(b.Texts) > 0 && compaction.IsPointer(b.Text()) {
 			r.Notes = append(r.Notes, "the report may be older than the compaction that made the pointers before it:"+
 				" what is not counted is unknown")
 			return
@@ -252,7 +249,7 @@ func largest(t *transcript.Transcript, all []resultSize, mask func(string) strin
 	}
 	for i := range all {
 		of := &all[i]
-		of.Args, of.Line = content.Clip(mask(of.Args), 200), number(of.block)
+		of.Args, of.Line = content.Clip(mask(t.Blocks[of.block].Args.Text()), 200), number(of.block)
 		if of.by > of.block {
 			of.By = number(of.by)
 		}
