@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -288,5 +289,59 @@ func TestPointersAsOutputs(t *testing.T) {
 	back, e, err := expand(read(t, out), m, k)
 	if err != nil || !bytes.Equal(back, text) || len(e.Left) > 0 {
 		t.Errorf("%v, %+v, equal %t", err, e, bytes.Equal(back, text))
+	}
+}
+
+// TestTightBudget checks that pointers become shorter where that lets a transcript fit, and that nothing is stored for
+// a budget that the shortest ones exceed.
+func TestTightBudget(t *testing.T) {
+	text := transcripttest.Make(transcript.Chat, outputs(40))
+	fits := func(budget int) (compaction.Report, *keeper, error) {
+		k := newKeeper(t)
+		o := compaction.Options{Budget: budget, Keep: -1, Count: count}
+		_, r, err := compact(read(t, text), &compaction.Map{}, k, o)
+		return r, k, err
+	}
+	wide, _, err := fits(8_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tight := wide.After - 40*5
+	if r, _, err := fits(tight); err != nil || r.After > tight || r.Replaced != 40 {
+		t.Errorf("%d tokens, %d with short pointers: %+v, %v", wide.After, tight, r, err)
+	}
+	over := (*compaction.BudgetError)(nil)
+	if _, k, err := fits(40 * 10); !errors.As(err, &over) || k.kept > 0 {
+		t.Errorf("%d outputs were stored, and then %v", k.kept, err)
+	}
+}
+
+// TestChangedWhileRead checks that a transcript that is cut or changed under its reader is an error.
+func TestChangedWhileRead(t *testing.T) {
+	text := transcripttest.Make(transcript.Claude, outputs(8))
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	for name, change := range map[string][]byte{
+		"cut":     text[:len(text)/2],
+		"changed": bytes.ReplaceAll(text, []byte(`"content":"`), []byte(`"content":1 `)),
+	} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close() //nolint:errcheck // it was only read
+		tr, err := transcript.ReadFrom(io.NewSectionReader(f, 0, int64(len(text))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, change, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := compaction.Options{Budget: 2500, Count: count}
+		if _, _, err := compact(tr, &compaction.Map{}, newKeeper(t), o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }
