@@ -71,7 +71,8 @@ func (b *bench) session(size int64) (path string, megabytes float64, err error) 
 			id := fmt.Sprint("toolu_", n)
 			for i, message := range []map[string]any{
 				{"role": "assistant", "content": []any{map[string]any{
-					"type": "tool_use", "id": id, "name": "Bash", "input": map[string]any{"command": fmt.Sprint("cat ", n)},
+					"type": "tool_use", "id": id, "name": "Bash",
+					"input": map[string]any{"command": fmt.Sprint("cat ", n)},
 				}}},
 				{"role": "user", "content": []any{map[string]any{
 					"type": "tool_result", "tool_use_id": id, "content": output.String(),

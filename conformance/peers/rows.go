@@ -164,6 +164,8 @@ func (b *bench) fileRows() []row {
 	} {
 		rows = append(rows, row{family: "run", name: q.name, beside: "openssl", bar: 1.2, setup: b.running(q.command, q.n)})
 	}
+	rows = append(rows, row{family: "mix", name: "p99 of a small call beside 40 searches, over HTTP", unit: "ms", bar: 300,
+		noisy: true, figures: b.mixed})
 	for _, what := range []struct{ name, argument string }{{"value", "at"}, {"record", "records"}} {
 		for _, end := range []struct {
 			name  string

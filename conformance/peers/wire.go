@@ -37,7 +37,7 @@ const (
 	rest       = 300 * time.Millisecond // pause between initialize and reading the memory
 
 	overHTTP  = ", HTTP" // name suffix of servers measured over HTTP
-	wireToken = "no secret: it is used on loopback by this run"
+	wireToken = "no-secret:used-on-loopback-by-this-run-alone"
 )
 
 // measureServers measures all MCP servers in interleaved rounds; with web false, only those over stdio.

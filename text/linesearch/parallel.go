@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -138,6 +139,7 @@ func (p *parallel) worker() {
 			}
 		}
 		c.done <- struct{}{}
+		runtime.Gosched() // the scheduler lets a goroutine run for 10 ms; with many searches a small call would wait long
 	}
 	f.release()
 }

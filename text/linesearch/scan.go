@@ -89,6 +89,7 @@ func (s *lineScan) run() error {
 		}
 		s.discard(whole)
 		s.progress(s.base)
+		runtime.Gosched() // as for each chunk of a parallel search
 		if s.eof && s.fill == 0 {
 			return nil
 		}

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strconv"
 	"unicode/utf8"
 
@@ -60,6 +61,7 @@ func (w *searchWorker) searchBatch(j *fileBatch) {
 			r.status, r.err = failed, err
 		}
 		t.release()
+		runtime.Gosched() // a small call does not wait until each of many searches has had its 10 ms
 	}
 	_ = w.records.flush() // it fails only with ctx, which ends all
 }

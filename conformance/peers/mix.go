@@ -1,0 +1,96 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Clients of the mix, each with one call after the other.
+const (
+	heavyClients = 40 // search Go's source
+	smallClients = 8  // read a file of 1 kB
+	smallPause   = 100 * time.Millisecond
+)
+
+// mixed measures small calls beside heavy ones over HTTP, for 60 s or in the small form for 6 s: the 99th percentile of
+// the time of a small call, in milliseconds. The note has how many calls of each kind were answered.
+func (b *bench) mixed(ctx context.Context) (got result, err error) {
+	small := filepath.Join(b.work, "mix")
+	if err := os.MkdirAll(small, 0o755); err != nil {
+		return got, err
+	}
+	if err := os.WriteFile(filepath.Join(small, "small.txt"), make1k(), 0o600); err != nil {
+		return got, err
+	}
+	command := append(b.funnel(small), "--root", filepath.Join(b.goroot, "src"), "--http", "127.0.0.1:0")
+	l, _, err := startServer(ctx, small, wireToken, command)
+	if err != nil {
+		return got, err
+	}
+	defer l.end()
+	last := 60 * time.Second
+	if b.small {
+		last = 6 * time.Second
+	}
+	var (
+		mu       sync.Mutex
+		times    []time.Duration
+		heavy    int
+		failures error
+		all      sync.WaitGroup
+		ids      atomic.Int64
+	)
+	post := l.transport.(*webTransport).post
+	begun := time.Now()
+	client := func(tool string, args map[string]any, pause time.Duration, answered func(time.Duration)) {
+		for time.Since(begun) < last {
+			at := time.Now()
+			answer, err := post(toolCall(int(ids.Add(1)), tool, args))
+			if err == nil {
+				err = failed(answer)
+			}
+			mu.Lock()
+			failures = errors.Join(failures, err)
+			answered(time.Since(at))
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+			time.Sleep(pause)
+		}
+	}
+	for i := range heavyClients {
+		all.Go(func() {
+			args := map[string]any{"pattern": fmt.Sprintf("return [a-z]+%d", i%10), "path": "src", "show": "counts"}
+			client("search", args, 0, func(time.Duration) { heavy++ })
+		})
+	}
+	for range smallClients {
+		all.Go(func() {
+			args := map[string]any{"path": "mix/small.txt"}
+			client("read", args, smallPause, func(took time.Duration) { times = append(times, took) })
+		})
+	}
+	all.Wait()
+	got.ours = []time.Duration{quantile(times, 0.99)}
+	got.note = fmt.Sprintf("%d searches, %d reads, p50 %s", heavy, len(times), span(median(times)))
+	return got, failures
+}
+
+// make1k returns a text of 1 kB.
+func make1k() []byte {
+	line := "2026-11-20T12:00:00.000Z INFO request served method=GET path=/v1/items status=200 took=12ms\n"
+	var text []byte
+	for len(text) < 1000 {
+		text = append(text, line...)
+	}
+	return text
+}
