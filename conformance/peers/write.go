@@ -84,8 +84,8 @@ func (b *bench) running(format string, n int64) setup {
 	}
 }
 
-// compacting compares a session that is compacted and restored with one that jq reads and writes, and that is copied and
-// digested as in [bench.keeping]. Both must end in the same bytes.
+// compacting compares a session that is compacted and restored with one that jq reads and writes, and that is copied
+// and digested as in [bench.keeping]. Both must end in the same bytes.
 func (b *bench) compacting(size int64) setup {
 	return func(context.Context) (*pair, error) {
 		path, megabytes, err := b.session(size)
