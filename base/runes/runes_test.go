@@ -49,8 +49,24 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// Every four bytes of those at which UTF-8 makes a difference, in the middle of a text.
+func TestCountBoundaries(t *testing.T) {
+	edges := []byte("\x00\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5\xf7\xf8\xff")
+	p := bytes.Repeat([]byte("a"), 80)
+	for _, a := range edges {
+		for _, b := range edges {
+			for _, c := range edges {
+				for _, d := range edges {
+					copy(p[13:], []byte{a, b, c, d})
+					check(t, p)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkCount(b *testing.B) {
-	for name, unit := range map[string]string{"ascii": "a line of a log\n", "cyrillic": "строка журнала\n"} {
+	for name, unit := range map[string]string{"ascii": "a line of a log\n", "cyrillic": "строка журнала\n", "random": string(corpus.Random(1 << 16))} {
 		p := []byte(strings.Repeat(unit, 64<<10/len(unit)))
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(p)))
