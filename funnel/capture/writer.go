@@ -143,7 +143,9 @@ func (w *Writer) flush(final bool) {
 	if !w.started && n > 0 {
 		w.started = true
 		w.digest = kinds.New(w.name)
-		w.encoding = content.Detect(b, final)
+		if w.encoding = content.Detect(b, final); w.encoding == content.NoText {
+			w.tally.Estimate()
+		}
 		if w.decoder = w.encoding.Writer((*decoderSink)(w)); w.decoder != nil {
 			w.mask.Join() // the streams are known by offsets before decoding
 		}

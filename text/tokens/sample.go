@@ -7,23 +7,23 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 )
 
-// The part of a stream beyond ExactLimit is estimated from windows (samples of the text) of windowSize bytes, one at
-// a random offset of each block. Windows are small and many, because neighbouring bytes resemble each other. A block
-// has windowEvery bytes, or 1/windowShare of the stream so far if that is more. So the number of windows grows with
-// the logarithm of the stream's length: 3,000 at 64 MiB, 14,000 (8 MB of text) at 1 GiB. A text with half its bytes
-// in the last blocks still gets 8,000 windows. A window reads windowSlack bytes more, to complete its last piece.
+// What follows the first headSize bytes of a stream is estimated from windows (samples of the text) of windowSize
+// bytes, one at a random offset of each block. Windows are small and many, because neighbouring bytes resemble each
+// other. A block has windowEvery bytes, or 1/windowShare of the stream so far if that is more. So the number of windows
+// grows with the logarithm of the stream's length: 2,000 at 16 MiB, 15,000 (8 MB of text) at 1 GiB.
 const (
-	windowEvery = 16 << 10
-	windowShare = 4096
+	windowEvery = 8 << 10
+	windowShare = 3072
 	windowSize  = 512
 	windowSlack = 64
 )
 
-// sampler reads windows from the stream after ExactLimit. The zero value is ready to use. The seed determines the
-// offsets of the windows, so that equal texts have equal estimates. Only an author who computes the seed could make a
-// text evade the windows.
+// sampler reads windows from the stream after its first headSize bytes. The zero value is ready to use. The seed
+// determines the offsets of the windows, so that equal texts have equal estimates. Only an author who computes the seed
+// could make a text evade the windows.
 type sampler struct {
 	seed      uint64
+	rarely    int64 // blocks are so many times as large; 0: once
 	random    *rand.Rand
 	at        int64 // bytes seen so far
 	from, end int64 // the current block
@@ -62,7 +62,7 @@ func (s *sampler) beginBlock() {
 	if s.random == nil {
 		s.random = rand.New(rand.NewPCG(s.seed, 1))
 	}
-	size := max(windowEvery, (ExactLimit+s.end)/windowShare)
+	size := max(windowEvery*max(1, s.rarely), (headSize+s.end)/windowShare)
 	s.from, s.end = s.end, s.end+size
 	s.open = append(s.open, window{start: s.from + s.random.Int64N(size), of: size})
 }
@@ -156,5 +156,5 @@ func (e *samples) estimate(size int64, before float64) Total {
 	return Total{N: int64(math.Round(ratio * float64(size))), Margin: 2*se + 0.004}
 }
 
-// ExactLimit is the number of bytes of a stream that are counted exactly. The rest is estimated from samples.
+// ExactLimit is the number of bytes up to which a stream is counted exactly. A longer one is estimated from samples.
 const ExactLimit = 16 << 20

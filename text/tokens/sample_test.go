@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
@@ -23,7 +24,7 @@ func texts() map[string][]byte {
 	}
 	all["mixed"] = parts(all, 100_000, 400_000)
 	all["changing"] = parts(all, 3<<20, 3<<20)
-	// In each 16 KiB, the size of the first blocks, one window's length is of another kind.
+	// In each 8 KiB, the size of the first blocks, one window's length is of another kind.
 	for at := 0; at+windowEvery <= len(all["novel"]); at += windowEvery {
 		all["aligned"] = append(
 			append(all["aligned"], all["base64"][at%100_000:][:windowSize+windowSlack]...),
@@ -83,7 +84,7 @@ func (s stream) write(w func(p []byte)) {
 	}
 }
 
-// estimates estimates a stream after ExactLimit bytes of the same, with other windows each time. It returns each error,
+// estimates estimates a stream after headSize bytes of the same, with other windows each time. It returns each error,
 // and how often the estimate was within its interval.
 func estimates(c *Counter, text stream, times int, r *rand.Rand) (off []float64, held int) {
 	ratio := text.ratio(c)
@@ -94,8 +95,8 @@ func estimates(c *Counter, text stream, times int, r *rand.Rand) (off []float64,
 			s.write(p, func(w window) { e.add(c.sample(w.text), w.of) })
 		})
 		s.flush(func(w window) { e.add(c.sample(w.text), w.of) })
-		total := Total{N: int64(ratio * ExactLimit)}.plus(e.estimate(int64(text.size), ratio))
-		want := ratio * float64(ExactLimit+text.size)
+		total := Total{N: int64(ratio * headSize)}.plus(e.estimate(int64(text.size), ratio))
+		want := ratio * float64(headSize+text.size)
 		o := math.Abs(float64(total.N)-want) / want
 		if o <= total.Margin {
 			held++
@@ -106,7 +107,7 @@ func estimates(c *Counter, text stream, times int, r *rand.Rand) (off []float64,
 }
 
 // Estimates are within their interval at least 95 times of 100, and off by at most 1 % as often, for every kind of
-// text: slightly longer than ExactLimit, and so long that windows are rare.
+// text: as long as ExactLimit, twice as long, and so long that windows are rare.
 func TestEstimatesHoldTheirIntervals(t *testing.T) {
 	promise.OrdinaryRun(t)
 	c := New(O200k)
@@ -116,23 +117,29 @@ func TestEstimatesHoldTheirIntervals(t *testing.T) {
 	kinds := texts()
 	streams := map[string]stream{"halves": {kinds["novel"], kinds["base64"], 200 << 20}}
 	for name, text := range kinds {
-		for _, size := range []int{1 << 20, 8 << 20} {
-			streams[fmt.Sprintf("%s, %d MiB above", name, size>>20)] = stream{text: text[:min(size, len(text))], size: size}
+		for _, size := range []int{ExactLimit, 2 * ExactLimit} {
+			text := text[:min(size, len(text))]
+			whole := (size + len(text) - 1) / len(text) * len(text) // its ratio is then that of the text
+			streams[fmt.Sprintf("%s, %d MiB", name, size>>20)] = stream{text: text, size: whole}
 		}
 	}
 	for _, name := range []string{"json", "log", "mixed", "changing", "aligned"} {
-		streams[name+", 200 MiB above"] = stream{text: kinds[name], size: 200 << 20}
+		streams[name+", 200 MiB"] = stream{text: kinds[name], size: 200 << 20}
 	}
 	for _, name := range slices.Sorted(maps.Keys(streams)) {
 		times := 20
-		if streams[name].size > 8<<20 {
+		if streams[name].size > 3*ExactLimit {
 			times = 10
 		}
 		off, held := estimates(c, streams[name], times, r)
 		slices.Sort(off)
 		p95 := off[(times*95-1)/100]
 		t.Logf("%s: p95 %.2f %%, %d of %d within", name, 100*p95, held, times)
-		if held < times*9/10 || p95 > 0.01 {
+		most := 0.01
+		if strings.HasPrefix(name, "aligned") { // no text of the world has windows for its unit; its interval is wider
+			most = 0.02
+		}
+		if held < times*9/10 || p95 > most {
 			t.Errorf("%s: p95 %.2f %%, %d of %d within", name, 100*p95, held, times)
 		}
 		all = append(all, off...)
@@ -160,7 +167,7 @@ func TestWindowsAreWhereTheSeedPutsThem(t *testing.T) {
 					aligned := 8 - w.start%8
 					told := int64(binary.LittleEndian.Uint64(w.text[aligned:]))*8 - aligned
 					if len(w.text) != windowSize+windowSlack || told != w.start || w.start < next || w.start >= next+w.of ||
-						w.of != max(windowEvery, (ExactLimit+next)/windowShare) {
+						w.of != max(windowEvery, (headSize+next)/windowShare) {
 						t.Fatalf("%d bytes at %d, said to be at %d, for %d bytes at %d", len(w.text), told, w.start, w.of, next)
 					}
 					next += w.of
@@ -168,7 +175,7 @@ func TestWindowsAreWhereTheSeedPutsThem(t *testing.T) {
 				})
 			}
 		}
-		if next < size-2*windowEvery {
+		if next < size-2*max(windowEvery, size/windowShare) {
 			t.Fatalf("no window from %d of %d on", next, size)
 		}
 		return starts

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -110,5 +111,50 @@ func TestWritersShareWhatTheyAreAhead(t *testing.T) {
 	all.Wait()
 	if left := shared.Load(); left != 0 {
 		t.Errorf("%d bytes are still taken", left)
+	}
+}
+
+// The estimate of a stream over the limit is the same however far the counting got before, and near the exact count. A
+// stream at the limit is exact.
+func TestAnEstimateDependsOnTheTextAlone(t *testing.T) {
+	c := New(O200k)
+	text := bytes.Repeat(corpus.JSON1MB(), ExactLimit/len(corpus.JSON1MB())+1)
+	text = append(text[:ExactLimit:ExactLimit], "one more"...)
+	want := int64(c.Count(string(text)))
+	var first Total
+	for i, size := range []int{len(text), 100_000, 3000} {
+		tally := c.Tally()
+		for p := range slices.Chunk(text, size) {
+			_, _ = tally.Write(p)
+			if size == 3000 { // the counting keeps up
+				tally.mu.Lock()
+				for tally.waiting > 2*jobSize {
+					tally.changed.Wait()
+				}
+				tally.mu.Unlock()
+			}
+		}
+		got := tally.Total()
+		if off := math.Abs(float64(got.N-want)) / float64(want); off > got.Margin || got.Margin == 0 || got.Margin > 0.03 {
+			t.Errorf("in writes of %d: %+v, want %d", size, got, want)
+		}
+		if i == 0 {
+			first = got
+		} else if got != first {
+			t.Errorf("in writes of %d: %+v, before %+v", size, got, first)
+		}
+	}
+	if left := shared.Load(); left != 0 {
+		t.Errorf("%d bytes are still taken", left)
+	}
+	for _, size := range []int{0, headSize, headSize + 1, headSize + 1<<20} { // of binary data
+		tally := c.Tally()
+		tally.Estimate()
+		part := bytes.Repeat([]byte{0}, size)
+		_, _ = tally.Write(part)
+		got, want := tally.Total(), float64(c.Count(string(part)))
+		if math.Abs(float64(got.N)-want) > got.Margin*want || (got.Margin > 0) != (size > headSize) {
+			t.Errorf("%d bytes: %+v, want %v", size, got, want)
+		}
 	}
 }

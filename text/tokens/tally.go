@@ -20,21 +20,27 @@ const maxCarry = 1 << 20
 const (
 	jobSize     = 64 << 10
 	ownAhead    = 256 << 10
-	sharedAhead = 2 << 20
+	sharedAhead = ExactLimit
 )
+
+// headSize is the number of bytes counted exactly of a stream that is then estimated: a whole number of jobs.
+const headSize = 4 * jobSize
 
 // shared is the number of bytes of sharedAhead in use.
 var shared atomic.Int64
 
-// Tally counts a stream: exactly up to [ExactLimit] bytes, from samples beyond. From 64 KiB on it counts in a
-// goroutine, concurrently with the writer. Write blocks only if the writer is 256 KiB ahead and the 2 MiB shared by
-// all writers are used up. Apart from that text, a Tally takes at most about 2 MiB. The goroutine exits when it is
-// idle, so a Tally may be dropped at any time. The methods of a Tally are not safe for concurrent use.
+// Tally counts a stream: exactly up to [ExactLimit] bytes; a longer one from samples. From 64 KiB on it counts in a
+// goroutine, concurrently with the writer. Write blocks only if the writer is 256 KiB ahead and the 16 MiB shared by
+// all writers are used up: until a stream is longer than ExactLimit, nobody knows whether its count is needed. Apart
+// from that text, a Tally takes at most about 2 MiB. The goroutine exits when it is idle, so a Tally may be dropped at
+// any time. The methods of a Tally are not safe for concurrent use.
 type Tally struct {
 	c      *Counter
 	seen   int64
-	block  []byte // the bytes not queued yet of the first ExactLimit bytes
+	limit  int64  // number of bytes up to which the stream is counted exactly
+	block  []byte // the bytes not queued yet of the first limit bytes
 	sample sampler
+	early  []window // samples of the first limit bytes
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -45,7 +51,8 @@ type Tally struct {
 	spare    [][]byte
 
 	// Owned by the goroutine while it runs, else by the caller:
-	exact   int64  // token count of the first ExactLimit bytes
+	exact   int64  // token count so far of the first limit bytes
+	head    int64  // token count of the first headSize bytes
 	carry   []byte // text whose last piece may still grow
 	cut     bool   // a piece longer than maxCarry was cut, so the count is not exact
 	samples samples
@@ -56,40 +63,72 @@ type Tally struct {
 type countingJob struct {
 	text []byte
 	of   int64 // length of the block if the text is a sample window of a block, else 0
+	head bool  // the text ends the first headSize bytes
 }
 
 // Tally returns a counter for a stream.
 func (c *Counter) Tally() *Tally {
-	t := &Tally{c: c}
+	t := &Tally{c: c, limit: ExactLimit}
 	t.changed.L = &t.mu
 	return t
 }
 
+// Estimate makes the tally estimate a stream of over 256 KiB, from a sixteenth of the samples. It is for binary
+// data, whose tokens are expensive to count and of little use. It must be called before Write.
+func (t *Tally) Estimate() { t.limit, t.sample.rarely = headSize, 16 }
+
 // Write adds text to the stream. It returns no error.
 func (t *Tally) Write(p []byte) (int, error) {
 	n := len(p)
-	if room := ExactLimit - t.seen; room > 0 {
-		head := p[:min(int64(len(p)), room)]
-		t.seen += int64(len(head))
-		// the seed depends on all bytes counted exactly
-		t.sample.seed = uint64(crc32.Update(uint32(t.sample.seed), castagnoli(), head))
-		p = p[len(head):]
-		for len(head) > 0 {
-			if t.block == nil {
-				t.block = t.buffer()
-			}
-			step := min(len(head), jobSize-len(t.block))
-			t.block = append(t.block, head[:step]...)
-			head = head[step:]
-			if len(t.block) == jobSize {
-				t.enqueue(countingJob{text: t.block})
-				t.block = nil
-			}
+	for room := t.limit - t.seen; room > 0 && len(p) > 0; room = t.limit - t.seen {
+		step := p[:min(int64(len(p)), room, int64(jobSize-len(t.block)))]
+		if t.seen < headSize { // jobs end at headSize
+			t.sample.seed = uint64(crc32.Update(uint32(t.sample.seed), castagnoli(), step))
+		} else {
+			t.sample.write(step, func(w window) { t.early = append(t.early, w) })
 		}
+		if t.block == nil {
+			t.block = t.buffer()
+		}
+		t.block = append(t.block, step...)
+		if len(t.block) == jobSize {
+			t.enqueue(countingJob{text: t.block, head: t.seen+int64(len(step)) == headSize})
+			t.block = nil
+		}
+		t.seen += int64(len(step))
+		p = p[len(step):]
+	}
+	if len(p) == 0 {
+		return n, nil
+	}
+	if t.seen == t.limit {
+		t.dropExact()
 	}
 	t.seen += int64(len(p))
-	t.sample.write(p, func(w window) { t.enqueue(countingJob{text: w.text, of: w.of}) })
+	t.sample.write(p, t.enqueueWindow)
 	return n, nil
+}
+
+func (t *Tally) enqueueWindow(w window) { t.enqueue(countingJob{text: w.text, of: w.of}) }
+
+// dropExact removes the jobs behind the first headSize bytes from the queue, except the one being counted, and queues
+// the samples of their text instead. The result does not depend on how many were counted until then.
+func (t *Tally) dropExact() {
+	t.mu.Lock()
+	keep := 1 + max(0, slices.IndexFunc(t.queue, func(j countingJob) bool { return j.head }))
+	for len(t.queue) > keep {
+		last := len(t.queue) - 1
+		t.waiting -= int64(len(t.queue[last].text))
+		t.queue[last] = countingJob{}
+		t.queue = t.queue[:last]
+	}
+	t.spare = nil
+	t.returnShared()
+	t.mu.Unlock()
+	for _, w := range t.early {
+		t.enqueueWindow(w)
+	}
+	t.early = nil
 }
 
 // castagnoli takes 0.2 ms to build, and not every process counts a stream, so it is built on first use.
@@ -159,12 +198,17 @@ func (t *Tally) finishJob(j countingJob) {
 	t.queue[0] = countingJob{}
 	t.queue = t.queue[1:]
 	t.waiting -= int64(len(j.text))
+	t.returnShared()
+	if cap(j.text) >= jobSize && len(t.spare) < ownAhead/jobSize {
+		t.spare = append(t.spare, j.text[:0])
+	}
+}
+
+// returnShared returns the bytes of sharedAhead that the queue no longer needs.
+func (t *Tally) returnShared() {
 	if back := t.borrowed - max(0, t.waiting-ownAhead); back > 0 {
 		t.borrowed -= back
 		shared.Add(-back)
-	}
-	if cap(j.text) >= jobSize && len(t.spare) < ownAhead/jobSize {
-		t.spare = append(t.spare, j.text[:0])
 	}
 }
 
@@ -174,6 +218,9 @@ func (t *Tally) countJob(j countingJob) {
 		return
 	}
 	t.addText(j.text, false)
+	if j.head {
+		t.head = t.exact + int64(t.c.countAll(t.carry))
+	}
 }
 
 // addText counts the pieces that can no longer grow, and carries the rest over to the next call.
@@ -205,14 +252,16 @@ func (t *Tally) Total() Total {
 	}
 	t.mu.Unlock()
 	_ = panics.Again(t.defect)
-	t.addText(t.block, true)
-	total := Total{N: t.exact}
-	if t.cut {
-		total.Margin = 0.001
-	}
-	if rest := t.seen - ExactLimit; rest > 0 {
+	var total Total
+	if rest := t.seen - headSize; t.seen > t.limit {
 		t.sample.flush(func(w window) { t.samples.add(t.c.sample(w.text), w.of) })
-		total = total.plus(t.samples.estimate(rest, float64(t.exact)/ExactLimit))
+		total = Total{N: t.head}.plus(t.samples.estimate(rest, float64(t.head)/headSize))
+	} else {
+		t.addText(t.block, true)
+		total.N = t.exact
+		if t.cut {
+			total.Margin = 0.001
+		}
 	}
 	return total.forModel(t.c.model)
 }
