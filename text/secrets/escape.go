@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"bytes"
+	"sort"
 	"strconv"
 )
 
@@ -93,9 +94,12 @@ var brackets = [3][]byte{[]byte("()"), []byte("[]"), []byte("{}")}
 // view is a text in which JSON escapes of printable ASCII ("\u0041", "\/") are decoded, because such escapes would
 // hide a token from its matcher. Quotes and backslashes stay escaped, so that strings end where they did.
 type view struct {
-	b   []byte
-	pos []int // position in the text of each byte of b and of the end of b; nil if b is the text itself
+	b      []byte
+	breaks []viewBreak // one behind each decoded escape
 }
+
+// viewBreak is a position in b and the same in the text: the bytes from there to the next break are those of the text.
+type viewBreak struct{ view, text int }
 
 // newView returns the view of b.
 func newView(b []byte) view {
@@ -103,32 +107,26 @@ func newView(b []byte) view {
 	if i < 0 {
 		return view{b: b}
 	}
-	v := view{b: make([]byte, 0, len(b)), pos: make([]int, 0, len(b)+1)}
+	v := view{b: make([]byte, 0, len(b))}
 	done := 0
 	for i >= 0 {
-		v.appendRange(b, done, i)
-		v.b, v.pos = append(v.b, c), append(v.pos, i)
+		v.b = append(append(v.b, b[done:i]...), c)
 		done = i + n
+		v.breaks = append(v.breaks, viewBreak{len(v.b), done})
 		i, c, n = nextEscape(b, done)
 	}
-	v.appendRange(b, done, len(b))
-	v.pos = append(v.pos, len(b))
+	v.b = append(v.b, b[done:]...)
 	return v
 }
 
-func (v *view) appendRange(b []byte, from, to int) {
-	v.b = append(v.b, b[from:to]...)
-	for i := from; i < to; i++ {
-		v.pos = append(v.pos, i)
-	}
-}
-
-// at returns the position in the text of index i of the view.
+// at returns the position in the text of index i of the view, which may be its end.
 func (v *view) at(i int) int {
-	if v.pos == nil {
+	behind := sort.Search(len(v.breaks), func(k int) bool { return v.breaks[k].view > i })
+	if behind == 0 {
 		return i
 	}
-	return v.pos[i]
+	last := v.breaks[behind-1]
+	return last.text + i - last.view
 }
 
 // nextEscape returns the position, character and length of the first escape from i on that a view decodes; position

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
@@ -214,4 +216,34 @@ func TestHeadersInJSON(t *testing.T) {
 			t.Errorf("%s became %s", in, got)
 		}
 	}
+}
+
+// Each byte of a view is where it was in the text, or where the escape of it began.
+func TestAViewKnowsItsPlaces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`(\\{0,3}(u0041|/|n|")|ab){0,12}`).Draw(t, "text")
+		b := []byte(text)
+		v := newView(b)
+		k := 0
+		for at := 0; at < len(b); {
+			i, c, n := nextEscape(b, at)
+			if i < 0 {
+				i, n = len(b), 0
+			}
+			for ; at < i; at, k = at+1, k+1 {
+				if v.b[k] != b[at] || v.at(k) != at {
+					t.Fatalf("%q: %q at %d, want %q at %d", text, v.b[k], v.at(k), b[at], at)
+				}
+			}
+			if n > 0 {
+				if v.b[k] != c || v.at(k) != at {
+					t.Fatalf("%q: %q at %d, want %q at %d", text, v.b[k], v.at(k), c, at)
+				}
+				at, k = at+n, k+1
+			}
+		}
+		if k != len(v.b) || v.at(k) != len(b) {
+			t.Fatalf("%q: ends at %d, %d", text, k, v.at(k))
+		}
+	})
 }
