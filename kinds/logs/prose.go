@@ -33,6 +33,7 @@ type prose struct {
 	order   []*titles
 	longest quoted
 	size    int64
+	rest    rest
 }
 
 type title struct {
@@ -57,8 +58,12 @@ func NewProse(name string) *prose {
 
 func (p *prose) Add(b []byte) { p.logs.Add(b) }
 
-// ahead skips the leading lines of b that are like the line before, once no more than their number counts.
+// ahead skips the leading lines of b that are like the line before, once no more than their number counts, and those
+// of the rest that are no findings.
 func (p *prose) ahead(b []byte) int {
+	if n := p.skipRest(b); n > 0 || p.rest.first > 0 {
+		return n
+	}
 	if p.logs.rows.Number <= probeLines || !p.opening.Done() || !p.bullets.Done() || !p.listing.done() {
 		return 0
 	}
@@ -77,8 +82,12 @@ func (p *prose) line(line []byte, size int64) {
 		p.size = size
 		p.longest.line = at
 	}
+	rest := p.inRest()
 	p.listing.add(line)
 	p.logs.line(line, size)
+	if rest {
+		return
+	}
 	if p.logs.source {
 		if _, ok := content.FileHeader(line); ok && !p.logs.named {
 			p.addTitle(title{at, string(line[:min(len(line), digest.HeadBytes)])})
@@ -182,6 +191,9 @@ func (p *prose) Finish(s *digest.Summary) {
 		s.Body = append(s.Body, "begins: "+opening)
 	}
 	s.Body = append(s.Body, p.outline()...)
+	if p.rest.first > 0 {
+		s.Body = append(s.Body, "from line "+digest.Number(p.rest.first)+" on, only errors and stack traces were looked for")
+	}
 	if p.size > digest.MaxLine {
 		s.Body = append(s.Body, "longest line: "+digest.Number(p.longest.line)+", "+digest.Number(p.size)+" bytes")
 	}
