@@ -13,10 +13,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// commit is one commit of the log.
+// commit is one commit of the log. Its texts are overwritten by those of the next commit.
 type commit struct {
-	hash, author, date, subject string
+	hash, author, date, subject []byte
 	when                        time.Time    // date, zero if it is in a form that is not known
+	zoned                       bool         // date is in a form with a zone, so that it can be written in that of ISO 8601
 	at                          content.Span // from "commit" to the last line that belongs to it
 	stat                        bool         // the log counts files and lines of this commit
 	files, added, deleted       int64
@@ -25,11 +26,12 @@ type commit struct {
 // parser reads a log line by line.
 type parser struct {
 	onCommit func(*commit) // a commit is complete
-	now      *commit       // nil before the first commit
-	body     bool          // the header of the commit has ended
-	subject  bool          // the subject has been read
-	authored bool          // the date is the author's: a committer's does not replace it
-	plain    []byte        // the current line without colours
+	now      *commit       // &one, nil before the first commit
+	one      commit
+	body     bool   // the header of the commit has ended
+	subject  bool   // the subject has been read
+	authored bool   // the date is the author's: a committer's does not replace it
+	plain    []byte // the current line without colours
 }
 
 // line parses a line, which is passed without its ending. at is its span in the text.
@@ -40,7 +42,9 @@ func (p *parser) line(line []byte, at content.Span) {
 	}
 	if hash, ok := Header(line); ok {
 		p.end()
-		p.now = &commit{hash: hash, at: at}
+		c := &p.one
+		*c = commit{hash: append(c.hash[:0], hash...), author: c.author[:0], date: c.date[:0], subject: c.subject[:0], at: at}
+		p.now = c
 		p.body, p.subject, p.authored = false, false, false
 		return
 	}
@@ -52,10 +56,10 @@ func (p *parser) line(line []byte, at content.Span) {
 	c.at.End = at.End
 	switch {
 	case !p.body:
-		p.header(string(line))
+		p.header(line)
 	case bytes.HasPrefix(line, []byte("    ")):
 		if !p.subject {
-			p.subject, c.subject = true, strings.TrimSpace(string(line))
+			p.subject, c.subject = true, append(c.subject, bytes.TrimSpace(line)...)
 		}
 	default:
 		c.addStat(string(line))
@@ -71,56 +75,56 @@ func (p *parser) end() {
 
 // Header returns the hash of a line that begins a commit: "commit HASH", which may be followed by parents and by
 // names of branches and tags in brackets.
-func Header(line []byte) (hash string, ok bool) {
+func Header(line []byte) (hash []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(line, []byte("commit "))
 	if !ok {
-		return "", false
+		return nil, false
 	}
 	n := 0
 	for n < len(rest) && (rest[n]-'0' <= 9 || rest[n]-'a' < 6) {
 		n++
 	}
 	if n < 7 || n > 64 || n < len(rest) && rest[n] != ' ' {
-		return "", false
+		return nil, false
 	}
-	return string(rest[:n]), true
+	return rest[:n], true
 }
 
 // header reads a line of a commit's header: "Author: Ada <ada@example.com>", "Date:   …".
-func (p *parser) header(line string) {
+func (p *parser) header(line []byte) {
 	c := p.now
-	name, value, ok := strings.Cut(line, ":")
-	value = strings.TrimSpace(value)
+	name, value, ok := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimSpace(value)
 	switch {
 	case !ok:
 		p.rawHeader(line)
-	case name == "Author":
-		c.author = person(value)
-	case name == "AuthorDate":
+	case string(name) == "Author":
+		c.author = append(c.author[:0], person(value)...)
+	case string(name) == "AuthorDate":
 		c.setDate(value)
 		p.authored = true
-	case name == "Date" && !p.authored:
+	case string(name) == "Date" && !p.authored:
 		c.setDate(value)
 	}
 }
 
 // rawHeader reads a line of --format=raw: "author Ada <ada@example.com> 1700000000 +0100".
-func (p *parser) rawHeader(line string) {
-	value, ok := strings.CutPrefix(line, "author ")
-	end := strings.LastIndexByte(value, '>')
+func (p *parser) rawHeader(line []byte) {
+	value, ok := bytes.CutPrefix(line, []byte("author "))
+	end := bytes.LastIndexByte(value, '>')
 	if !ok || end < 0 {
 		return
 	}
-	p.now.author = person(value[:end+1])
-	p.now.setDate(strings.TrimSpace(value[end+1:]))
+	p.now.author = append(p.now.author[:0], person(value[:end+1])...)
+	p.now.setDate(bytes.TrimSpace(value[end+1:]))
 	p.authored = true
 }
 
 // person returns the name in "Name <address>", or the address if there is no name.
-func person(s string) string {
-	name, address, ok := strings.Cut(s, "<")
-	if name = strings.TrimSpace(name); name == "" && ok {
-		return strings.TrimSuffix(address, ">")
+func person(s []byte) []byte {
+	name, address, ok := bytes.Cut(s, []byte("<"))
+	if name = bytes.TrimSpace(name); len(name) == 0 && ok {
+		return bytes.TrimSuffix(address, []byte(">"))
 	}
 	return name
 }
@@ -131,32 +135,35 @@ var dateForms = []string{
 	"Mon Jan 2 15:04:05 2006", "2006-01-02",
 }
 
-// setDate sets the date in the form of ISO 8601, as git log --format=%aI prints it; a date in another form, such as
-// "2 days ago", as it stands.
-func (c *commit) setDate(s string) {
-	c.date = s
+// setDate sets the date.
+func (c *commit) setDate(date []byte) {
+	c.date, c.when, c.zoned = append(c.date[:0], date...), time.Time{}, false
+	s := string(date)
 	for i, form := range dateForms {
 		t, err := time.Parse(form, s)
 		if err != nil {
 			continue
 		}
-		c.when = t
-		if i < 4 {
-			c.date = isoDate(t)
-		}
+		c.when, c.zoned = t, i < 4
 		return
 	}
 	seconds, zone, _ := strings.Cut(s, " ")
 	if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && len(seconds) >= 9 { // --date=raw or unix
-		c.when = time.Unix(n, 0).UTC()
+		c.when, c.zoned = time.Unix(n, 0).UTC(), true
 		if t, err := time.Parse("-0700", zone); err == nil {
 			c.when = c.when.In(t.Location())
 		}
-		c.date = isoDate(c.when)
 	}
 }
 
-func isoDate(t time.Time) string { return t.Format("2006-01-02T15:04:05-07:00") }
+// isoDate returns the date in the form of ISO 8601, as git log --format=%aI prints it; a date in another form, such as
+// "2 days ago", as it stands.
+func (c *commit) isoDate() string {
+	if c.zoned {
+		return c.when.Format("2006-01-02T15:04:05-07:00")
+	}
+	return string(c.date)
+}
 
 // changes matches the last line of --stat and --shortstat; numbered matches a line of --numstat.
 var (

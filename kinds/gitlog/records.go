@@ -19,10 +19,10 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	var failed error
 	var o record.Object
 	err := each(ctx, r, func(c *commit) bool {
-		o.String("commit", c.hash)
-		o.StringOrNull("author", c.author)
-		o.StringOrNull("date", c.date)
-		o.String("subject", c.subject)
+		o.String("commit", string(c.hash))
+		o.StringOrNull("author", string(c.author))
+		o.StringOrNull("date", c.isoDate())
+		o.String("subject", string(c.subject))
 		if c.stat {
 			o.Int("files", c.files)
 			o.Int("added", c.added)

@@ -1,6 +1,7 @@
 package gitlog
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -24,26 +25,44 @@ type summary struct {
 	commits        int64
 	stats          int64 // commits with counts
 	added, deleted int64
-	authors        map[string]int64
+	authors        map[string]*int64
 	uncounted      bool // there are more than maxAuthors authors
 	first, last    time.Time
-	largest        *commit // the commit with the most changed lines
+	changed        int64  // lines that the largest commit changed
+	largest        string // what is said of it
 	list           []string
 }
 
 func New() *summary {
-	s := &summary{authors: map[string]int64{}}
+	s := &summary{authors: map[string]*int64{}}
 	s.read.onCommit = s.add
+	s.rows.Skip = s.ahead
 	s.rows.Visit = func(line []byte, _ int64) { s.read.line(line, content.Span{}) }
 	return s
 }
 
 func (s *summary) Add(p []byte) { s.rows.Write(p) }
 
+// ahead skips the leading lines of p that belong to the message of a commit whose subject has been read.
+func (s *summary) ahead(p []byte) (n int) {
+	for s.read.subject && (bytes.HasPrefix(p[n:], []byte("    ")) || n < len(p) && p[n] == '\n') {
+		end := bytes.IndexByte(p[n:], '\n')
+		if end < 0 {
+			break
+		}
+		s.rows.Number++
+		n += end + 1
+	}
+	return n
+}
+
 func (s *summary) add(c *commit) {
 	s.commits++
-	if n, ok := s.authors[c.author]; ok || len(s.authors) < maxAuthors {
-		s.authors[c.author] = n + 1
+	if n := s.authors[string(c.author)]; n != nil {
+		*n++
+	} else if len(s.authors) < maxAuthors {
+		one := int64(1)
+		s.authors[string(c.author)] = &one
 	} else {
 		s.uncounted = true
 	}
@@ -59,18 +78,21 @@ func (s *summary) add(c *commit) {
 		s.stats++
 		s.added += c.added
 		s.deleted += c.deleted
-		if s.largest == nil || c.added+c.deleted > s.largest.added+s.largest.deleted {
-			s.largest = c
+		if n := c.added + c.deleted; s.largest == "" || n > s.changed {
+			s.changed = n
+			s.largest = short(c) + " " + content.Clip(string(c.subject), 80) + " (" + content.Plural(c.files, "file", "files") +
+				", +" + digest.Number(c.added) + " −" + digest.Number(c.deleted) + ")"
 		}
 	}
 	if len(s.list) < commitsShown {
-		s.list = append(s.list, short(c)+" "+content.Clip(c.author, 24)+": "+content.Clip(c.subject, digest.LineRunes))
+		s.list = append(s.list, short(c)+" "+content.Clip(string(c.author), 24)+": "+
+			content.Clip(string(c.subject), digest.LineRunes))
 	}
 }
 
 // short returns the beginning of the hash and the day: "1a2b3c4d 2026-11-20".
 func short(c *commit) string {
-	s := c.hash[:min(len(c.hash), 8)]
+	s := string(c.hash[:min(len(c.hash), 8)])
 	if !c.when.IsZero() {
 		s += " " + c.when.Format(time.DateOnly)
 	}
@@ -89,10 +111,8 @@ func (s *summary) Finish(d *digest.Summary) {
 		d.Total = append(d.Total, "+"+digest.Number(s.added)+" −"+digest.Number(s.deleted))
 	}
 	d.Says = append(d.Says, s.authorLine())
-	if s.largest != nil {
-		c := s.largest
-		d.Says = append(d.Says, "largest commit: "+short(c)+" "+content.Clip(c.subject, 80)+" ("+
-			content.Plural(c.files, "file", "files")+", +"+digest.Number(c.added)+" −"+digest.Number(c.deleted)+")")
+	if s.largest != "" {
+		d.Says = append(d.Says, "largest commit: "+s.largest)
 	}
 	d.Body = append(d.Body, s.list...)
 }
@@ -100,7 +120,7 @@ func (s *summary) Finish(d *digest.Summary) {
 // authorLine returns "12 authors: Ada 40, Grace 31, … and 10 more".
 func (s *summary) authorLine() string {
 	names := slices.SortedFunc(maps.Keys(s.authors), func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.authors[b], s.authors[a]), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(*s.authors[b], *s.authors[a]), strings.Compare(a, b))
 	})
 	var b strings.Builder
 	if s.uncounted {
@@ -111,7 +131,7 @@ func (s *summary) authorLine() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(content.Clip(name, digest.NameRunes) + " " + digest.Number(s.authors[name]))
+		b.WriteString(content.Clip(name, digest.NameRunes) + " " + digest.Number(*s.authors[name]))
 	}
 	if more := len(names) - authorsShown; more > 0 {
 		b.WriteString(" … and " + digest.Number(int64(more)) + " more")
