@@ -9,7 +9,7 @@ import (
 
 // parsed describes the last parsed line. A line that differs from it only in digits has the same level, its time at the
 // same place and the same pattern. size is 0 if such a line must be parsed too, as
-// errors, lines with an HTTP status and lines with one of [marks] must.
+// lines with an HTTP status, lines with one of [marks] and those of a running test must.
 type parsed struct {
 	size           int // bytes of the line and its newline
 	from, to, rest int // results of [stamp]
@@ -44,6 +44,9 @@ func (l *logs) acceptAlike(p []byte) int {
 	if s.to > 0 {
 		l.stamped += int64(n)
 		l.last = append(l.last[:0], last[s.from:s.to]...)
+	}
+	if s.level >= failure {
+		l.addBad(int64(n), l.rows.Number, last)
 	}
 	b := last[s.rest:]
 	l.panics.before = append(l.panics.before[:0], b[:min(len(b), digest.HeadBytes)]...)

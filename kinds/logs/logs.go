@@ -203,7 +203,7 @@ func (l *logs) line(line []byte, size int64) {
 	}
 	l.pattern(b, at, lv, 0, 0)
 	// Lines that begin with "-" or "=" are always parsed: a listing ignores the line "--", and tests are named by them.
-	if e.form != access && !e.byDigits() && lv < failure && size <= digest.LineBytes && may == (marks{}) &&
+	if e.form != access && !e.byDigits() && l.tests.current == "" && size <= digest.LineBytes && may == (marks{}) &&
 		line[0] != '-' && line[0] != '=' {
 		l.parsed = parsed{int(size) + 1, from, to, rest, lv}
 	}

@@ -132,7 +132,7 @@ func (t *templates) add(line []byte, at int64, l level) *template {
 func (t *templates) again(found *template, n int64) int64 {
 	switch {
 	case found == nil: // lines of this level are not matched any more
-	case t.probed == 0: // the probe may have removed the template
+	case t.probed == 0, found.blank: // the probe may have removed the template; lines of a blank one may be told apart
 		n = 0
 	default:
 		n = min(n, templateProbe-1-t.probed)
