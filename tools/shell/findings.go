@@ -142,10 +142,65 @@ func (f *findings) add(b []byte) {
 			at += bytes.LastIndexByte(whole[at:hint], '\n') + 1
 		}
 		end := at + bytes.IndexByte(whole[at:], '\n') + 1
-		f.addLines(whole[at:end])
+		end += int(f.addRepeated(whole[at:end], repeats(whole, end, end-at))) * (end - at)
 		at = end
 	}
 	f.addLines(b[len(whole):])
+}
+
+// addRepeated inspects a line that n equal ones follow. It returns how many of these it counted too, all or none.
+func (f *findings) addRepeated(line []byte, n int64) int64 {
+	if n == 0 {
+		f.addLines(line)
+		return 0
+	}
+	before := f.effects()
+	f.addLines(line)
+	if after := f.effects(); after.depends != before.depends || !f.alone(line) {
+		return 0
+	}
+	f.line += n // each of these lines would do the same again
+	f.count += n * (f.count - before.count)
+	f.many += n * (f.many - before.many)
+	return n
+}
+
+// effects are what a line may change.
+type effects struct {
+	count, many int64
+	depends     struct { // what the next line may depend on too
+		trace                     int
+		frame, own, above, script quoted
+		lines, held               int
+		outcome                   string
+	}
+}
+
+func (f *findings) effects() (s effects) {
+	s.count, s.many = f.count, f.many
+	d := &s.depends
+	d.trace, d.frame, d.own, d.above, d.script = f.trace, f.frame, f.own, f.above, f.script
+	d.lines, d.held = len(f.lines), len(f.held)
+	if n := len(f.outcomes); n > 0 {
+		d.outcome = f.outcomes[n-1]
+	}
+	return s
+}
+
+// alone reports whether the last line, which is passed, has nothing to do with tests, nor with a line above it.
+func (f *findings) alone(line []byte) bool {
+	return !f.tests.open() && f.tests.goTests.current == "" && !mayBeTest(content.TerminalLine(line)) &&
+		(f.above.line == 0 || f.line-f.above.line > maxAbove)
+}
+
+// repeats returns how many lines from b[at] on equal the one of size bytes before it. Most are compared many at a time.
+func repeats(b []byte, at, size int) (n int64) {
+	for _, lines := range []int{1 + 16<<10/size, 1} {
+		for step := lines * size; at+step <= len(b) && bytes.Equal(b[at:at+step], b[at-size:at-size+step]); at += step {
+			n += int64(lines)
+		}
+	}
+	return n
 }
 
 // hintFinder returns a function that returns the position of a hint in the first line with one, at or after the line at

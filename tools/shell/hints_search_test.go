@@ -62,8 +62,14 @@ func TestFindingsOfEveryLine(t *testing.T) {
 			if r.IntN(3) == 0 {
 				line = fmt.Sprint("line ", r.IntN(1000))
 			}
-			text.WriteString(line + "\n")
-			want.addLines([]byte(line + "\n"))
+			times := 1
+			if r.IntN(8) == 0 {
+				times += r.IntN(30)
+			}
+			for range times {
+				text.WriteString(line + "\n")
+				want.addLines([]byte(line + "\n"))
+			}
 		}
 		for _, size := range []int{1, 7, 100, 1 << 20} {
 			var got findings
