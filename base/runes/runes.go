@@ -1,7 +1,8 @@
 // Package runes counts the runes of a text, cuts a text between runes, and returns the newlines of a text as a bit set
 // for callers that visit every line.
 //
-// The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines.
+// The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines, those of random bytes the vectors that
+// count runes.
 package runes
 
 import (
@@ -11,14 +12,23 @@ import (
 )
 
 // Count is [utf8.RuneCount]: each invalid byte is one rune. A byte continues a rune exactly if one of the three bytes
-// before it begins a valid rune that is long enough, so eight bytes are examined at a time, whatever stands before them.
+// before it begins a valid rune that is long enough, so many bytes are examined at once, whatever stands before them.
 func Count(p []byte) int {
-	const step = 32
 	n, i := len(p), 0
-	for ; i+step+utf8.UTFMax <= len(p); i += step {
-		b := p[i:][: step+utf8.UTFMax : step+utf8.UTFMax]
-		if high := word(b) | word(b[8:]) | word(b[16:]) | word(b[24:]); high&tops != 0 {
-			n -= continued(b) + continued(b[8:]) + continued(b[16:]) + continued(b[24:])
+	for ; i+countBlock+utf8.UTFMax <= len(p); i += countBlock {
+		b := p[i:][: countBlock+utf8.UTFMax : countBlock+utf8.UTFMax]
+		high := uint64(0)
+		for at := 0; at < countBlock; at += 32 {
+			high |= word(b[at:]) | word(b[at+8:]) | word(b[at+16:]) | word(b[at+24:])
+		}
+		switch {
+		case high&tops == 0:
+		case haveVectors:
+			n -= continuedBlock(&b[0])
+		default:
+			for at := 0; at < countBlock; at += 8 {
+				n -= continued(b[at:])
+			}
 		}
 	}
 	for ; i < len(p); i++ {
@@ -31,6 +41,8 @@ func Count(p []byte) int {
 }
 
 const (
+	countBlock = 128
+
 	ones = 0x0101010101010101
 	tops = 0x80 * ones
 )
@@ -55,8 +67,9 @@ func continued(b []byte) int {
 	leads &= z &^ (z << 1)
 	three := leads &^ (x << 3) &^ (is(0)&^(y<<2) | is(0x0d)&(y<<2)) // longer than needed, a surrogate
 	four := leads & (x << 3) & v &^ (v << 1) &^ (x << 4)
-	narrow := y<<2 | y<<3                                                        // y is 0x90 or more
-	four &^= is(0x10)&^narrow | is(0x14)&narrow | is(0x15) | is(0x16) | is(0x17) // longer than needed, over U+10FFFF
+	narrow := y<<2 | y<<3 // y is 0x90 or more
+	// longer than needed, over U+10FFFF
+	four &^= is(0x10)&^narrow | is(0x14)&narrow | is(0x15) | is(0x16) | is(0x17)
 	return n + 2*bits.OnesCount64(three) + 3*bits.OnesCount64(four)
 }
 

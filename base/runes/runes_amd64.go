@@ -8,3 +8,8 @@ var haveVectors = cpu.X86.HasAVX2
 //
 //go:noescape
 func newlines(p *byte, n int, at *uint64)
+
+// continuedBlock is [continued] for the countBlock bytes from p. It reads three bytes more.
+//
+//go:noescape
+func continuedBlock(p *byte) int

@@ -1,4 +1,4 @@
-// The rows "keep: 1 GB" of docs/SPEED.md need these vectors.
+// The rows "keep: …" of docs/SPEED.md need these vectors.
 
 #include "textflag.h"
 
@@ -26,4 +26,88 @@ step:
 	DECQ CX
 	JNZ  step
 	VZEROUPPER
+	RET
+
+// Bytes that others are compared with, as signed numbers: the last ones that do not begin a rune of two, three, four and
+// five bytes, the last one that continues a rune, the last second bytes below 0xa0 and 0x90, and first bytes whose
+// second byte is limited.
+DATA bounds<>+0(SB)/8, $0xe08f9fbff4efdfc1
+DATA bounds<>+8(SB)/2, $0xf0ed
+GLOBL bounds<>(SB), RODATA|NOPTR, $10
+
+// func continuedBlock(p *byte) int
+TEXT ·continuedBlock(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), SI
+	VPBROADCASTB bounds<>+0(SB), Y0
+	VPBROADCASTB bounds<>+1(SB), Y1
+	VPBROADCASTB bounds<>+2(SB), Y2
+	VPBROADCASTB bounds<>+3(SB), Y3
+	VPBROADCASTB bounds<>+4(SB), Y4
+	VPBROADCASTB bounds<>+5(SB), Y5
+	VPBROADCASTB bounds<>+6(SB), Y6
+	VPBROADCASTB bounds<>+7(SB), Y7
+	VPBROADCASTB bounds<>+8(SB), Y8
+	VPBROADCASTB bounds<>+9(SB), Y9
+	MOVQ $4, CX
+	XORQ DX, DX
+
+next:
+	VMOVDQU (SI), Y10
+	VMOVDQU 1(SI), Y11
+
+	// Y12: first bytes of four, 0xf0 to 0xf4, before a second byte in their limits and before a fourth byte.
+	VPCMPGTB Y2, Y10, Y12
+	VPCMPGTB Y3, Y10, Y13
+	VPANDN Y12, Y13, Y12
+	VPCMPGTB Y6, Y11, Y13
+	VPCMPEQB Y9, Y10, Y14
+	VPANDN Y14, Y13, Y14
+	VPANDN Y12, Y14, Y12
+	VPCMPEQB Y3, Y10, Y14
+	VPAND Y13, Y14, Y14
+	VPANDN Y12, Y14, Y12
+	VMOVDQU 3(SI), Y13
+	VPCMPGTB Y4, Y13, Y13
+	VPANDN Y12, Y13, Y12
+
+	// Y13: those of three, 0xe0 to 0xef, in the same way, and those of four, before a third byte.
+	VPCMPGTB Y1, Y10, Y13
+	VPCMPGTB Y2, Y10, Y14
+	VPANDN Y13, Y14, Y13
+	VPCMPGTB Y5, Y11, Y14
+	VPCMPEQB Y7, Y10, Y15
+	VPANDN Y15, Y14, Y15
+	VPANDN Y13, Y15, Y13
+	VPCMPEQB Y8, Y10, Y15
+	VPAND Y14, Y15, Y15
+	VPANDN Y13, Y15, Y13
+	VPOR Y12, Y13, Y13
+	VMOVDQU 2(SI), Y14
+	VPCMPGTB Y4, Y14, Y14
+	VPANDN Y13, Y14, Y13
+
+	// Y14: those of two, 0xc2 to 0xdf, and all the others, before a second byte.
+	VPCMPGTB Y0, Y10, Y14
+	VPCMPGTB Y1, Y10, Y15
+	VPANDN Y14, Y15, Y14
+	VPOR Y13, Y14, Y14
+	VPCMPGTB Y4, Y11, Y15
+	VPANDN Y14, Y15, Y14
+
+	VPAND Y14, Y13, Y13
+	VPAND Y13, Y12, Y12
+	VPMOVMSKB Y14, AX
+	VPMOVMSKB Y13, BX
+	VPMOVMSKB Y12, DI
+	POPCNTL AX, AX
+	POPCNTL BX, BX
+	POPCNTL DI, DI
+	ADDQ AX, DX
+	ADDQ BX, DX
+	ADDQ DI, DX
+	ADDQ $32, SI
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	MOVQ DX, ret+8(FP)
 	RET

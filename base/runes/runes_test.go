@@ -21,6 +21,15 @@ func check(t *testing.T, p []byte) {
 	if got, want := Count(p), utf8.RuneCount(p); got != want {
 		t.Fatalf("%d bytes: %d runes, want %d", len(p), got, want)
 	}
+	for i := 0; haveVectors && i+countBlock+utf8.UTFMax <= len(p); i += countBlock {
+		want := 0
+		for at := i; at < i+countBlock; at += 8 {
+			want += continued(p[at:])
+		}
+		if got := continuedBlock(&p[i]); got != want {
+			t.Fatalf("%d bytes of %x continue a rune, want %d", got, p[i:i+countBlock+utf8.UTFMax], want)
+		}
+	}
 }
 
 func TestCorpora(t *testing.T) {
@@ -51,8 +60,10 @@ func TestCount(t *testing.T) {
 
 // Every four bytes of those at which UTF-8 makes a difference, in the middle of a text.
 func TestCountBoundaries(t *testing.T) {
-	edges := []byte("\x00\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5\xf7\xf8\xff")
-	p := bytes.Repeat([]byte("a"), 80)
+	edges := []byte(
+		"\x00\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5\xf7\xf8\xff",
+	)
+	p := bytes.Repeat([]byte("a"), 140)
 	for _, a := range edges {
 		for _, b := range edges {
 			for _, c := range edges {
@@ -66,7 +77,9 @@ func TestCountBoundaries(t *testing.T) {
 }
 
 func BenchmarkCount(b *testing.B) {
-	for name, unit := range map[string]string{"ascii": "a line of a log\n", "cyrillic": "строка журнала\n", "random": string(corpus.Random(1 << 16))} {
+	for name, unit := range map[string]string{
+		"ascii": "a line of a log\n", "cyrillic": "строка журнала\n", "random": string(corpus.Random(1 << 16)),
+	} {
 		p := []byte(strings.Repeat(unit, 64<<10/len(unit)))
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(p)))

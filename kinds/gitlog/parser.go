@@ -43,7 +43,9 @@ func (p *parser) line(line []byte, at content.Span) {
 	if hash, ok := Header(line); ok {
 		p.end()
 		c := &p.one
-		*c = commit{hash: append(c.hash[:0], hash...), author: c.author[:0], date: c.date[:0], subject: c.subject[:0], at: at}
+		*c = commit{
+			hash: append(c.hash[:0], hash...), author: c.author[:0], date: c.date[:0], subject: c.subject[:0], at: at,
+		}
 		p.now = c
 		p.body, p.subject, p.authored = false, false, false
 		return

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
@@ -20,17 +21,17 @@ type rest struct {
 
 // newRestSearcher makes a searcher for texts of which each line that is a finding has at least one: levels from error
 // on, the failures of [reportsFailure], incidentHeads, frames, and what changes the meaning of lines after it. It is
-// nil if the processor cannot.
+// nil if the processor cannot. The order affects speed only: a searcher takes each eighth as one set. This one was
+// found by swaps.
 var newRestSearcher = func() func() literal.Searcher {
 	var needles []literal.Needle
-	for _, word := range []string{"err", "fatal", "crit", "panic", "alert", "emerg", "severe"} {
-		needles = append(needles, literal.Needle{Text: word, Fold: true})
-	}
 	for _, text := range []string{
-		"FAIL", "not ok ", "make: ***", "SIG", "Segmentation fault", "Traceback (", "terminate called ", "Exception in ",
-		"Unhandled", "Uncaught ", "WARNING: DATA", "Out of memory: Kill", " at ", "\tat ", "==> ", "=== ",
+		"err", "==> ", "make: ***", "not ok ", "alert", "Unhandled", "FAIL", "panic", "emerg", "terminate called ",
+		"Segmentation fault", "\tat ", "fatal", "Uncaught ", "SIG", "Out of memory: Kill", "crit", "=== ", "Traceback (",
+		" at ", "severe", "Exception in ", "WARNING: DATA",
 	} {
-		needles = append(needles, literal.Needle{Text: text})
+		level := strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") == ""
+		needles = append(needles, literal.Needle{Text: text, Fold: level})
 	}
 	return literal.NewSearcher(needles)
 }()
