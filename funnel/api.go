@@ -78,7 +78,10 @@ type Request struct {
 	Usage   *usage.Usage // what the client reported with the call; nil: nothing
 	Name    string       // of the observation (keep --name)
 	About   string       // of Show: the observation, obs:ID, that the text is about; "" for none
-	Ask     tools.Asker  // asks the client a tool's question; nil: there is no client to ask
+	// Expected is the number of bytes of the output if it is known, else 0. Over 16 MiB, no token is counted exactly
+	// that would then be estimated.
+	Expected int64
+	Ask      tools.Asker // asks the client a tool's question; nil: there is no client to ask
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
 	// one, so it must not block for long. nil: none.

@@ -171,7 +171,7 @@ func (c *call) openOutput(ctx context.Context, spent policy.Spent) {
 		page:  page.New(pageTokens, o.Counter.Count, o.Mask),
 		capture: capture.NewWriter(capture.Options{
 			HeadLines: c.limits.HeadLines, TailLines: c.limits.TailLines, Hold: c.holdLimit(),
-			Counter: o.Counter, Mask: o.Mask, Redact: o.Redact,
+			Expected: c.request.Expected, Counter: o.Counter, Mask: o.Mask, Redact: o.Redact,
 		}),
 		record:   c.newRecording,
 		store:    c.storeText,

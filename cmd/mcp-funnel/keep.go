@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
@@ -39,6 +40,7 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		return err
 	}
 	defer app.Close()
+	expected := left(w.In)
 	in := bufio.NewReader(w.In)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 		return errors.New(
@@ -54,7 +56,7 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		Tool: cli.KeepTool(
 			in,
 		), Args: json.RawMessage("{}"), Who: cli.LocalSession(), Sources: app.Sources,
-		Keep: funnel.Always, Name: k.Name, Progress: bar.Progress,
+		Keep: funnel.Always, Name: k.Name, Expected: expected, Progress: bar.Progress,
 	})
 	bar.End()
 	if errors.Is(err, context.Canceled) {
@@ -74,4 +76,21 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		cli.PrintMessage(w.Err, "kept as "+observations.Prefix+r.ObservationID)
 	}
 	return nil
+}
+
+// left returns how many bytes a file has from its current position on; 0 if the input is no file.
+func left(in io.Reader) int64 {
+	f, ok := in.(*os.File)
+	if !ok {
+		return 0
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0
+	}
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0
+	}
+	return max(0, info.Size()-at)
 }

@@ -22,7 +22,8 @@ const smallOutput = 8 << 10
 // Options of a Writer.
 type Options struct {
 	HeadLines, TailLines int
-	Hold                 int // bytes of the beginning that are held, in case the output is shown whole or recorded late
+	Hold                 int   // bytes of the beginning that are held, in case the output is shown whole or recorded late
+	Expected             int64 // bytes of the output; 0: unknown
 	Counter              *tokens.Counter
 	Mask                 *secrets.Masker // of what is shown; nil: nothing is masked
 	Redact               bool            // secrets are masked in the recording too
@@ -61,13 +62,17 @@ type Writer struct {
 
 // NewWriter returns a Writer that records nothing until [Writer.RecordWith] is called.
 func NewWriter(o Options) *Writer {
-	return &Writer{
+	w := &Writer{
 		mask:   o.Mask.Split(),
 		redact: o.Redact,
 		edges:  newEdges(o.HeadLines, o.TailLines),
 		tally:  o.Counter.Tally(),
 		hold:   hold{limit: o.Hold},
 	}
+	if o.Expected > tokens.ExactLimit {
+		w.tally.Estimate(1)
+	}
+	return w
 }
 
 // SetName sets the name of the file, if the output is one: a hint for its kind.
@@ -144,7 +149,7 @@ func (w *Writer) flush(final bool) {
 		w.started = true
 		w.digest = kinds.New(w.name)
 		if w.encoding = content.Detect(b, final); w.encoding == content.NoText {
-			w.tally.Estimate()
+			w.tally.Estimate(16) // of little use, and expensive to count
 		}
 		if w.decoder = w.encoding.Writer((*decoderSink)(w)); w.decoder != nil {
 			w.mask.Join() // the streams are known by offsets before decoding

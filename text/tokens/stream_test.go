@@ -122,8 +122,11 @@ func TestAnEstimateDependsOnTheTextAlone(t *testing.T) {
 	text = append(text[:ExactLimit:ExactLimit], "one more"...)
 	want := int64(c.Count(string(text)))
 	var first Total
-	for i, size := range []int{len(text), 100_000, 3000} {
+	for i, size := range []int{len(text), 100_000, 3000, 1 << 20} {
 		tally := c.Tally()
+		if i == 3 {
+			tally.Estimate(1)
+		}
 		for p := range slices.Chunk(text, size) {
 			_, _ = tally.Write(p)
 			if size == 3000 { // the counting keeps up
@@ -149,7 +152,7 @@ func TestAnEstimateDependsOnTheTextAlone(t *testing.T) {
 	}
 	for _, size := range []int{0, headSize, headSize + 1, headSize + 1<<20} { // of binary data
 		tally := c.Tally()
-		tally.Estimate()
+		tally.Estimate(16)
 		part := bytes.Repeat([]byte{0}, size)
 		_, _ = tally.Write(part)
 		got, want := tally.Total(), float64(c.Count(string(part)))

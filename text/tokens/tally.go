@@ -73,9 +73,9 @@ func (c *Counter) Tally() *Tally {
 	return t
 }
 
-// Estimate makes the tally estimate a stream of over 256 KiB, from a sixteenth of the samples. It is for binary
-// data, whose tokens are expensive to count and of little use. It must be called before Write.
-func (t *Tally) Estimate() { t.limit, t.sample.rarely = headSize, 16 }
+// Estimate makes the tally estimate a stream of over 256 KiB, from one of so many samples: 1 for a stream that is known
+// to be longer than ExactLimit, whose estimate stays the same. It must be called before Write.
+func (t *Tally) Estimate(one int64) { t.limit, t.sample.rarely = headSize, one }
 
 // Write adds text to the stream. It returns no error.
 func (t *Tally) Write(p []byte) (int, error) {
