@@ -7,35 +7,25 @@ package runes
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"unicode/utf8"
 )
 
 // Count is [utf8.RuneCount]: each invalid byte is one rune. A byte continues a rune exactly if one of the three bytes
-// before it begins a valid rune that is long enough, so many bytes are examined at once, whatever stands before them.
+// before it begins a valid rune that is long enough, so vectors examine many bytes at once, whatever precedes them.
 func Count(p []byte) int {
 	n, i := len(p), 0
-	for ; i+countBlock+utf8.UTFMax <= len(p); i += countBlock {
-		b := p[i:][: countBlock+utf8.UTFMax : countBlock+utf8.UTFMax]
-		high := uint64(0)
-		for at := 0; at < countBlock; at += 32 {
-			high |= word(b[at:]) | word(b[at+8:]) | word(b[at+16:]) | word(b[at+24:])
-		}
-		switch {
-		case high&tops == 0:
-		case haveVectors:
-			n -= continuedBlock(&b[0])
-		default:
-			for at := 0; at < countBlock; at += 8 {
-				n -= continued(b[at:])
-			}
+	for ; haveVectors && i+countBlock+utf8.UTFMax <= len(p); i += countBlock {
+		if b := p[i : i+countBlock]; !ascii(b) {
+			n -= continued(&b[0])
 		}
 	}
-	for ; i < len(p); i++ {
-		if p[i] >= utf8.RuneSelf {
-			_, size := utf8.DecodeRune(p[i:])
-			n -= size - 1
-		}
+	if ascii(p[i:]) {
+		return n
+	}
+	for i < len(p) { // utf8.RuneCount copies p if Go 1.26 inlines the call
+		_, size := utf8.DecodeRune(p[i:])
+		n -= size - 1
+		i += size
 	}
 	return n
 }
@@ -43,34 +33,20 @@ func Count(p []byte) int {
 const (
 	countBlock = 128
 
-	ones = 0x0101010101010101
-	tops = 0x80 * ones
+	tops = 0x8080808080808080
 )
 
-func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
-
-// continued returns how many bytes follow the first bytes of the valid runes that begin in b[:8]. Each expression has
-// the answer for a byte in that byte's top bit: x<<2 is its bit 5.
-func continued(b []byte) int {
-	x, y := word(b), word(b[1:])
-	leads := x & (x << 1) & y &^ (y << 1) & tops // 11xxxxxx before 10xxxxxx
-	if leads == 0 {
-		return 0
+// ascii reports whether p is ASCII. It tests 32 bytes at a time.
+func ascii(p []byte) bool {
+	high := uint64(0)
+	for ; len(p) >= 32; p = p[32:] {
+		high |= binary.LittleEndian.Uint64(p) | binary.LittleEndian.Uint64(p[8:]) |
+			binary.LittleEndian.Uint64(p[16:]) | binary.LittleEndian.Uint64(p[24:])
 	}
-	low := x & (0x1f * ones)
-	is := func(c uint64) uint64 { return tops - (low ^ c*ones) } // the low five bits of x are c
-	n := bits.OnesCount64(leads &^ (x << 2) &^ (is(0) | is(1)))
-	if leads &= x << 2; leads == 0 {
-		return n
+	for _, c := range p {
+		high |= uint64(c)
 	}
-	z, v := word(b[2:]), word(b[3:])
-	leads &= z &^ (z << 1)
-	three := leads &^ (x << 3) &^ (is(0)&^(y<<2) | is(0x0d)&(y<<2)) // longer than needed, a surrogate
-	four := leads & (x << 3) & v &^ (v << 1) &^ (x << 4)
-	narrow := y<<2 | y<<3 // y is 0x90 or more
-	// longer than needed, over U+10FFFF
-	four &^= is(0x10)&^narrow | is(0x14)&narrow | is(0x15) | is(0x16) | is(0x17)
-	return n + 2*bits.OnesCount64(three) + 3*bits.OnesCount64(four)
+	return high&tops == 0
 }
 
 // Newlines sets bit i%64 of at[i/64] to 1 if p[i] is a newline, else to 0. at must have a word for each 64 bytes of p,

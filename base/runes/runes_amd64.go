@@ -9,7 +9,8 @@ var haveVectors = cpu.X86.HasAVX2
 //go:noescape
 func newlines(p *byte, n int, at *uint64)
 
-// continuedBlock is [continued] for the countBlock bytes from p. It reads three bytes more.
+// continued returns how many bytes follow the first bytes of the valid runes that begin in the countBlock bytes from p.
+// It reads three bytes more. The bytes before p do not matter.
 //
 //go:noescape
-func continuedBlock(p *byte) int
+func continued(p *byte) int

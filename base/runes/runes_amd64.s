@@ -28,15 +28,14 @@ step:
 	VZEROUPPER
 	RET
 
-// Bytes that others are compared with, as signed numbers: the last ones that do not begin a rune of two, three, four and
-// five bytes, the last one that continues a rune, the last second bytes below 0xa0 and 0x90, and first bytes whose
-// second byte is limited.
+// The last bytes that begin no rune of two, three, four and five bytes, the last one that continues a rune, the last ones
+// before 0xa0 and 0x90, and first bytes that limit the second one.
 DATA bounds<>+0(SB)/8, $0xe08f9fbff4efdfc1
 DATA bounds<>+8(SB)/2, $0xf0ed
 GLOBL bounds<>(SB), RODATA|NOPTR, $10
 
-// func continuedBlock(p *byte) int
-TEXT ·continuedBlock(SB), NOSPLIT, $0-16
+// func continued(p *byte) int
+TEXT ·continued(SB), NOSPLIT, $0-16
 	MOVQ p+0(FP), SI
 	VPBROADCASTB bounds<>+0(SB), Y0
 	VPBROADCASTB bounds<>+1(SB), Y1

@@ -21,15 +21,6 @@ func check(t *testing.T, p []byte) {
 	if got, want := Count(p), utf8.RuneCount(p); got != want {
 		t.Fatalf("%d bytes: %d runes, want %d", len(p), got, want)
 	}
-	for i := 0; haveVectors && i+countBlock+utf8.UTFMax <= len(p); i += countBlock {
-		want := 0
-		for at := i; at < i+countBlock; at += 8 {
-			want += continued(p[at:])
-		}
-		if got := continuedBlock(&p[i]); got != want {
-			t.Fatalf("%d bytes of %x continue a rune, want %d", got, p[i:i+countBlock+utf8.UTFMax], want)
-		}
-	}
 }
 
 func TestCorpora(t *testing.T) {
