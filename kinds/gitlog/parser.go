@@ -17,7 +17,7 @@ import (
 type commit struct {
 	hash, author, date, subject []byte
 	when                        time.Time    // date, zero if it is in a form that is not known
-	zoned                       bool         // date is in a form with a zone, so that it can be written in that of ISO 8601
+	zoned                       bool         // date has a zone, so that it can be written in the form of ISO 8601
 	at                          content.Span // from "commit" to the last line that belongs to it
 	stat                        bool         // the log counts files and lines of this commit
 	files, added, deleted       int64
@@ -43,10 +43,8 @@ func (p *parser) line(line []byte, at content.Span) {
 	if hash, ok := Header(line); ok {
 		p.end()
 		c := &p.one
-		*c = commit{
-			hash: append(c.hash[:0], hash...), author: c.author[:0], date: c.date[:0], subject: c.subject[:0], at: at,
-		}
-		p.now = c
+		*c = commit{hash: append(c.hash[:0], hash...), author: c.author[:0], date: c.date[:0], subject: c.subject[:0]}
+		c.at, p.now = at, c
 		p.body, p.subject, p.authored = false, false, false
 		return
 	}

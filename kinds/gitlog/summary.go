@@ -78,8 +78,8 @@ func (s *summary) add(c *commit) {
 		s.stats++
 		s.added += c.added
 		s.deleted += c.deleted
-		if n := c.added + c.deleted; s.largest == "" || n > s.changed {
-			s.changed = n
+		if s.largest == "" || c.added+c.deleted > s.changed {
+			s.changed = c.added + c.deleted
 			s.largest = short(c) + " " + content.Clip(string(c.subject), 80) + " (" + content.Plural(c.files, "file", "files") +
 				", +" + digest.Number(c.added) + " −" + digest.Number(c.deleted) + ")"
 		}
