@@ -61,7 +61,7 @@ func (p *prose) Add(b []byte) { p.logs.Add(b) }
 // ahead skips the leading lines of b that are like the line before, once no more than their number counts, and those
 // of the rest that are no findings.
 func (p *prose) ahead(b []byte) int {
-	if n := p.skipRest(b); n > 0 || p.rest.first > 0 {
+	if n := p.skipRest(b); p.rest.search != nil {
 		return n
 	}
 	if p.logs.rows.Number <= probeLines || !p.opening.Done() || !p.bullets.Done() || !p.listing.done() {
@@ -85,13 +85,13 @@ func (p *prose) line(line []byte, size int64) {
 	rest := p.inRest()
 	p.listing.add(line)
 	p.logs.line(line, size)
-	if rest {
-		return
-	}
 	if p.logs.source {
 		if _, ok := content.FileHeader(line); ok && !p.logs.named {
 			p.addTitle(title{at, string(line[:min(len(line), digest.HeadBytes)])})
 		}
+		return
+	}
+	if rest {
 		return
 	}
 	if t := p.logs.templates; at == probeLines && int64(len(t.all))*4 > t.lines {
@@ -191,11 +191,11 @@ func (p *prose) Finish(s *digest.Summary) {
 		s.Body = append(s.Body, "begins: "+opening)
 	}
 	s.Body = append(s.Body, p.outline()...)
-	if p.rest.first > 0 {
-		s.Body = append(s.Body, "from line "+digest.Number(p.rest.first)+" on, only errors and stack traces were looked for")
-	}
 	if p.size > digest.MaxLine {
 		s.Body = append(s.Body, "longest line: "+digest.Number(p.longest.line)+", "+digest.Number(p.size)+" bytes")
+	}
+	if p.rest.search != nil {
+		s.Body = append(s.Body, "from line "+digest.Number(p.rest.first)+" on, only errors and stack traces were looked for")
 	}
 }
 

@@ -14,9 +14,9 @@ const restAfter = 16 << 20
 
 // rest is the part of a text after restAfter bytes.
 type rest struct {
-	judged bool  // it has begun
-	first  int64 // number of its first line if only findings are looked for; 0 if all lines are read
-	search literal.Searcher
+	judged bool             // it has begun
+	first  int64            // number of its first line
+	search literal.Searcher // nil if all lines are read
 }
 
 // newRestSearcher makes a searcher for texts of which each line that is a finding has at least one: levels from error
@@ -38,61 +38,41 @@ var newRestSearcher = func() func() literal.Searcher {
 
 // inRest reports whether the next line belongs to a rest in which only findings are looked for.
 func (p *prose) inRest() bool {
-	r, l := &p.rest, p.logs
+	r, l, t := &p.rest, p.logs, p.logs.templates
 	if !r.judged && l.read >= restAfter {
 		r.judged = true
-		t := l.templates
-		if newRestSearcher != nil && !l.named && l.stamped == 0 && p.bullets.Done() && p.listing.done() &&
-			(t.stopped || int64(len(t.all))*4 > t.lines || !t.repetitive()) {
+		repeats := !t.stopped && int64(len(t.all))*4 <= t.lines && t.repetitive()
+		if newRestSearcher != nil && !l.named && l.stamped == 0 && p.bullets.Done() && p.listing.done() && !repeats {
 			t.stopped = true // those of errors remain
 			r.first, r.search = l.rows.Number+1, newRestSearcher()
 		}
 	}
-	return r.first > 0
+	return r.search != nil
 }
 
 // skipRest skips the leading lines of b that are no findings, if only those are looked for, and returns their length. b
 // is a suffix of the current block.
 func (p *prose) skipRest(b []byte) int {
 	l := p.logs
-	if !p.inRest() || l.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" {
-		return 0
-	}
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	if len(b) == 0 {
+	if !p.inRest() || l.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" || len(b) == 0 {
 		return 0
 	}
-	at, _, lines := p.rest.search.Find(b, 0)
-	if at < len(b) {
+	if at, _, _ := p.rest.search.Find(b, 0); at < len(b) {
 		b = b[:bytes.LastIndexByte(b[:at], '\n')+1]
 	}
-	if len(b) == 0 {
-		return 0
+	for rest := b; len(rest) > 0; {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
+		l.rows.Number++
+		if len(line) > int(p.size) {
+			p.size, p.longest.line = int64(len(bytes.TrimSuffix(line, []byte{'\r'}))), l.rows.Number
+		}
+		if len(rest) == 0 {
+			l.panics.before = append(l.panics.before[:0], line[:min(len(line), digest.HeadBytes)]...)
+			l.panics.beforeLine, l.parsed.size = l.rows.Number, 0
+		}
 	}
-	p.measure(b)
-	last := b[bytes.LastIndexByte(b[:len(b)-1], '\n')+1 : len(b)-1]
-	l.rows.Number += int64(lines)
 	l.read += int64(len(b))
-	l.parsed.size = 0
-	l.panics.before = append(l.panics.before[:0], last[:min(len(last), digest.HeadBytes)]...)
-	l.panics.beforeLine = l.rows.Number
 	return len(b)
-}
-
-// measure looks for the longest line in whole lines. Only one that is longer than [digest.MaxLine] is reported.
-func (p *prose) measure(lines []byte) {
-	for at := 0; ; {
-		end := at + max(int(p.size), digest.MaxLine)
-		if end >= len(lines) {
-			return
-		}
-		if i := bytes.LastIndexByte(lines[at:end+1], '\n'); i >= 0 {
-			at += i + 1
-			continue
-		}
-		end += bytes.IndexByte(lines[end:], '\n')
-		p.size = int64(len(bytes.TrimSuffix(lines[at:end], []byte{'\r'})))
-		p.longest.line = p.logs.rows.Number + 1 + int64(bytes.Count(lines[:at], []byte{'\n'}))
-		at = end + 1
-	}
 }
