@@ -154,43 +154,26 @@ func (f *findings) addRepeated(line []byte, n int64) int64 {
 		f.addLines(line)
 		return 0
 	}
-	before := f.effects()
+	count, many, before := f.count, f.many, f.depends()
 	f.addLines(line)
-	if after := f.effects(); after.depends != before.depends || !f.alone(line) {
+	if f.depends() != before || f.tests.open() || f.tests.goTests.current != "" || len(f.outcomes) > 0 ||
+		mayBeTest(content.TerminalLine(line)) || f.above.line > 0 && f.line-f.above.line <= maxAbove {
 		return 0
 	}
 	f.line += n // each of these lines would do the same again
-	f.count += n * (f.count - before.count)
-	f.many += n * (f.many - before.many)
+	f.count += n * (f.count - count)
+	f.many += n * (f.many - many)
 	return n
 }
 
-// effects are what a line may change.
-type effects struct {
-	count, many int64
-	depends     struct { // what the next line may depend on too
-		trace                     int
-		frame, own, above, script quoted
-		lines, held               int
-		outcome                   string
-	}
+// dependency is what the effect of a line that has nothing to do with tests depends on, but for the line above it.
+type dependency struct {
+	trace, lines, held        int
+	frame, own, above, script quoted
 }
 
-func (f *findings) effects() (s effects) {
-	s.count, s.many = f.count, f.many
-	d := &s.depends
-	d.trace, d.frame, d.own, d.above, d.script = f.trace, f.frame, f.own, f.above, f.script
-	d.lines, d.held = len(f.lines), len(f.held)
-	if n := len(f.outcomes); n > 0 {
-		d.outcome = f.outcomes[n-1]
-	}
-	return s
-}
-
-// alone reports whether the last line, which is passed, has nothing to do with tests, nor with a line above it.
-func (f *findings) alone(line []byte) bool {
-	return !f.tests.open() && f.tests.goTests.current == "" && !mayBeTest(content.TerminalLine(line)) &&
-		(f.above.line == 0 || f.line-f.above.line > maxAbove)
+func (f *findings) depends() dependency {
+	return dependency{f.trace, len(f.lines), len(f.held), f.frame, f.own, f.above, f.script}
 }
 
 // repeats returns how many lines from b[at] on equal the one of size bytes before it. Most are compared many at a time.
