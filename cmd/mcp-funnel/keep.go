@@ -40,7 +40,13 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		return err
 	}
 	defer app.Close()
-	expected := left(w.In)
+	expected := int64(0)
+	if f, ok := w.In.(*os.File); ok {
+		info, err := f.Stat()
+		if at, e := f.Seek(0, io.SeekCurrent); err == nil && e == nil && info.Mode().IsRegular() {
+			expected = info.Size() - at
+		}
+	}
 	in := bufio.NewReader(w.In)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 		return errors.New(
@@ -76,21 +82,4 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		cli.PrintMessage(w.Err, "kept as "+observations.Prefix+r.ObservationID)
 	}
 	return nil
-}
-
-// left returns how many bytes a file has from its current position on; 0 if the input is no file.
-func left(in io.Reader) int64 {
-	f, ok := in.(*os.File)
-	if !ok {
-		return 0
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0
-	}
-	at, err := f.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return 0
-	}
-	return max(0, info.Size()-at)
 }

@@ -98,10 +98,7 @@ func (t *Tally) Write(p []byte) (int, error) {
 		t.seen += int64(len(step))
 		p = p[len(step):]
 	}
-	if len(p) == 0 {
-		return n, nil
-	}
-	if t.seen == t.limit {
+	if len(p) > 0 && t.seen == t.limit {
 		t.dropExact()
 	}
 	t.seen += int64(len(p))
@@ -116,12 +113,10 @@ func (t *Tally) enqueueWindow(w window) { t.enqueue(countingJob{text: w.text, of
 func (t *Tally) dropExact() {
 	t.mu.Lock()
 	keep := 1 + max(0, slices.IndexFunc(t.queue, func(j countingJob) bool { return j.head }))
-	for len(t.queue) > keep {
-		last := len(t.queue) - 1
-		t.waiting -= int64(len(t.queue[last].text))
-		t.queue[last] = countingJob{}
-		t.queue = t.queue[:last]
+	for _, j := range t.queue[min(keep, len(t.queue)):] {
+		t.waiting -= int64(len(j.text))
 	}
+	t.queue = slices.Clone(t.queue[:min(keep, len(t.queue))])
 	t.spare = nil
 	t.returnShared()
 	t.mu.Unlock()
