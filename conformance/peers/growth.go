@@ -41,7 +41,7 @@ func (b *bench) growths() []growth {
 	query := func(filter string) [3]setup {
 		return sized(jqSize, func(size int64) setup { return b.querying(filter, size) })
 	}
-	return []growth{
+	all := []growth{
 		{name: "latency added, JSON", unit: "MB", setups: sized(5<<20, b.adding)},
 		{name: "tokens, JSON", unit: "MB", setups: sized(10<<20, func(n int64) setup { return b.counting("JSON", n) })},
 		{name: "grep, a literal", unit: "MB", setups: pattern(literal)},
@@ -56,9 +56,17 @@ func (b *bench) growths() []growth {
 		{name: "jq, an object built by reduce", unit: "thousands", setups: sized(500_000, func(n int64) setup {
 			return b.slurping(built, ndjson, n)
 		})},
-		{name: "keep from a file", unit: "MB", setups: sized(keepSize, func(n int64) setup { return b.keeping(n, false) })},
+		{name: "keep from a file", unit: "MB", setups: sized(keepSize, func(n int64) setup {
+			return b.keeping(b.log, n, false)
+		})},
 		{name: "slice deep", unit: "MB", setups: sized(keepSize, b.slicing)},
 	}
+	for _, k := range kept {
+		all = append(all, growth{name: "keep " + k.name, unit: "MB", setups: sized(keptSize, func(n int64) setup {
+			return b.keeping(b.kept(k.name), n, false)
+		})})
+	}
+	return all
 }
 
 // measureGrowth measures the selected growths at all three sizes. The last size repeats the work of a table row, as a

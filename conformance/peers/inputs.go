@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 )
 
 // input returns the path of a generated file of about size bytes, or a twentieth of that in the small form, and its
@@ -44,6 +47,14 @@ func (b *bench) input(name string, size int64, write func(w io.Writer, size int6
 // hits generates a JSON array of search hits, one per line.
 func (b *bench) hits(size int64) (path string, megabytes float64, err error) {
 	return b.input("hits-%d.json", size, func(w io.Writer, size int64) error { return writeHits(w, size, 1) })
+}
+
+// kept generates a text of a kind of [kept].
+func (b *bench) kept(kind string) textInput {
+	return func(size int64) (path string, megabytes float64, err error) {
+		k := slices.IndexFunc(kept, func(k keptKind) bool { return k.name == kind })
+		return b.input(strings.ReplaceAll(kind, " ", "-")+"-%d", size, kept[k].write)
+	}
 }
 
 // log generates a log file.
@@ -87,6 +98,29 @@ func (b *bench) session(size int64) (path string, megabytes float64, err error) 
 		}
 		return nil
 	})
+}
+
+// kept are the kinds of large texts that are stored, with the function that writes one.
+var kept = []keptKind{
+	{"random bytes", func(w io.Writer, size int64) error {
+		_, err := io.CopyN(w, rand.NewChaCha8([32]byte{1}), size)
+		return err
+	}},
+	{"random words", writeWords},
+	{"git log", writeCommits},
+	{"base64", func(w io.Writer, size int64) error {
+		random, line := rand.NewChaCha8([32]byte{2}), make([]byte, 57)
+		return writeLines(w, size, func(int) string {
+			_, _ = random.Read(line) // it never fails
+			return base64.StdEncoding.EncodeToString(line) + "\n"
+		})
+	}},
+	{"pretty JSON", writePretty},
+}
+
+type keptKind struct {
+	name  string
+	write func(w io.Writer, size int64) error
 }
 
 // joined writes lines in a row, with blanks for their ends.
@@ -170,6 +204,74 @@ func writeHits(w io.Writer, size int64, seed uint64) error {
 			r.Float64(), r.IntN(900), r.IntN(2) == 0)
 	})
 	_, e := io.WriteString(w, "]\n")
+	return errors.Join(err, e)
+}
+
+// randomWords returns a function that returns words in a row, of a vocabulary of 20,000.
+func randomWords(seed uint64) func(n int) string {
+	r := rand.New(rand.NewPCG(seed, 5))
+	all := make([]string, 20_000)
+	for i := range all {
+		word := make([]byte, 3+r.IntN(7))
+		for k := range word {
+			word[k] = 'a' + byte(r.IntN(26))
+		}
+		all[i] = string(word)
+	}
+	return func(n int) string {
+		words := make([]string, n)
+		for i := range words {
+			words[i] = all[r.IntN(len(all))]
+		}
+		return strings.Join(words, " ")
+	}
+}
+
+func writeWords(w io.Writer, size int64) error {
+	words := randomWords(1)
+	return writeLines(w, size, func(int) string { return words(10) + "\n" })
+}
+
+func writeCommits(w io.Writer, size int64) error {
+	r, words := rand.New(rand.NewPCG(6, 6)), randomWords(2)
+	at := time.Date(2026, 11, 20, 14, 30, 22, 0, time.UTC)
+	return writeLines(w, size, func(int) string {
+		at = at.Add(-time.Duration(r.IntN(9000)) * time.Second)
+		author := r.IntN(800)
+		const format = "commit %016x%016x%08x\nAuthor: Ada Lovelace %d <ada%d@example.com>\nDate:   %s\n\n    %s\n\n"
+		text := fmt.Sprintf(format, r.Uint64(), r.Uint64(), r.Uint32(), author, author,
+			at.Format("Mon Jan 2 15:04:05 2006 -0700"), words(8))
+		for range r.IntN(5) {
+			text += "    " + words(12) + "\n"
+		}
+		return text + "\n"
+	})
+}
+
+func writePretty(w io.Writer, size int64) error {
+	r, words := rand.New(rand.NewPCG(7, 7)), randomWords(3)
+	const format = `%s
+  {
+    "id": %d,
+    "name": "%s",
+    "score": %.6f,
+    "owner": {
+      "name": "%s",
+      "active": %t
+    },
+    "tags": [
+      "%s",
+      "%s"
+    ]
+  }`
+	err := writeLines(w, size, func(i int) string {
+		begin := ","
+		if i == 0 {
+			begin = "["
+		}
+		return fmt.Sprintf(format, begin, i, words(2), r.Float64(), words(1), r.IntN(2) == 0, words(1), words(1))
+	})
+	_, e := io.WriteString(w, "\n]\n")
 	return errors.Join(err, e)
 }
 

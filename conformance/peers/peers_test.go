@@ -122,7 +122,11 @@ func TestSame(t *testing.T) {
 func TestInputs(t *testing.T) {
 	b := &bench{options: options{cache: t.TempDir()}, work: t.TempDir()}
 	for i := range 2 {
-		for name, generate := range map[string]func(int64) (string, float64, error){"hits": b.hits, "log": b.log} {
+		inputs := map[string]textInput{"hits": b.hits, "log": b.log}
+		for _, k := range kept {
+			inputs[k.name] = b.kept(k.name)
+		}
+		for name, generate := range inputs {
 			path, _, err := generate(100_000)
 			if err != nil {
 				t.Fatal(err)

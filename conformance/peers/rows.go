@@ -13,6 +13,7 @@ const (
 	lineSize = 100 << 20
 	jqSize   = 200 << 20
 	keepSize = 1 << 30
+	keptSize = 150 << 20
 	textSize = 500_000
 
 	tiktokenModule = "github.com/pkoukk/tiktoken-go"
@@ -146,23 +147,29 @@ func (b *bench) fileRows() []row {
 			setup: b.slurping(q.filter, q.format, q.records)})
 	}
 	rows = append(rows,
-		row{family: "keep", name: "1 GB from a file", beside: "openssl", bar: 1.9, setup: b.keeping(keepSize, false)},
-		row{family: "keep", name: "1 GB from a pipe", beside: "openssl", bar: 1.6, setup: b.keeping(keepSize, true)},
+		row{family: "keep", name: "1 GB from a file", beside: "openssl", bar: 1.9, setup: b.keeping(b.log, keepSize, false)},
+		row{family: "keep", name: "1 GB from a pipe", beside: "openssl", bar: 1.6, setup: b.keeping(b.log, keepSize, true)},
 		row{family: "compact", name: "a session of 200 MB, and restored", beside: "jq", bar: 3,
 			setup: b.compacting(jqSize)},
 		row{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, setup: b.slicing(keepSize)},
 		row{family: "scan", name: "Go's tree, all files", beside: "xargs", bar: 0.5, setup: b.scanning},
 		row{family: "scan", name: "report without a model, beside a scan", bar: 20, setup: b.describing},
 	)
+	for _, k := range kept {
+		rows = append(rows, row{family: "keep", name: "150 MB of " + k.name, beside: "openssl", bar: 2,
+			setup: b.keeping(b.kept(k.name), keptSize, false)})
+	}
 	for _, q := range []struct {
 		name, command string
 		n             int64
+		bar           float64
 	}{
-		{"200 MB of a repeated line", "yes | head -c %d", 200e6},
-		{"12 million short numbers", "seq %d", 12e6},
-		{"100 MB of a log", "cat %s", 100 << 20},
+		{"200 MB of a repeated line", "yes | head -c %d", 200e6, 1.2},
+		{"200 MB of a repeated error", "yes ERROR: connection refused by 10.0.0.1 | head -c %d", 200e6, 1.5},
+		{"12 million short numbers", "seq %d", 12e6, 1.2},
+		{"100 MB of a log", "cat %s", 100 << 20, 1.2},
 	} {
-		rows = append(rows, row{family: "run", name: q.name, beside: "openssl", bar: 1.2, setup: b.running(q.command, q.n)})
+		rows = append(rows, row{family: "run", name: q.name, beside: "openssl", bar: q.bar, setup: b.running(q.command, q.n)})
 	}
 	rows = append(rows, row{family: "mix", name: "p99 of a small call beside 40 searches, over HTTP", unit: "ms", bar: 300,
 		noisy: true, figures: b.mixed})

@@ -16,12 +16,15 @@ import (
 // raisedLimits raises the store's limits so that it does not truncate or evict the input.
 var raisedLimits = []string{"--max-observation", "4GiB", "--quota", "16GiB"}
 
+// textInput generates a text of about size bytes; see [bench.input].
+type textInput func(size int64) (path string, megabytes float64, err error)
+
 // keeping compares storing the input as an observation with a copy and a digest by `tee copy | openssl dgst -sha256`.
 // The files of each run are deleted before the kernel starts to write them to disk. Both must compute the same
 // SHA-256.
-func (b *bench) keeping(size int64, piped bool) setup {
+func (b *bench) keeping(input textInput, size int64, piped bool) setup {
 	return func(context.Context) (*pair, error) {
-		path, megabytes, err := b.log(size)
+		path, megabytes, err := input(size)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +122,7 @@ func removeFiles(dir string) error {
 
 // digestIn returns the SHA-256 in the sidecar of the only observation of a store.
 func digestIn(store string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(store, "observations", "*.json"))
+	files, err := filepath.Glob(filepath.Join(store, "observations", "????????????.json")) // ID.json
 	if err != nil {
 		return "", err
 	}
