@@ -85,6 +85,8 @@ var limits = []struct {
 	{"Answers", []limit{
 		{"a page, whatever its tokens", "funnel/policy.MaxPageChars", "characters", "`showing a-b of n; next: …`"},
 		{"a receipt, at most (`--receipt-tokens`)", "funnel/policy.MaxReceipt", "tokens", "what has no room is left out, the least important first"},
+		{"plain text that does not repeat of which each line is read", "kinds/logs.restAfter", "bytes",
+			"`from line N on, only errors and stack traces were looked for`"},
 		{"a log or other text of which each line is looked at for its pattern", "kinds/logs.patternsWhole", "bytes", "`about` before the count of a pattern, `from samples of N MiB`; levels, errors and panics are counted in all of it; other findings are not looked for"},
 		{"notes of one answer", "funnel.maxNotes", "notes", "nothing"},
 	}},
