@@ -1,49 +1,13 @@
 package observations
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
-
-// List returns this owner's observations, newest first, with tombstones only if asked for. owner "" selects all owners.
-// Receipts are left out (they are most of a sidecar): use [Store.Stat]. With tombstones the list also has observations
-// whose data are missing, marked as Lost. Other damaged ones, and those of a later version, are not listed.
-func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
-	s.tidyIfDue()
-	all, err := s.scan(false)
-	if err != nil {
-		return nil, fmt.Errorf("list observations: %w", err)
-	}
-	list := make([]Observation, 0, len(all))
-	for _, e := range all {
-		if !e.side || e.data == "" && !tombstones {
-			continue
-		}
-		o, err := s.readUnpinned(e.id)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("list observations: %w", err)
-		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
-			continue
-		}
-		o.Lost = o.Expired == nil && e.data == "" && s.isLost(o)
-		o.Stats.Receipt, o.Pinned = "", e.pin
-		list = append(list, o)
-	}
-	slices.SortFunc(list, func(a, b Observation) int {
-		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
-	})
-	return list, nil
-}
 
 // isLost reports whether the data of an observation are missing although it has not expired. It uses open, which
 // retries, because the observation may be expiring at this moment.
@@ -119,41 +83,6 @@ func (s *Store) Usage() (Usage, error) {
 		}
 	}
 	return u, nil
-}
-
-// Damaged lists the IDs of incomplete observations: data without a valid sidecar, or a sidecar without data that is not
-// a tombstone. Data of the last minute, or whose sidecar is being written, are not listed: the sidecar comes last.
-func (s *Store) Damaged() ([]ID, error) {
-	all, err := s.scan(true)
-	if err != nil {
-		return nil, fmt.Errorf("list damaged observations: %w", err)
-	}
-	committing, err := s.beingCommitted() // after the scan: a sidecar stays in tmp/ until it is in place
-	if err != nil {
-		return nil, fmt.Errorf("list damaged observations: %w", err)
-	}
-	var damaged []ID
-	for id, e := range all {
-		if e.err != nil {
-			return nil, fmt.Errorf("list damaged observations: %w", e.err)
-		}
-		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || committing[id]) {
-			continue
-		}
-		o, err := s.readSidecar(id)
-		// The second case is a tombstone that was removed meanwhile.
-		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) { // a failing disk says nothing about the sidecar
-			return nil, fmt.Errorf("list damaged observations: %w", err)
-		}
-		if err != nil || o.Expired == nil && e.data == "" && s.isLost(o) {
-			damaged = append(damaged, id)
-		}
-	}
-	slices.Sort(damaged)
-	return damaged, nil
 }
 
 // beingCommitted returns the IDs that some process is writing: their sidecar is in tmp/ until it is renamed into place.

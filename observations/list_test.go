@@ -73,13 +73,19 @@ func TestListOfMany(t *testing.T) {
 			t.Errorf("obs:%s is listed, pinned %v", o.ID, o.Pinned)
 		}
 	}
-	s.disk.Fault = func(op, name string) error {
-		if op == "read" && strings.HasSuffix(name, sideExt) {
-			return syscall.EIO
+	for what, s := range map[string]*Store{"stat": s, "read": open(t, Options{Dir: s.dir})} { // the other remembers none
+		s.disk.Fault = func(op, name string) error {
+			if op == what && strings.HasSuffix(name, sideExt) {
+				return syscall.EIO
+			}
+			return nil
 		}
-		return nil
-	}
-	if _, err := s.List("ann", false); !errors.Is(err, syscall.EIO) {
-		t.Errorf("on a disk that fails: %v", err)
+		if _, err := s.List("ann", false); !errors.Is(err, syscall.EIO) {
+			t.Errorf("on a disk where %s fails: %v", what, err)
+		}
+		s.disk.Fault = nil
+		if list, err := s.List("ann", false); err != nil || len(list) != len(want) {
+			t.Errorf("after %s failed, %d are listed, %v; want %d", what, len(list), err, len(want))
+		}
 	}
 }

@@ -17,6 +17,9 @@ type entry struct {
 	used                          time.Time // mtime of the sidecar, else of another file
 	dataSize, sideSize, indexSize int64
 
+	whole   bool     // the data are a regular file
+	sidecar *sidecar // set in a listing, if side
+
 	// err is set if the disk could not report these files: then none of them is removed.
 	err error
 }
@@ -37,9 +40,11 @@ func (s *Store) scan(sizes bool) (map[ID]*entry, error) {
 		}
 		return e
 	}
-	err := s.disk.VisitNames(storefs.ObservationsDir, func(name string) {
+	err := s.disk.VisitKept(func(raw []byte, regular bool) {
+		name := string(raw)
 		if id, ok := parseDataName(name); ok {
-			of(id).data = name
+			e := of(id)
+			e.data, e.whole = name, regular
 			return
 		}
 		stem, ext, _ := strings.Cut(name, ".")

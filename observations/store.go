@@ -46,6 +46,7 @@ type Store struct {
 		sync.Mutex
 		list []settlement
 	}
+	listing  listing
 	nextTidy atomic.Int64 // unix nanoseconds of the next check for old observations
 }
 

@@ -64,14 +64,15 @@ func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
 }
 
 // observations lists the owner's observations, newest first.
-func (s *Server) observations(owner string) ([]observations.Observation, error) {
+func (s *Server) observations(owner string) ([]*observations.Observation, error) {
 	if s.store == nil {
 		return nil, nil
 	}
-	list, err := s.store.List(owner, false)
+	list, _, err := s.store.Listing(owner, false)
 	if err != nil {
 		return nil, jsonrpc.Faultf(mcp.INTERNAL_ERROR, "cannot list observations: %s", jsonrpc.Echo(err.Error()))
 	}
+	slices.SortFunc(list, observations.Newest)
 	return list, nil
 }
 
@@ -106,9 +107,9 @@ func (s *Server) listResources(_ context.Context, k *call) (any, error) {
 	return list, nil
 }
 
-func (s *Server) resourceOf(o observations.Observation) mcp.Resource {
+func (s *Server) resourceOf(o *observations.Observation) mcp.Resource {
 	size := o.Bytes
-	r := mcp.NewResource(observations.URIPrefix+string(o.ID), o.File, mcp.WithMIMEType(mimeOf(o)))
+	r := mcp.NewResource(observations.URIPrefix+string(o.ID), o.File, mcp.WithMIMEType(mimeOf(*o)))
 	r.Size = &size
 	r.Title = o.Tool
 	if o.Name != "" {
@@ -136,13 +137,13 @@ func totals(s observations.Stats) string {
 
 // cursorOf returns the cursor of a page whose last observation is o. It holds the time and ID of o, so that the next
 // page continues after o even if observations were added or removed meanwhile.
-func cursorOf(o observations.Observation) mcp.Cursor {
+func cursorOf(o *observations.Observation) mcp.Cursor {
 	text := strconv.FormatInt(o.Created.UnixNano(), 10) + " " + string(o.ID)
 	return mcp.Cursor(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
 // afterCursor returns the part of list after the observation in cursor.
-func afterCursor(list []observations.Observation, cursor mcp.Cursor) ([]observations.Observation, error) {
+func afterCursor(list []*observations.Observation, cursor mcp.Cursor) ([]*observations.Observation, error) {
 	if cursor == "" {
 		return list, nil
 	}
@@ -154,10 +155,10 @@ func afterCursor(list []observations.Observation, cursor mcp.Cursor) ([]observat
 	}
 	last := time.Unix(0, nanos)
 	// Several observations may have the same time: find the one by its ID, and use the time only if it was removed.
-	if at := slices.IndexFunc(list, func(o observations.Observation) bool { return string(o.ID) == id }); at >= 0 {
+	if at := slices.IndexFunc(list, func(o *observations.Observation) bool { return string(o.ID) == id }); at >= 0 {
 		return list[at+1:], nil
 	}
-	at := slices.IndexFunc(list, func(o observations.Observation) bool { return o.Created.Before(last) })
+	at := slices.IndexFunc(list, func(o *observations.Observation) bool { return o.Created.Before(last) })
 	if at < 0 {
 		return nil, nil
 	}

@@ -11,9 +11,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
 // The directories of a store.
@@ -29,6 +31,10 @@ type FS struct {
 	root *os.Root
 	Dirs map[string]*os.Root // subdirectories of the store, opened once
 	self *os.File            // the store's directory, to ask for free space
+
+	using sync.RWMutex // guards kept against Close
+	open  bool
+	kept  tree.Folder // ObservationsDir again, for calls on all files in it
 
 	// Unwritable is why a subdirectory is missing and could not be created: then nothing can be written.
 	Unwritable error
@@ -279,8 +285,42 @@ func (f *FS) FreeBytes() (int64, error) {
 	return n, wrap("free", ".", err)
 }
 
+// OpenKept opens a regular file in ObservationsDir by its base name, for one short read: no lock keeps the file there.
+func (f *FS) OpenKept(base string) (o tree.Opened, err error) {
+	err = f.inKept("open", base, func() error { o, err = f.kept.Open(base); return err })
+	return o, err
+}
+
+// MarkKept returns the mark of a file in ObservationsDir, and whether it is regular.
+func (f *FS) MarkKept(base string) (m tree.Mark, regular bool, err error) {
+	err = f.inKept("stat", base, func() error { m, regular, err = f.kept.Mark(base); return err })
+	return m, regular, err
+}
+
+// VisitKept calls visit for each name in ObservationsDir, and whether it is a regular file. The name is valid until
+// visit returns.
+func (f *FS) VisitKept(visit func(name []byte, regular bool)) error {
+	return f.inKept("list", "", func() error { return f.kept.Names(visit) })
+}
+
+// inKept runs an operation on a file in ObservationsDir, or with base "" on the directory.
+func (f *FS) inKept(op, base string, do func() error) error {
+	f.using.RLock()
+	defer f.using.RUnlock()
+	if !f.open {
+		return wrap(op, ObservationsDir, fs.ErrClosed)
+	}
+	return f.do(op, strings.TrimSuffix(ObservationsDir+"/"+base, "/"), do)
+}
+
 // Close closes all directories. It may be called after a failed OpenDirs.
 func (f *FS) Close() {
+	f.using.Lock()
+	defer f.using.Unlock()
+	if f.open {
+		f.kept.Close()
+		f.open = false
+	}
 	for _, d := range f.Dirs {
 		_ = d.Close()
 	}

@@ -59,6 +59,18 @@ func (w *searchWorker) openFile(t *target) (openedText, error) {
 
 // openSource opens a target that is not a file below a root, such as an observation.
 func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, error) {
+	if f, ok := t.at.OpenListed(&t.entry, maxSmall); ok && f.Size() > 0 && !w.Multiline {
+		w.file, w.small = f, smallFile{file: &w.file}
+		use := func() {
+			if src, err := t.at.Place.Open(ctx, t.entry.Path); err == nil {
+				_ = src.Close()
+			}
+		}
+		inPart := t.entry.Observation.Dropped > 0
+		return openedText{Reader: &w.small, Closer: &w.small, size: f.Size(), keptInPart: inPart, use: use}, nil
+	} else if ok {
+		_ = f.Close()
+	}
 	src, err := t.at.Peek(ctx, t.entry.Path)
 	if err != nil {
 		return openedText{}, err

@@ -42,11 +42,9 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 		return err
 	}
 	err = s.run(ctx, locations)
-	for _, l := range locations {
-		if damaged := l.Damaged(); len(damaged) > 0 {
-			names := content.ClipBytes(strings.Join(damaged, ", "), 300)
-			out.Note("not searched, because their files are missing or torn: " + names)
-		}
+	if len(s.damaged) > 0 {
+		names := content.ClipBytes(strings.Join(s.damaged, ", "), 300)
+		out.Note("not searched, because their files are missing or torn: " + names)
 	}
 	if err == nil && len(locations) == 1 && !locations[0].IsDir && s.failed == 1 {
 		return s.firstError

@@ -74,6 +74,7 @@ type searcher struct {
 
 	report         tree.Report // of the walks; written by the walking goroutine, read after it has ended
 	missingRoots   []string    // notes on removed roots, written and read like report
+	damaged        []string    // observations that are missing or torn, written and read like report
 	skippedDerived int64       // observations derived from others, which are skipped
 
 	seen         int64 // files opened, searched or not

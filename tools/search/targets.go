@@ -46,7 +46,10 @@ func (s *searcher) eachTarget(ctx context.Context, locations []source.Location, 
 // eachTargetAt calls to for the targets of one location. It skips observations derived from observations, unless one is
 // named: a search would otherwise find its own earlier results.
 func (s *searcher) eachTargetAt(ctx context.Context, l source.Location, to func(target) error) error {
-	o := source.ListOptions{Walk: tree.Options{Glob: s.glob, All: s.All, Hold: true}}
+	o := source.ListOptions{
+		Walk:    tree.Options{Glob: s.glob, All: s.All, Hold: true},
+		Damaged: func(names []string) { s.damaged = names },
+	}
 	if !l.IsDir && l.Name() != "" && observations.IsName(l.Name()) {
 		o.Walk.Glob = nil // an observation that is named is searched whatever the glob says
 	}

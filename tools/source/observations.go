@@ -1,7 +1,6 @@
 package source
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,36 +70,51 @@ func (p observationPlace) Name(path string) string {
 func (p observationPlace) List(
 	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
 ) (report tree.Report, err error) {
-	var all []observations.Observation
+	var all []*observations.Observation
 	if at == "." {
-		all, err = p.store.List(p.owner, false)
+		var damaged []observations.ID
+		all, damaged, err = p.store.Listing(p.owner, o.Damaged != nil)
+		if names := p.ownNames(damaged); len(names) > 0 {
+			o.Damaged(names)
+		}
 	} else {
 		var e Entry
 		if e, err = p.Describe(ctx, at); err == nil {
-			all = append(all, *e.Observation)
+			all = append(all, e.Observation)
 		}
 	}
 	if err != nil {
 		return report, err
 	}
-	if !o.Newest {
-		slices.SortFunc(all, func(a, b observations.Observation) int { return cmp.Compare(a.ID, b.ID) })
+	if o.Newest {
+		slices.SortFunc(all, observations.Newest)
 	}
-	for i := range all {
+	for _, one := range all {
 		if err := ctx.Err(); err != nil {
 			return report, err
 		}
 		report.Files++
-		if g := o.Walk.Glob; g != nil && !all[i].HasName(g.Match) {
+		if g := o.Walk.Glob; g != nil && !one.HasName(g.Match) {
 			continue
 		}
-		if err := visit(p.entry(&all[i])); errors.Is(err, tree.SkipAll) {
+		if err := visit(p.entry(one)); errors.Is(err, tree.SkipAll) {
 			break
 		} else if err != nil {
 			return report, err
 		}
 	}
 	return report, nil
+}
+
+// ownNames returns the names of damaged observations that the caller may know of.
+func (p observationPlace) ownNames(damaged []observations.ID) (names []string) {
+	for _, id := range damaged {
+		owner, err := p.store.Owner(id)
+		if owner == p.owner || err != nil && p.owner == observations.Local {
+			names = append(names, p.Name(string(id)))
+		}
+	}
+	return names
 }
 
 func (p observationPlace) entry(o *observations.Observation) Entry {

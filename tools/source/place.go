@@ -40,6 +40,9 @@ type NamedPlace interface {
 type ListOptions struct {
 	Walk   tree.Options // Start is not used
 	Newest bool         // the newest first, in places that are not walked by path
+	// Damaged, if set, receives the names of observations whose file or description is missing or torn, as far as the
+	// caller may know of them: of those whose owner is not known, only the command line and stdio.
+	Damaged func(names []string)
 }
 
 // Entry is one entry of a place.
@@ -122,24 +125,13 @@ func (l Location) Peek(ctx context.Context, path string) (*Source, error) {
 	return l.Place.Open(ctx, path)
 }
 
-// Damaged returns the names of observations below the location whose file or description is missing or torn, as far as
-// the caller may know of them: of those whose owner is not known, only the command line and stdio.
-func (l Location) Damaged() (names []string) {
-	p, ok := l.Place.(observationPlace)
-	if !ok || l.Path != "." || p.store == nil {
-		return nil
+// OpenListed opens an observation that the location has listed, of at most size bytes, for one short read. If ok is
+// false, [Location.Peek] opens it or says why not.
+func (l Location) OpenListed(e *Entry, size int64) (f tree.Opened, ok bool) {
+	if p, isStore := l.Place.(observationPlace); isStore && l.Path == "." && e.Observation != nil {
+		return p.store.OpenListed(e.Observation, size)
 	}
-	damaged, err := p.store.Damaged()
-	if err != nil {
-		return nil // the search has listed the others
-	}
-	for _, id := range damaged {
-		owner, err := p.store.Owner(id)
-		if owner == p.owner || err != nil && p.owner == observations.Local {
-			names = append(names, p.Name(string(id)))
-		}
-	}
-	return names
+	return f, false
 }
 
 // Dir returns the directory of the root that the location is below; ok is false in other places.

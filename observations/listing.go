@@ -1,0 +1,238 @@
+package observations
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+)
+
+// listing is what this process remembers of the store: the names while the directory does not change, and the content
+// of each sidecar while its mark does not. Every use asks the disk for both, so changes by other processes count, and
+// there is no file that a crash could tear.
+type listing struct {
+	sync.Mutex
+	changed time.Time // mtime of the directory before its names were read; zero: read them again
+	entries []*entry  // by ID
+}
+
+// sidecar is the content of a sidecar that had this mark.
+type sidecar struct {
+	mark tree.Mark
+	o    *Observation // shared, never changed; without its receipt
+	err  error        // that of readUnpinned
+}
+
+const (
+	// settled is the age from which the directory's mtime is trusted to differ after a change: two changes within 2 s
+	// have the same one on the coarsest file systems.
+	settled = 3 * time.Second
+	// maxRemembered is the size in bytes, without the receipt, up to which a sidecar is remembered.
+	maxRemembered = 8 << 10
+)
+
+// refresh returns the entries with their sidecars, as they are now. The caller holds the lock of the listing as long as
+// it uses them.
+func (s *Store) refresh() ([]*entry, error) {
+	l, now := &s.listing, time.Now()
+	if at, err := s.ModTime(); err != nil || l.entries == nil || !at.Equal(l.changed) {
+		all, err := s.scan(false)
+		if err != nil {
+			return nil, err
+		}
+		entries := make([]*entry, 0, len(all))
+		for _, old := range l.entries { // in their order: that is sorted fast
+			if e := all[old.id]; e != nil {
+				e.sidecar = old.sidecar
+				entries = append(entries, e)
+				delete(all, old.id)
+			}
+		}
+		entries = slices.AppendSeq(entries, maps.Values(all))
+		slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+		if l.entries, l.changed = entries, at; now.Sub(at) < settled {
+			l.changed = time.Time{}
+		}
+	}
+	const step = 256
+	var group sync.WaitGroup
+	chunks := make(chan []*entry, len(l.entries)/step+1)
+	for chunk := range slices.Chunk(l.entries, step) {
+		chunks <- chunk
+	}
+	close(chunks)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for chunk := range chunks {
+				for _, e := range chunk {
+					s.refreshSidecar(e)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return l.entries, nil
+}
+
+func (s *Store) refreshSidecar(e *entry) {
+	if !e.side {
+		return
+	}
+	// The mark is older than what is read: if both differ, it is read again next time.
+	mark, _, err := s.disk.MarkKept(string(e.id) + sideExt)
+	if k := e.sidecar; err == nil && k != nil && k.mark == mark && (k.err == nil || errors.Is(k.err, ErrNotFound)) {
+		return
+	}
+	o, failed := s.readUnpinned(e.id)
+	if mark.Size-int64(len(o.Stats.Receipt)) > maxRemembered {
+		mark = tree.Mark{}
+	}
+	o.Stats.Receipt = ""
+	e.sidecar = &sidecar{mark, &o, failed}
+}
+
+// Listing returns what [Store.List] does without tombstones, but by ID, and if asked for what [Store.Damaged] does, of
+// one moment; damaged is nil if that cannot be found out. The observations are shared: nobody may change them.
+func (s *Store) Listing(owner string, torn bool) (list []*Observation, damaged []ID, err error) {
+	s.tidyIfDue()
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	entries, err := s.refresh()
+	if err == nil {
+		list, err = s.listed(entries, owner, false)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("list observations: %w", err)
+	}
+	if torn {
+		damaged, _ = s.damaged(entries)
+	}
+	return list, damaged, nil
+}
+
+// List returns this owner's observations, newest first, with tombstones only if asked for. owner "" selects all owners.
+// Receipts are left out (they are most of a sidecar): use [Store.Stat]. With tombstones the list also has observations
+// whose data are missing, marked as Lost. Other damaged ones, and those of a later version, are not listed. The slices
+// and maps of an observation are shared: nobody may change them.
+func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
+	s.tidyIfDue()
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	entries, err := s.refresh()
+	if err != nil {
+		return nil, fmt.Errorf("list observations: %w", err)
+	}
+	shared, err := s.listed(entries, owner, tombstones)
+	if err != nil {
+		return nil, fmt.Errorf("list observations: %w", err)
+	}
+	slices.SortFunc(shared, Newest)
+	list := make([]Observation, len(shared))
+	for i, o := range shared {
+		list[i] = *o
+	}
+	return list, nil
+}
+
+// Newest compares observations for an order in which the newest is the first.
+func Newest(a, b *Observation) int {
+	if c := b.Created.Compare(a.Created); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.ID, b.ID)
+}
+
+// listed is List without its order: it lists by ID.
+func (s *Store) listed(entries []*entry, owner string, tombstones bool) ([]*Observation, error) {
+	list := make([]*Observation, 0, len(entries))
+	for _, e := range entries {
+		if !e.side || e.data == "" && !tombstones {
+			continue
+		}
+		o, err := e.sidecar.o, e.sidecar.err
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err != nil:
+			return nil, err
+		case owner != "" && o.Owner != owner, o.Expired != nil && !tombstones:
+			continue
+		}
+		if lost := o.Expired == nil && e.data == "" && s.isLost(*o); lost || e.pin {
+			c := *o
+			c.Lost, c.Pinned = lost, e.pin
+			o = &c
+		}
+		list = append(list, o)
+	}
+	return list, nil
+}
+
+// OpenListed opens the data of an observation of [Store.Listing], for one short read, which does not count as use: no
+// lock keeps the data. ok is false if they are larger than most, too old, or not as stored: [Store.Peek] then says why.
+func (s *Store) OpenListed(o *Observation, most int64) (f tree.Opened, ok bool) {
+	if o.Bytes > most || !o.Pinned && s.now().Sub(o.Used) > s.maxAge {
+		return f, false
+	}
+	f, err := s.disk.OpenKept(o.File)
+	if err == nil && f.Size() != o.Bytes {
+		_ = f.Close()
+		return f, false
+	}
+	return f, err == nil
+}
+
+// Damaged lists the IDs of incomplete observations: data without a valid sidecar, or a sidecar without data that is not
+// a tombstone. Data of the last minute, or whose sidecar is being written, are not listed: the sidecar comes last.
+func (s *Store) Damaged() (damaged []ID, err error) {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	entries, err := s.refresh()
+	if err == nil {
+		damaged, err = s.damaged(entries)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list damaged observations: %w", err)
+	}
+	return damaged, nil
+}
+
+func (s *Store) damaged(entries []*entry) ([]ID, error) {
+	committing, err := s.beingCommitted() // after the names: a sidecar stays in tmp/ until it is in place
+	if err != nil {
+		return nil, err
+	}
+	var damaged []ID
+	for _, at := range entries {
+		if at.side && at.sidecar.err == nil && (at.whole || at.sidecar.o.Expired != nil) {
+			continue
+		}
+		e := *at
+		s.statEntry(&e)
+		if e.err != nil {
+			return nil, e.err
+		}
+		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || committing[e.id]) {
+			continue
+		}
+		o, err := s.readSidecar(e.id)
+		// The second case is a tombstone that was removed meanwhile.
+		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) { // a failing disk says nothing about the sidecar
+			return nil, err
+		}
+		if err != nil || o.Expired == nil && e.data == "" && s.isLost(o) {
+			damaged = append(damaged, e.id)
+		}
+	}
+	return damaged, nil
+}
