@@ -98,40 +98,14 @@ func (s *Store) refreshSidecar(e *entry) {
 	e.sidecar = &sidecar{mark, &o, failed}
 }
 
-// Listing returns what [Store.List] does without tombstones, but by ID, and if asked for what [Store.Damaged] does, of
-// one moment; damaged is nil if that cannot be found out. The observations are shared: nobody may change them.
-func (s *Store) Listing(owner string, torn bool) (list []*Observation, damaged []ID, err error) {
-	s.tidyIfDue()
-	s.listing.Lock()
-	defer s.listing.Unlock()
-	entries, err := s.refresh()
-	if err == nil {
-		list, err = s.listed(entries, owner, false)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("list observations: %w", err)
-	}
-	if torn {
-		damaged, _ = s.damaged(entries)
-	}
-	return list, damaged, nil
-}
-
 // List returns this owner's observations, newest first, with tombstones only if asked for. owner "" selects all owners.
 // Receipts are left out (they are most of a sidecar): use [Store.Stat]. With tombstones the list also has observations
 // whose data are missing, marked as Lost. Other damaged ones, and those of a later version, are not listed. The slices
 // and maps of an observation are shared: nobody may change them.
 func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
-	s.tidyIfDue()
-	s.listing.Lock()
-	defer s.listing.Unlock()
-	entries, err := s.refresh()
+	shared, _, err := s.Listing(owner, tombstones, false)
 	if err != nil {
-		return nil, fmt.Errorf("list observations: %w", err)
-	}
-	shared, err := s.listed(entries, owner, tombstones)
-	if err != nil {
-		return nil, fmt.Errorf("list observations: %w", err)
+		return nil, err
 	}
 	slices.SortFunc(shared, Newest)
 	list := make([]Observation, len(shared))
@@ -149,7 +123,25 @@ func Newest(a, b *Observation) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// listed is List without its order: it lists by ID.
+// Listing returns what [Store.List] does, but by ID, and with torn what [Store.Damaged] does, of one moment; damaged is
+// nil if that cannot be found out. The observations are shared: nobody may change them.
+func (s *Store) Listing(owner string, tombstones, torn bool) (list []*Observation, damaged []ID, err error) {
+	s.tidyIfDue()
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	entries, err := s.refresh()
+	if err == nil {
+		list, err = s.listed(entries, owner, tombstones)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("list observations: %w", err)
+	}
+	if torn {
+		damaged, _ = s.damaged(entries)
+	}
+	return list, damaged, nil
+}
+
 func (s *Store) listed(entries []*entry, owner string, tombstones bool) ([]*Observation, error) {
 	list := make([]*Observation, 0, len(entries))
 	for _, e := range entries {

@@ -95,7 +95,7 @@ func compareListing(t testing.TB, s *Store) (wrong []string) {
 			note("obs:%s: used %s, pinned %v, lost %v; want %+v", o.ID, o.Used, o.Pinned, o.Lost, all[i])
 		}
 	}
-	shared, damaged, err := s.Listing("", true)
+	shared, damaged, err := s.Listing("", false, true)
 	must(t, err)
 	if !slices.IsSortedFunc(shared, func(a, b *Observation) int { return slices.Compare([]byte(a.ID), []byte(b.ID)) }) {
 		note("a listing is not sorted by ID")
@@ -205,7 +205,7 @@ func TestListingAfterKills(t *testing.T) {
 			<-a.lines
 		}
 		for range rand.IntN(20) { // while they work
-			if _, _, err := s.Listing("", true); err != nil {
+			if _, _, err := s.Listing("", false, true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,7 +3,6 @@ package observations
 import (
 	"errors"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
@@ -32,27 +31,28 @@ func (e *entry) name(ext string) string { return storefs.ObservationsDir + "/" +
 // scan lists a store by file names, with their sizes if asked for. Files with other names are ignored.
 func (s *Store) scan(sizes bool) (map[ID]*entry, error) {
 	all := map[ID]*entry{}
-	of := func(id ID) *entry {
-		e := all[id]
+	of := func(id []byte) *entry {
+		e := all[ID(id)] // makes no string
 		if e == nil {
-			e = &entry{id: id}
-			all[id] = e
+			e = &entry{id: ID(id)}
+			all[e.id] = e
 		}
 		return e
 	}
-	err := s.disk.VisitKept(func(raw []byte, regular bool) {
-		name := string(raw)
-		if id, ok := parseDataName(name); ok {
-			e := of(id)
-			e.data, e.whole = name, regular
+	err := s.disk.VisitKept(func(name []byte, regular bool) {
+		if len(name) <= idLength || name[idLength] != '.' {
+			file := string(name)
+			if id, ok := parseDataName(file); ok {
+				e := of([]byte(id))
+				e.data, e.whole = file, regular
+			}
 			return
 		}
-		stem, ext, _ := strings.Cut(name, ".")
-		id := ID(stem)
-		if !id.valid() {
+		id := name[:idLength]
+		if !ID(id).valid() {
 			return
 		}
-		switch "." + ext {
+		switch string(name[idLength:]) {
 		case sideExt:
 			of(id).side = true
 		case indexExt:

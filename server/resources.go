@@ -68,7 +68,7 @@ func (s *Server) observations(owner string) ([]*observations.Observation, error)
 	if s.store == nil {
 		return nil, nil
 	}
-	list, _, err := s.store.Listing(owner, false)
+	list, _, err := s.store.Listing(owner, false, false)
 	if err != nil {
 		return nil, jsonrpc.Faultf(mcp.INTERNAL_ERROR, "cannot list observations: %s", jsonrpc.Echo(err.Error()))
 	}

@@ -73,7 +73,7 @@ func (p observationPlace) List(
 	var all []*observations.Observation
 	if at == "." {
 		var damaged []observations.ID
-		all, damaged, err = p.store.Listing(p.owner, o.Damaged != nil)
+		all, damaged, err = p.store.Listing(p.owner, false, o.Damaged != nil)
 		if names := p.ownNames(damaged); len(names) > 0 {
 			o.Damaged(names)
 		}
