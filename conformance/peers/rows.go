@@ -90,7 +90,7 @@ func (b *bench) rows() []row {
 		rows = append(rows, row{family: "grep", name: "200 MB, dense states: " + pattern, beside: "rg", bar: 2,
 			setup: b.grepping(pattern, "--no-unicode", grepSize, true)})
 	}
-	return append(append(rows, b.fileRows()...), b.wireRows()...)
+	return append(append(append(rows, b.fileRows()...), b.storeRows()...), b.wireRows()...)
 }
 
 func (b *bench) fileRows() []row {

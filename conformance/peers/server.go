@@ -249,6 +249,7 @@ func (t *webTransport) post(message []byte) ([]byte, error) {
 type served struct {
 	words  []string
 	tool   string
+	method string // called instead of a tool, with args as its parameters; the output is the answer
 	args   map[string]any
 	after  func() error // called after each call, not timed; nil: nothing
 	server *link
@@ -264,6 +265,9 @@ func (s *served) run(ctx context.Context, _ bool) (got sample, err error) {
 	}
 	s.calls++
 	request := toolCall(s.calls, s.tool, s.args)
+	if s.method != "" {
+		request, _ = json.Marshal(map[string]any{"jsonrpc": "2.0", "id": s.calls, "method": s.method, "params": s.args})
+	}
 	began := time.Now()
 	answer, _, err := s.server.call(request)
 	if err != nil {
@@ -276,6 +280,9 @@ func (s *served) run(ctx context.Context, _ bool) (got sample, err error) {
 	got.time = time.Since(began)
 	for _, c := range m.Result.Content {
 		got.output += c.Text + "\n"
+	}
+	if s.method != "" {
+		got.output = string(answer)
 	}
 	if s.after != nil {
 		err = errors.Join(err, s.after())
