@@ -10,7 +10,7 @@
 //	observations/<id>.lines                            newlines and runes per 64 KiB; rebuilt if missing
 //	observations/<id>.pin                              exempts it from age and quota
 //	tmp/<process>.live                                 locked while that process is alive
-//	tmp/<process>_<id>.{data,lines,json,gone}          what that process is writing or removing; gone may name more
+//	tmp/<process>_<id>.{data,lines,json,gone}          what that process is writing or removing
 //	state/quota.json                                   the bytes each writer reserved, under a file lock
 //
 // An observation exists once its sidecar is renamed into place, the last step of a commit. The files that a dead
