@@ -48,6 +48,7 @@ type foundEntry struct {
 	Modified time.Time
 
 	observation *observations.Observation // nil for other entries
+	entry       *source.Entry             // for show=stat in path order; the writer releases it
 }
 
 // findQuery is the parsed arguments.
@@ -115,6 +116,9 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	}
 	if s, ok := f.writer.(*sortedWriter); ok {
 		defer s.release()
+	}
+	if f.stats != nil {
+		defer f.stats.release()
 	}
 	err = f.list(ctx, locations)
 	if err == nil || errors.Is(err, tree.SkipAll) {
@@ -185,6 +189,7 @@ type finder struct {
 	out    tools.Output
 	page   tools.Page // nil: what is found is no page
 	writer entryWriter
+	stats  *statWriter // set for show=stat
 
 	report       tree.Report
 	shown        byType
@@ -234,6 +239,7 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 		Newest: f.Sort != "path",
 		Walk: tree.Options{
 			Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.needsStat(), Ahead: true,
+			Hold: f.Show == "stat" && f.writer.streams(),
 			Progress: func(r tree.Report) {
 				n := before.Files + r.Files
 				f.out.Progress(n, 0, fmt.Sprintf("%d files walked", n))
@@ -241,9 +247,16 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 		},
 	}
 	report, err := l.List(ctx, o, func(e source.Entry) error {
-		return f.addEntry(
-			foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation},
-		)
+		found := foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation}
+		if o.Walk.Hold {
+			found.entry = &e
+		}
+		before := f.accepted
+		err := f.addEntry(found)
+		if f.accepted == before {
+			e.Release()
+		}
+		return err
 	})
 	f.report = source.SumReports(before, report)
 	if err == nil && f.limitReached {

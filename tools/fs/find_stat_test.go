@@ -2,8 +2,10 @@ package fs
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,5 +54,48 @@ func TestStatNamesALanguage(t *testing.T) {
 	}
 	if n != len(texts) {
 		t.Errorf("%d files of %d", n, len(texts))
+	}
+}
+
+// TestStatReadsFilesAlike: in path order small files are read by the directory that the walk holds; in another order
+// each file is opened by its name. The records are the same, and come in order.
+func TestStatReadsFilesAlike(t *testing.T) {
+	files := map[string]string{
+		"empty": "", "latin": "na\xefve caf\xe9\n", "bom": "\xef\xbb\xbfa\nb", "wide": "a\x00b\x00\n\x00",
+		"binary": "\x00\x01\x02\xff", "bytes.txt": "a\n\xff\xfe\xfd\n", "no end": "a\nb",
+	}
+	for _, n := range []int{1, 4095, 65534, 65535, 65536, 65537, 300_000} {
+		files[fmt.Sprintf("size/%d.log", n)] = strings.Repeat("a line of text\n", n/15+1)[:n]
+	}
+	for i := range 300 {
+		files[fmt.Sprintf("many/%d/%03d.go", i%7, i)] = strings.Repeat("x := y\n", i)
+	}
+	dir := t.TempDir()
+	plant(t, dir, files)
+	roots := toolstest.Roots(t, dir)
+	records := func(args string) []string {
+		a, err := call(t, Find(), roots, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSpace(a.String()), "\n")
+	}
+	byPath, bySize := records(`{"show":"stat"}`), records(`{"show":"stat","sort":"size"}`)
+	list := records(`{}`)
+	if len(byPath) != len(list) {
+		t.Fatalf("%d records, %d are listed", len(byPath), len(list))
+	}
+	for i := range list {
+		if !strings.HasPrefix(byPath[i], strings.TrimSuffix(list[i], "}")) {
+			t.Errorf("record %d: %s, listed: %s", i, byPath[i], list[i])
+		}
+	}
+	slices.Sort(byPath)
+	slices.Sort(bySize)
+	if !slices.Equal(byPath, bySize) {
+		t.Errorf("by path:\n%.2000s\nby size:\n%.2000s", strings.Join(byPath, "\n"), strings.Join(bySize, "\n"))
+	}
+	if few := records(`{"show":"stat","limit":9}`); !slices.Equal(few, records(`{"show":"stat"}`)[:9]) {
+		t.Errorf("with a limit: %d records", len(few))
 	}
 }
