@@ -19,7 +19,10 @@ const (
 // entries:
 //
 //	run ─► addEntry ─► batches (4) ─► visitAll: describe, visit
+//
+// While no more batches fit, the walk does not wait: it describes the entries itself.
 type ahead struct {
+	walk    *walker
 	batches chan *batch
 	quit    chan struct{} // closed: no more entries are visited
 
@@ -41,13 +44,14 @@ type pending struct {
 	Entry
 	in        *Held // its directory, for all but directories; nil: too many are held
 	described bool
+	skipped   bool   // it was removed meanwhile, or is denied
 	report    Report // of the walk up to this entry
 }
 
 // runAhead runs the walk in a new goroutine, and the visits in the caller's.
 func (w *walker) runAhead() error {
 	a := &ahead{
-		batches: make(chan *batch, batchesAhead), quit: make(chan struct{}),
+		walk: w, batches: make(chan *batch, batchesAhead), quit: make(chan struct{}),
 		visiting: &batch{}, filling: &batch{}, size: firstBatch,
 	}
 	reporter := w.reporter
@@ -95,7 +99,7 @@ func (w *walker) visitAll(a *ahead, reporter *progressReporter, visited *Report)
 			p := &b.entries[i]
 			*visited = p.report
 			reporter.reportIfDue(p.report)
-			if !p.described && !w.describe(p.in.dir, nameOf(p.Path), &p.Entry) {
+			if w.describePending(p); p.skipped {
 				continue
 			}
 			if w.o.Hold && p.Type == File {
@@ -113,11 +117,19 @@ func (w *walker) visitAll(a *ahead, reporter *progressReporter, visited *Report)
 	return nil
 }
 
+// describePending describes an entry unless that was done.
+func (w *walker) describePending(p *pending) {
+	if !p.described {
+		p.described, p.skipped = true, !w.describe(p.in.dir, nameOf(p.Path), &p.Entry)
+	}
+}
+
 // queueEntry adds an entry to a batch. The caller's goroutine describes it, unless it is a directory, which the walk
 // describes before it enters it.
 func (w *walker) queueEntry(top int, base string, e Entry, typeKnown bool) error {
-	p := pending{Entry: e, described: !typeKnown || !w.o.Stat, report: w.report}
-	if e.Type != Dir && (w.o.Stat || w.o.Hold) {
+	stat := w.o.Stat && (w.o.Type == "" || w.o.Type == e.Type)
+	p := pending{Entry: e, described: !typeKnown || !stat, report: w.report}
+	if e.Type != Dir && (stat || w.o.Hold) {
 		p.in = w.hold(top)
 	}
 	if !p.described && p.in == nil {
@@ -174,6 +186,9 @@ func (a *ahead) sendProgress(r Report) {
 func (a *ahead) sendBatch() error {
 	if len(a.filling.entries) == 0 && a.filling.progress == nil {
 		return nil
+	}
+	for i := 0; i < len(a.filling.entries) && len(a.batches) == cap(a.batches) && a.walk.ctx.Err() == nil; i++ {
+		a.walk.describePending(&a.filling.entries[i])
 	}
 	select {
 	case a.batches <- a.filling:

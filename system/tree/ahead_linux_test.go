@@ -100,6 +100,17 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 	if held == 0 {
 		t.Error("no file is handed out")
 	}
+	got = nil
+	report, err = r.Walk(t.Context(), Options{Stat: true, Type: Dir}, func(e Entry) error {
+		got = append(got, e.Path+" "+string(e.Type))
+		if described := !e.Modified.IsZero(); described != (e.Type == Dir) {
+			t.Errorf("%s, a %s: described %t", e.Path, e.Type, described)
+		}
+		return nil
+	})
+	if err != nil || report != plainly || !slices.Equal(got, want) {
+		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), report, err, len(want), plainly)
+	}
 }
 
 // However a walk that runs ahead is ended, its goroutine has ended when Walk returns, and the report covers the visited

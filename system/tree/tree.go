@@ -25,7 +25,8 @@ type Options struct {
 	Glob  *Glob  // matched against the path below Start; nil matches all
 	All   bool   // include hidden and ignored entries (.git is listed, never entered)
 	Depth int    // 0: unlimited; 1: the entries of Start only
-	Stat  bool   // fill in Size, Modified and Mark
+	Stat  bool   // fill in Size, Modified and Mark …
+	Type  Type   // … of entries of this type; "": of all
 	Hold  bool   // files will be opened: see [Entry].In
 	Ahead bool   // visits take long: walk concurrently with them, as with Stat
 

@@ -238,7 +238,7 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 	o := source.ListOptions{
 		Newest: f.Sort != "path",
 		Walk: tree.Options{
-			Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.needsStat(), Ahead: true,
+			Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.needsStat(), Type: tree.Type(f.Type), Ahead: true,
 			Hold: f.Show == "stat" && f.writer.streams(),
 			Progress: func(r tree.Report) {
 				n := before.Files + r.Files
