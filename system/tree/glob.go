@@ -3,9 +3,9 @@ package tree
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 )
@@ -20,19 +20,21 @@ const (
 
 // Glob is a compiled doublestar pattern: "*" and "?" (not "/"), "**" (any directories), "[a-z]", "[!a-z]", "{a,b}", and
 // "\" to escape a character. A pattern without a slash matches the base name at any depth. Matching is case-sensitive.
+// It is safe for concurrent use.
 type Glob struct {
 	pattern      string
-	alternatives []alternative
-	except       []alternative // see [CompileGlobs]
-}
+	alternatives [][]string // patterns without braces, split into names; one for base names begins with "**"
+	except       [][]string // see [CompileGlobs]
 
-// alternative is a pattern without braces.
-type alternative struct {
-	pattern string
-	base    bool     // matches the base name
-	literal string   // the whole pattern, if it has no special characters
-	suffix  string   // of "*suffix" without other special characters
-	parts   []string // of a pattern for paths
+	once        sync.Once // begin has set what follows
+	ops         []op      // of all patterns, one after another
+	firstExcept int32     // of ops: those from here on exclude
+	wide        bool      // a pattern tells runes beyond ASCII apart
+	start       *globState
+
+	mu     sync.Mutex            // guards what follows, and globState.next
+	states map[string]*globState // by their sets
+	used   int                   // of globMemory
 }
 
 // CompileGlob compiles a pattern, or returns why it is invalid or too expensive. A leading "./" and a trailing "/" are
@@ -79,50 +81,35 @@ func compileGlob(pattern string) (*Glob, error) {
 	return g, nil
 }
 
-func newAlternative(p string) (alternative, error) {
+func newAlternative(p string) (parts []string, err error) {
 	if strings.HasPrefix(p, "/") {
-		return alternative{}, errors.New("begins with /, but a glob matches below a directory; name the directory with path")
+		return nil, errors.New("begins with /, but a glob matches below a directory; name the directory with path")
 	}
 	base := !strings.Contains(strings.TrimSuffix(p, "/"), "/")
-	var parts []string
 	deep := 0
 	for part := range strings.SplitSeq(p, "/") {
 		switch {
 		case part == "" || part == ".":
 			continue
 		case strings.ReplaceAll(part, `\`, "") == "..":
-			return alternative{}, errors.New("contains .., but a glob cannot go up; name the directory with path")
+			return nil, errors.New("contains .., but a glob cannot go up; name the directory with path")
 		case part == "**" && len(parts) > 0 && parts[len(parts)-1] == "**":
 			continue
 		case part == "**":
 			deep++
-		default:
-			part = oneStar(part)
 		}
 		parts = append(parts, part)
 	}
 	if deep > maxDoubleStars {
-		return alternative{}, fmt.Errorf("contains ** %d times; a pattern may have it at most %d times", deep, maxDoubleStars)
+		return nil, fmt.Errorf("contains ** %d times; a pattern may have it at most %d times", deep, maxDoubleStars)
 	}
 	if len(parts) == 0 { // "./", or an empty alternative
-		return alternative{literal: "."}, nil
+		return []string{"."}, nil
 	}
-	a := alternative{pattern: strings.Join(parts, "/"), base: base, parts: parts}
-	if a.pattern == "**" {
-		a.base, a.suffix, a.pattern = true, "", "*"
+	if base && parts[0] != "**" {
+		parts = slices.Insert(parts, 0, "**")
 	}
-	// "**/name" matches name at any depth.
-	if len(parts) == 2 && parts[0] == "**" {
-		a.base, a.pattern = true, parts[1]
-	}
-	end, isSuffix := strings.CutPrefix(a.pattern, "*")
-	switch {
-	case !strings.ContainsAny(a.pattern, special):
-		a.literal = a.pattern
-	case a.base && isSuffix && !strings.ContainsAny(end, special):
-		a.suffix, a.pattern = end, ""
-	}
-	return a, nil
+	return parts, nil
 }
 
 // unescapeSlashes replaces "\/" by "/", so that the pattern can be split at its slashes.
@@ -146,18 +133,6 @@ func unescapeSlashes(p string) (string, error) {
 		b.WriteByte(p[i])
 	}
 	return b.String(), nil
-}
-
-// oneStar shortens the stars of a part that is not "**": doublestar reads "a**" as "a*", but "a***" wrongly. The first
-// of the stars may be escaped, so two are left.
-func oneStar(part string) string {
-	for strings.Contains(part, "***") {
-		part = strings.ReplaceAll(part, "***", "**")
-	}
-	if part == "**" {
-		return "*"
-	}
-	return part
 }
 
 // expand returns the patterns without braces that p stands for.
@@ -230,89 +205,6 @@ func closing(p string, i int) int {
 
 // String returns the pattern as given.
 func (g *Glob) String() string { return g.pattern }
-
-// Match reports whether a slash path matches.
-func (g *Glob) Match(p string) bool {
-	base := path.Base(p)
-	for i := range g.alternatives {
-		if g.alternatives[i].match(p, base) {
-			return !g.excludes(p)
-		}
-	}
-	return false
-}
-
-func (a *alternative) match(p, base string) bool {
-	if a.base {
-		p = base
-	}
-	switch {
-	case a.literal != "":
-		return p == a.literal
-	case a.pattern == "":
-		return strings.HasSuffix(p, a.suffix)
-	case a.base:
-		return doublestar.MatchUnvalidated(a.pattern, p)
-	}
-	return matchNames(a.parts, p)
-}
-
-// matchNames matches a path name by name, because doublestar alone would let a class match a "/". Only the latest "**"
-// needs another try: the names between two of them are best matched as early as possible.
-func matchNames(parts []string, p string) bool {
-	after, from := 0, "" // the part after the latest "**", and the path where it was last tried
-	at := 0
-	for {
-		switch {
-		case at < len(parts) && parts[at] == "**":
-			if at++; at == len(parts) {
-				return true
-			}
-			after, from = at, p
-			continue
-		case p == "":
-			return at == len(parts)
-		case at < len(parts):
-			name, rest, _ := strings.Cut(p, "/")
-			if doublestar.MatchUnvalidated(parts[at], name) {
-				at, p = at+1, rest
-				continue
-			}
-		}
-		if from == "" {
-			return false
-		}
-		_, from, _ = strings.Cut(from, "/")
-		at, p = after, from
-	}
-}
-
-// mayMatchBelow reports whether a path in the directory p could match.
-func (g *Glob) mayMatchBelow(p string) bool {
-	for i := range g.alternatives {
-		if g.alternatives[i].mayMatchBelow(p) {
-			return !g.excludes(p)
-		}
-	}
-	return false
-}
-
-func (a *alternative) mayMatchBelow(p string) bool {
-	if a.base {
-		return true
-	}
-	for _, part := range a.parts {
-		if part == "**" || p == "" {
-			return true
-		}
-		var name string
-		name, p, _ = strings.Cut(p, "/")
-		if !doublestar.MatchUnvalidated(part, name) {
-			return false
-		}
-	}
-	return false
-}
 
 // IsGlob reports whether a name has characters that are special in a glob. A file may have such a name: look for the
 // file first.

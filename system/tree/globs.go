@@ -3,7 +3,6 @@ package tree
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 )
 
@@ -70,22 +69,4 @@ func extendedGlob(p string) string {
 		return fmt.Sprintf("!(…) is not supported: exclude by separate patterns, glob=[%s]", strings.Join(list, ","))
 	}
 	return ""
-}
-
-// excludes reports whether a slash path, or a directory above it, matches an exclusion.
-func (g *Glob) excludes(p string) bool {
-	for len(g.except) > 0 {
-		base := path.Base(p)
-		for i := range g.except {
-			if g.except[i].match(p, base) {
-				return true
-			}
-		}
-		at := strings.LastIndexByte(p, '/')
-		if at <= 0 {
-			return false
-		}
-		p = p[:at]
-	}
-	return false
 }

@@ -22,6 +22,7 @@ const maxHeld = 2 * maxOpen
 // reports.
 const (
 	checkEvery  = 256
+	largeGlob   = 10_000 // ops of a glob: one name may take a second, so that each entry is checked
 	reportEvery = 4096
 	reportAfter = time.Second
 )
@@ -53,7 +54,6 @@ func (r *Root) Walk(ctx context.Context, o Options, visit func(Entry) error) (Re
 	if start != "." {
 		w.path = append(append(w.path, start...), '/')
 	}
-	w.below = len(w.path)
 	if err := w.begin(start); err != nil {
 		return w.report, r.explain("walk", o.Start, err)
 	}
@@ -82,7 +82,6 @@ type walker struct {
 	report    Report
 	stack     []level
 	path      []byte // path of the innermost directory, with "/"; empty at the root
-	below     int    // length of the path of Start in path
 	visited   int
 	reporter  progressReporter
 	ahead     *ahead // set if another goroutine describes and visits the entries
@@ -100,7 +99,8 @@ type level struct {
 	next  int
 	path  int // length of the path of dir in walker.path, with "/"
 	rules *rules
-	err   error // why it could not be opened again
+	glob  *globState // before the names in dir
+	err   error      // why it could not be opened again
 }
 
 // hold returns the directory of a level with one more hold; nil if it cannot be opened again or too many are held.
@@ -151,19 +151,19 @@ func (w *walker) begin(start string) error {
 		}
 		return err
 	}
-	return w.push(dir, above)
+	return w.push(dir, above, w.o.Glob.begin())
 }
 
 // push reads a directory and puts it on the stack; a store is denied. An unreadable directory is counted; if it is Start, that is an
 // error.
-func (w *walker) push(dir folder, above *rules) error {
+func (w *walker) push(dir folder, above *rules, glob *globState) error {
 	if w.ahead != nil {
 		if err := w.ahead.sendIfOld(); err != nil {
 			dir.close()
 			return err
 		}
 	}
-	l := level{dir: dir, open: true, path: len(w.path), rules: above, list: w.spareList}
+	l := level{dir: dir, open: true, path: len(w.path), rules: above, glob: glob, list: w.spareList}
 	l.list = listing{names: l.list.names[:0], items: l.list.items[:0], budget: &w.budget}
 	w.spareList = listing{}
 	if err := w.read(dir, &l.list); err != nil {
@@ -246,7 +246,7 @@ func (w *walker) run() error {
 			}
 			continue
 		}
-		if w.visited++; w.visited%checkEvery == 0 {
+		if w.visited++; w.visited%checkEvery == 0 || w.o.Glob != nil && len(w.o.Glob.ops) > largeGlob {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
@@ -322,7 +322,12 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		return nil
 	}
 	var sub folder
-	descend := e.Type == Dir && !isGit && w.mayDescend(e.Path)
+	named, below := w.o.Glob.after(w.stack[top].glob, base), (*globState)(nil)
+	matches := named.matches && !named.exclude
+	if e.Type == Dir && !isGit && (w.o.Depth == 0 || len(w.stack) < w.o.Depth) {
+		below = w.o.Glob.below(named)
+	}
+	descend := below != nil
 	if descend {
 		var err error
 		switch sub, err = w.openSubdir(top, base); {
@@ -333,10 +338,9 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 			descend = false
 		}
 	}
-	matches := w.o.Glob == nil || w.o.Glob.Match(e.Path[w.below:])
 	if descend { // before the visit: the names in a directory tell whether it is a store
 		var err error
-		if descend, err = w.enter(top, base, sub); err != nil {
+		if descend, err = w.enter(top, base, sub, below); err != nil {
 			if errors.Is(err, ErrDenied) {
 				w.countStore(e.Path)
 				return nil
@@ -379,14 +383,6 @@ func (w *walker) visitEntry(top int, base string, e Entry, typeKnown bool) error
 		e.In = w.hold(top)
 	}
 	return w.visit(e)
-}
-
-// mayDescend reports whether an entry of the directory could be wanted.
-func (w *walker) mayDescend(full string) bool {
-	if w.o.Depth > 0 && len(w.stack) >= w.o.Depth {
-		return false
-	}
-	return w.o.Glob == nil || w.o.Glob.mayMatchBelow(full[w.below:])
 }
 
 // describe fills in size, time and type; false if the entry was removed or is denied.

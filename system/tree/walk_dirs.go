@@ -1,10 +1,10 @@
 package tree
 
 // enter pushes the directory called base of the level top; false if it cannot be read.
-func (w *walker) enter(top int, base string, dir folder) (bool, error) {
+func (w *walker) enter(top int, base string, dir folder, glob *globState) (bool, error) {
 	at := len(w.path)
 	w.path = append(append(w.path, base...), '/')
-	err := w.push(dir, w.stack[top].rules)
+	err := w.push(dir, w.stack[top].rules, glob)
 	if len(w.stack) == top+1 {
 		w.path = w.path[:at]
 		return false, err
