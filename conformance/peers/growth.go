@@ -51,6 +51,9 @@ func (b *bench) growths() []growth {
 			return b.searching(b.rareLiteral(), "matches", path)
 		})},
 		{name: "listing, kept", unit: "files", setups: below(func(path string) setup { return b.listing("list", path) })},
+		{name: "find, stat", unit: "files", setups: sized(200_000, func(n int64) setup {
+			return b.finding(int(n), map[string]any{"type": "file", "show": "stat"}, wordCount...)
+		})},
 		{name: "jq, streamable", unit: "MB", setups: query(streamable)},
 		{name: "jq, not streamable", unit: "MB", setups: query(materialised)},
 		{name: "jq, an object built by reduce", unit: "thousands", setups: sized(500_000, func(n int64) setup {

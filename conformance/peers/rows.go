@@ -107,6 +107,21 @@ func (b *bench) fileRows() []row {
 		tree("listing, counted by extension", 0.6, b.listing("count", ".")),
 		{family: "tree", name: "listing, differences with git", beside: "git", unit: "files", figures: b.againstGit},
 	}
+	rg := []string{"rg", "--no-config", "--files"}
+	stats := []string{"find", ".", "-type", "f", "-printf", "%s %T@ %p\n"}
+	find := func(name string, bar float64, n int, args map[string]any, peer ...string) row {
+		args["type"] = "file"
+		return row{family: "find", name: name, beside: peer[0], bar: bar, setup: b.finding(n, args, peer...)}
+	}
+	deep := strings.Repeat("d/", 500)
+	rows = append(rows,
+		find("200,000 files, stat", 2, 200_000, map[string]any{"show": "stat"}, wordCount...),
+		find("200,000 files, records with sizes and times", 1.2, 200_000, map[string]any{}, stats...),
+		find("200,000 files, counted by extension with sizes", 1.2, 200_000, map[string]any{"show": "count"}, stats...),
+		find("200,000 files, names as a tree", 1.2, 200_000, map[string]any{"show": "tree"}, rg...),
+		find("200,000 files, 60 patterns", 1.2, 200_000, map[string]any{"show": "tree", "glob": sixtyPatterns()}, rg...),
+		find("a directory 500 deep", 1.2, 2000, map[string]any{"path": deep}, append(rg, deep)...),
+	)
 	for _, size := range goTrees {
 		for _, q := range []struct{ name, pattern, show string }{
 			{"a rare literal", `strings\.TrimSuffix`, "matches"},

@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -88,6 +90,74 @@ func (b *bench) listing(show, path string) setup {
 		}
 		return nil
 	})
+}
+
+// sixtyPatterns returns a glob of 60 patterns for paths, which matches the names of sixtyNames.
+func sixtyPatterns() string {
+	var ends []string
+	for i := range 60 {
+		ends = append(ends, fmt.Sprintf("%02d", i))
+	}
+	return "**/s*/*{" + strings.Join(ends, ",") + "}.*"
+}
+
+var sixtyNames = regexp.MustCompile(`[0-5][0-9]\.[a-z]+\n`)
+
+// wordCount prints a line for each file, as find with show=stat does.
+var wordCount = []string{"sh", "-c", "find . -type f -print0 | xargs -0 wc | grep -v ' total$'"}
+
+// smallFiles returns a directory with n files of about 400 bytes, 100 in each directory of a tree below a path in it.
+func (b *bench) smallFiles(n int, below string) (string, error) {
+	dir := filepath.Join(b.cache, "inputs", fmt.Sprintf("files-%d-%d", n, len(below)))
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	made, err := os.MkdirTemp(b.work, "files-")
+	if err != nil {
+		return "", err
+	}
+	extensions := strings.Fields("go md txt json py c h js ts yaml")
+	for i := range n {
+		in := filepath.Join(made, below, fmt.Sprintf("d%03d/s%02d", i/4000, i/100%40))
+		if err := os.MkdirAll(in, 0o700); err != nil {
+			return "", err
+		}
+		text := strings.Repeat(fmt.Sprintf("func f%d(x int) error { return nil } // %d\n", i, i*i), 1+i%20)
+		name := filepath.Join(in, fmt.Sprintf("file%06d.%s", i, extensions[i/100%len(extensions)]))
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	return dir, errors.Join(os.MkdirAll(filepath.Dir(dir), 0o700), os.Rename(made, dir))
+}
+
+// finding compares find on n small files, or a twentieth in the small form, with a peer that prints a line for each.
+// The files lie below the path of args, if that is set.
+func (b *bench) finding(n int, args map[string]any, peer ...string) setup {
+	return func(context.Context) (*pair, error) {
+		files := n
+		if b.small {
+			files /= 20
+		}
+		below, _ := args["path"].(string)
+		dir, err := b.smallFiles(files, below)
+		if err != nil {
+			return nil, err
+		}
+		p := b.toolPair(dir, "find", args, peer)
+		p.work = float64(files)
+		p.same = func(ours, peer string) error {
+			want := strings.Count(peer, "\n")
+			if args["glob"] != nil {
+				want = len(sixtyNames.FindAllString(peer, -1))
+			}
+			if want == 0 || !slices.Contains(firstNumber.FindAllString(ours, -1), strconv.Itoa(want)) {
+				return fmt.Errorf("the peer lists %d files: %.300q", want, ours)
+			}
+			return nil
+		}
+		return p, nil
+	}
 }
 
 // inTree compares a tool call on a path of the tree with ripgrep; the work is the number of files below the path.
