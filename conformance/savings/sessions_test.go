@@ -144,7 +144,7 @@ func sentTexts(t *testing.T, session []byte) (all []string) {
 	}
 	for i := range read.Blocks {
 		if b := &read.Blocks[i]; b.Sent {
-			all = append(all, b.Name+b.Args+b.Text())
+			all = append(all, b.Name+b.Args.Text()+b.Text())
 		}
 	}
 	return all
