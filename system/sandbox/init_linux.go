@@ -53,6 +53,9 @@ func runChild(kind string) int {
 		return 1
 	}
 	i := &initProcess{header: h, control: control, in: in, mounts: files[2:]}
+	if h.Input {
+		i.stdin, i.mounts = files[2], files[3:]
+	}
 	if err := i.run(); err != nil {
 		r := reply{Error: err.Error()}
 		if lacks := (*Unavailable)(nil); errors.As(err, &lacks) {
@@ -170,9 +173,13 @@ func (i *initProcess) startCommand() error {
 	if err != nil {
 		return err
 	}
+	stdin := null.Fd()
+	if i.Input {
+		stdin = uintptr(i.stdin)
+	}
 	// Package os would first start a process only to learn what the kernel can do.
 	i.pid, err = syscall.ForkExec(i.Args[0], i.Args, &syscall.ProcAttr{
-		Env: i.Env, Files: []uintptr{null.Fd(), 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: i.Env, Files: []uintptr{stdin, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
@@ -180,6 +187,9 @@ func (i *initProcess) startCommand() error {
 	// The pipes end when the last process of the command closes them, not when init does.
 	_ = unix.Dup2(int(null.Fd()), 1)
 	_ = unix.Dup2(int(null.Fd()), 2)
+	if i.Input {
+		_ = unix.Close(i.stdin)
+	}
 	return nil
 }
 

@@ -20,7 +20,9 @@ const maxOpen = 4096 // open files of one process
 // setLimits bounds each process of the command; watchLimits bounds the tree.
 func (i *initProcess) setLimits() error {
 	const niceness = 5 // the server answers other calls meanwhile
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	if !i.Input {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
+	}
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: maxOpen}
 	if i.Memory > 0 {
 		limits[unix.RLIMIT_DATA] = uint64(i.Memory) // RLIMIT_AS would break Go, Java and V8, which reserve far more

@@ -15,6 +15,7 @@ type initProcess struct {
 	in      *bufio.Reader
 	pid     int   // of the command
 	mounts  []int // descriptors of detached mounts
+	stdin   int   // of the command, with header.Input
 
 	sharedByKey bool // System V shared memory has a bounded size
 }
@@ -45,6 +46,7 @@ type Process struct {
 type header struct {
 	Spec
 	Namespaces bool
+	Input      bool       // a standard input is among the files
 	Sources    []sourceID // one for each of Spec.Mounts
 }
 

@@ -33,6 +33,10 @@ const (
 type Spec struct {
 	Args []string // the program, as an absolute path, and its arguments
 	Dir  string   // the working directory, as the command sees it
+
+	// Stdin is the standard input; nil: it is empty. Such a command serves this program: its priority is that of others.
+	Stdin *os.File `json:"-"`
+
 	Env  []string
 	Mode Mode
 

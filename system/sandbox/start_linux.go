@@ -28,8 +28,8 @@ const (
 // containers.
 const commandUID = 0x7ffe0000
 
-// Start runs a command whose standard output and error are stdout and stderr; its standard input is empty. Start does
-// not close them. The error is an [*Unavailable] if containment fails, and wraps [ErrNotFound] if the program does.
+// Start runs a command whose standard output and error are stdout and stderr. Start closes neither them nor Stdin. The
+// error is an [*Unavailable] if containment fails, and wraps [ErrNotFound] if the program does.
 //
 // The command and all processes that it starts end with [Process.Kill], and with this process.
 func Start(s Spec, stdout, stderr *os.File) (*Process, error) {
@@ -96,8 +96,11 @@ func startInit(k kind) (*Process, error) {
 
 // run has init start the command.
 func (p *Process) run(s Spec, stdout, stderr *os.File, namespaces bool) error {
-	h := header{Spec: s, Namespaces: namespaces}
+	h := header{Spec: s, Namespaces: namespaces, Input: s.Stdin != nil}
 	files := []*os.File{stdout, stderr}
+	if h.Input {
+		files = append(files, s.Stdin)
+	}
 	mounts := &mountSources{}
 	defer mounts.close()
 	if namespaces {
