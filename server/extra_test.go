@@ -47,8 +47,8 @@ func withExtra(o *Options) {
 	}
 	o.Extra.Tools = []RawTool{
 		{
-			mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")),
-			func(ctx context.Context) (*mcp.CallToolResult, error) {
+			Tool: mcp.NewTool("raw", mcp.WithDescription("Tells a lot.")),
+			Call: func(ctx context.Context) (any, error) {
 				raw, err := Arguments(ctx)
 				var args struct{ N int }
 				if err := errors.Join(err, json.Unmarshal(raw, &args)); err != nil {
@@ -158,8 +158,8 @@ func TestExtraAsksItsClient(t *testing.T) {
 	c := newClient(t, newTestServer(t, func(o *Options) {
 		o.Extra.Tools = []RawTool{
 			{
-				mcp.NewTool("where", mcp.WithDescription("Asks.")),
-				func(ctx context.Context) (*mcp.CallToolResult, error) {
+				Tool: mcp.NewTool("where", mcp.WithDescription("Asks.")),
+				Call: func(ctx context.Context) (any, error) {
 					asked, text, err := replied(ctx)
 					if err != nil || asked == nil {
 						return mcp.NewToolResultText(text), err

@@ -72,6 +72,9 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *json
 	if f.Stateless() {
 		s.addResultMeta(f, result)
 	}
+	if result, err = s.withRelayed(ctx, f, result); err != nil {
+		return nil, s.faultOf(f, err)
+	}
 	return result, nil
 }
 
@@ -94,6 +97,9 @@ func (s *Server) serve(ctx context.Context, k *call) (any, error) {
 		return nil, jsonrpc.Faultf(
 			mcp.METHOD_NOT_FOUND, "%q requires protocol version %s or later", f.Method, mcp.ProtocolVersion20260728,
 		)
+	}
+	if s.isForeign(f) {
+		return s.relay(ctx, f)
 	}
 	return m.serve(s, ctx, k)
 }
@@ -127,7 +133,7 @@ func (k *call) capabilities() mcp.ClientCapabilities {
 // server's program and settings.
 func lifetime(result any) time.Duration {
 	switch result.(type) {
-	case *mcp.ListToolsResult, *mcp.ListPromptsResult, *mcp.ListResourceTemplatesResult:
+	case *toolList, *mcp.ListPromptsResult, *mcp.ListResourceTemplatesResult:
 		return time.Hour
 	}
 	return 0

@@ -34,7 +34,7 @@ func (s *Server) addTools(all []tools.Tool) error {
 			return fmt.Errorf("server: duplicate tool %q", t.Name)
 		}
 		s.names = append(s.names, t.Name)
-		s.offers.Tools = append(s.offers.Tools, RawTool{toolListing(t), s.handler(t)})
+		s.offers.Tools = append(s.offers.Tools, RawTool{toolListing(t), t.Listing, s.handler(t)})
 	}
 	return nil
 }
@@ -76,16 +76,24 @@ func (s *Server) listTools(_ context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
-	list := &mcp.ListToolsResult{Tools: make([]mcp.Tool, len(s.offers.Tools))}
+	list := &toolList{ListToolsResult: &mcp.ListToolsResult{}, Tools: make([]any, len(s.offers.Tools))}
 	for i, t := range s.offers.Tools {
-		list.Tools[i] = t.Tool
+		if list.Tools[i] = t.Tool; t.Listing != nil {
+			list.Tools[i] = t.Listing
+		}
 	}
 	k.conn.listed.Do(func() { s.traceList(k, list) })
 	return list, nil
 }
 
+// toolList is the result of tools/list: entries of another server are sent as it wrote them.
+type toolList struct {
+	*mcp.ListToolsResult
+	Tools []any `json:"tools"`
+}
+
 // traceList writes down what the list of tools and the instructions cost.
-func (s *Server) traceList(k *call, list *mcp.ListToolsResult) {
+func (s *Server) traceList(k *call, list *toolList) {
 	text, err := json.Marshal(list.Tools)
 	if err != nil {
 		return
@@ -132,9 +140,9 @@ func withSources(t tools.Tool) tools.Tool {
 }
 
 // handler returns the function that runs a tools/call of the tool.
-func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResult, error) {
+func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 	t = withSources(t)
-	return func(ctx context.Context) (*mcp.CallToolResult, error) {
+	return func(ctx context.Context) (any, error) {
 		k := callOf(ctx)
 		args, fault := arguments(k.frame)
 		if fault != nil {
@@ -163,6 +171,9 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (*mcp.CallToolResul
 				if fault := asked.missingCapability(t.Name); fault != nil {
 					return nil, fault
 				}
+			}
+			if v, ok := answer.Extra.(tools.Verbatim); ok {
+				return verbatim(v, answer, k), nil
 			}
 			return callResult(t.Name, answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -194,6 +205,23 @@ func (k *call) logOutcome(tool string, a funnel.Answer) {
 			)
 		}
 	}
+}
+
+// verbatim returns the result of another server as it is, if the answer shows all of it and nothing else.
+func verbatim(v tools.Verbatim, a funnel.Answer, k *call) any {
+	text, parts := "", 0
+	for _, b := range a.Blocks {
+		if b.MIME == "" {
+			text += b.Text
+		} else {
+			parts++
+		}
+	}
+	if text == v.Text && parts == v.Parts {
+		return complete(k.frame, v.Result)
+	}
+	a.Failed, a.Extra = a.Failed || v.Failed, nil
+	return callResult("", a, k.notes.Messages)
 }
 
 // callResult converts the funnel's answer to an MCP result of text, images, audio and embedded resources. If sound is

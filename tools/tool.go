@@ -48,6 +48,15 @@ type Repeater interface{ Unchanged() }
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 
+// Verbatim is a value for [Output.Attach] of a tool that passes on the result of another server. If the answer shows
+// Text and Parts and nothing else, Result is sent as it is.
+type Verbatim struct {
+	Result json.RawMessage // of tools/call
+	Text   string          // all text that was written
+	Parts  int             // images and sounds that were written
+	Failed bool            // the other server says that the call failed
+}
+
 // Core is the toolset that is on by default.
 const Core = "core"
 
@@ -55,6 +64,7 @@ const Core = "core"
 type Tool struct {
 	Name, Title, Description string
 	Schema                   json.RawMessage   // JSON Schema of the arguments, as listed; New sets it
+	Listing                  json.RawMessage   // its entry of tools/list, of another server; nil: made from these fields
 	Help                     map[string]string // help text of each argument on the command line; New sets it
 	Rules                    []string          // sentences that the command line's help shows above the arguments
 	Effect                   Effect

@@ -45,7 +45,8 @@ func TestUnreadAnswersKeepNoPlaces(t *testing.T) {
 	text := strings.Repeat("x", 200<<10)
 	release := make(chan struct{})
 	tool := func(name string, wait <-chan struct{}) server.RawTool {
-		return server.RawTool{Tool: mcp.Tool{Name: name, RawInputSchema: []byte(`{"type":"object"}`)}, Call: func(ctx context.Context) (*mcp.CallToolResult, error) {
+		listed := mcp.Tool{Name: name, RawInputSchema: []byte(`{"type":"object"}`)}
+		return server.RawTool{Tool: listed, Call: func(ctx context.Context) (any, error) {
 			<-wait
 			server.Progress(ctx, 1, 1, "")
 			return mcp.NewToolResultText(text), nil

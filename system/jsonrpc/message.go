@@ -41,6 +41,9 @@ func Response(id json.RawMessage, result any, fault *Fault) []byte {
 		shown.Message = content.Visible(shown.Message, false)
 		fault = &shown
 	}
+	if raw, ok := result.(json.RawMessage); ok && fault == nil && bytes.IndexByte(raw, '\n') < 0 {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, raw) // not even its blanks change
+	}
 	type envelope struct {
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
