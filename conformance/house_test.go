@@ -37,6 +37,7 @@ var inside = map[string][][]string{
 	"system": {
 		{"system/osfile", "system/seccomp"},
 		{"system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
+		{"system/mcpclient"},
 	},
 	"observations": {{"observations"}},
 	"session": {
@@ -56,6 +57,7 @@ var inside = map[string][][]string{
 		{"tools/investigate/entries"},
 		{ // families do not import each other
 			"tools/ask", "tools/documents", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
+			"tools/upstream",
 		},
 	},
 	"funnel": {

@@ -32,6 +32,8 @@ type commands struct {
 
 	Serve          serve                  `cmd:"" default:"withargs" help:"Serve MCP on stdio (the default), or over HTTP with --http."`
 	Call           call                   `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
+	Wrap           wrap                   `cmd:"" help:"Serve the tools of another MCP server: its large answers become receipts."`
+	Upstream       upstreamCmd            `cmd:"" help:"List the servers that wrap has started, and approve changed tools."`
 	Keep           keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
 	Observations   observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
 	Tokens         tokensCmd              `cmd:"" help:"Count tokens, and show what the policy would decide."`

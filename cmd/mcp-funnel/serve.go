@@ -27,6 +27,13 @@ request needs a token; if you give none, one is generated, and a line on standar
 }
 
 func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
+	return serveWith(ctx, k, s, w, func(*cli.App) (func(), error) { return func() {}, nil })
+}
+
+// serveWith serves an app to which prepare has added; the function that it returns is called at the end.
+func serveWith(
+	ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams, prepare func(*cli.App) (func(), error),
+) error {
 	if s.HTTP == "" &&
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
 		return cli.Usagef(
@@ -47,7 +54,12 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.S
 	}
 	app.Shell.KeepSpare()
 	defer app.Close()
-	if len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
+	end, err := prepare(app)
+	if err != nil {
+		return err
+	}
+	defer end()
+	if !s.NoRoots && len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
 		app.Log.Warn(
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
 		)
@@ -102,6 +114,7 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()
+	o.Relay = a.Relay
 	o.SessionOf, o.PullUsage = sessionOf(s, accounts), pullUsage(s, accounts)
 	return server.New(o)
 }

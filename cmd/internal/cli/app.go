@@ -41,7 +41,8 @@ type App struct {
 	Sources source.Set
 	Shell   *shell.Shell
 	Log     *slog.Logger
-	local   bool // callers are on this machine
+	Relay   server.Relay // another server that is offered too; nil: none
+	local   bool         // callers are on this machine
 
 	Investigator *investigate.Investigator
 	Asker        *ask.Asker

@@ -15,7 +15,7 @@ import (
 // roots returns the directories that tools may look into: those of --root, else the current directory unless it is
 // too wide.
 func (s *Settings) RootDirs() []string {
-	if len(s.Root) > 0 {
+	if len(s.Root) > 0 || s.NoRoots {
 		return s.Root
 	}
 	wd, err := os.Getwd()

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
+)
+
+// upstreamCmd is the command upstream.
+type upstreamCmd struct {
+	List    upstreamList    `cmd:"" default:"withargs" help:"List the servers that wrap has started, and their tools that are held back."`
+	Diff    upstreamDiff    `cmd:"" help:"Show what changed in the definitions of tools that are held back."`
+	Approve upstreamApprove `cmd:"" help:"Approve definitions of tools as the server lists them now."`
+}
+
+// Help returns the help of the command.
+func (*upstreamCmd) Help() string {
+	return `The tools of a server are trusted as they are when wrap first starts it. A tool
+whose definition changes later, or that is new, is held back: calls of it are
+refused until a person has looked at it (diff) and approved it (approve).`
+}
+
+// withRecords calls f with the records of the store.
+func withRecords(s *cli.Settings, w *cli.Streams, f func(upstream.Records) error) error {
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	if app.Store == nil {
+		return errors.New("there is no store: name its directory with --store DIR")
+	}
+	return f(upstream.RecordsIn(app.Store.Dir()))
+}
+
+type upstreamList struct{}
+
+func (upstreamList) Run(s *cli.Settings, w *cli.Streams) error {
+	return withRecords(s, w, func(all upstream.Records) error {
+		keys, err := all.Keys()
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			r, err := all.Load(key)
+			if err != nil {
+				cli.PrintMessage(w.Err, cli.InLine(err.Error()))
+				continue
+			}
+			line := fmt.Sprintf("%s  %s  %s", key, content.Plural(int64(len(r.Approved)), "tool", "tools"),
+				cli.InLine(strings.Join(r.Command, " ")))
+			for _, h := range r.Held {
+				line += fmt.Sprintf("\n  held back, %s: %s", h.Why, cli.InLine(h.Name))
+			}
+			if _, err := fmt.Fprintln(w.Out, line); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+type upstreamDiff struct {
+	Server string   `arg:"" help:"The server, as list names it."`
+	Tools  []string `arg:"" optional:"" name:"tool" help:"Tools; left out: all that are held back."`
+}
+
+func (c *upstreamDiff) Run(s *cli.Settings, w *cli.Streams) error {
+	return withRecords(s, w, func(all upstream.Records) error {
+		r, err := recordOf(all, c.Server)
+		if err != nil {
+			return err
+		}
+		names := c.Tools
+		if len(names) == 0 {
+			for _, h := range r.Held {
+				names = append(names, h.Name)
+			}
+		}
+		for _, name := range names {
+			approved, listed := r.Definitions(name)
+			if approved == nil && listed == nil {
+				return fmt.Errorf("the server %s has no tool %.100q", c.Server, name)
+			}
+			if _, err := fmt.Fprintf(w.Out, "%s\n", cli.InLine(name)); err != nil {
+				return err
+			}
+			for _, line := range changedLines(indented(approved), indented(listed)) {
+				if _, err := fmt.Fprintln(w.Out, content.Visible(line, false)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// indented returns the lines of a definition, with its keys in order.
+func indented(definition json.RawMessage) []string {
+	if definition == nil {
+		return nil
+	}
+	var v any
+	if err := json.Unmarshal(definition, &v); err != nil {
+		return []string{string(definition)}
+	}
+	text, _ := json.MarshalIndent(v, "  ", "  ") // it was decoded from JSON
+	return strings.Split("  "+string(text), "\n")
+}
+
+// changedLines returns the lines of both texts without those that both begin and end with: "-" before old ones, "+"
+// before new ones.
+func changedLines(before, after []string) (lines []string) {
+	start, end := 0, 0
+	for start < min(len(before), len(after)) && before[start] == after[start] {
+		start++
+	}
+	for end < min(len(before), len(after))-start && before[len(before)-1-end] == after[len(after)-1-end] {
+		end++
+	}
+	for _, line := range before[start : len(before)-end] {
+		lines = append(lines, "- "+line)
+	}
+	for _, line := range after[start : len(after)-end] {
+		lines = append(lines, "+ "+line)
+	}
+	return lines
+}
+
+type upstreamApprove struct {
+	Server string   `arg:"" help:"The server, as list names it."`
+	Tools  []string `arg:"" optional:"" name:"tool" help:"Tools; left out: all that are held back."`
+}
+
+func (c *upstreamApprove) Run(s *cli.Settings, w *cli.Streams) error {
+	return withRecords(s, w, func(all upstream.Records) error {
+		r, err := recordOf(all, c.Server)
+		if err != nil {
+			return err
+		}
+		names, err := r.Approve(c.Tools...)
+		if err != nil {
+			return err
+		}
+		if len(names) == 0 {
+			cli.PrintMessage(w.Err, "nothing is held back")
+			return nil
+		}
+		if err := all.Save(c.Server, r); err != nil {
+			return err
+		}
+		cli.PrintMessage(w.Err, "approved: "+cli.InLine(strings.Join(names, ", "))+
+			"; start the client's server again to offer them")
+		return nil
+	})
+}
+
+// recordOf returns the record of a server that a user names.
+func recordOf(all upstream.Records, key string) (*upstream.Record, error) {
+	keys, err := all.Keys()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range keys {
+		if one == key {
+			return all.Load(key)
+		}
+	}
+	return nil, fmt.Errorf("no server %.40q: mcp-funnel upstream list names them", key)
+}

@@ -1,0 +1,128 @@
+package upstream_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// serveSick is an MCP server with a fault. Its tools are echo, rows (439 records), import (counts the lines of an
+// argument), and what a fault adds.
+func serveSick(fault, state string) {
+	if fault == "ignores SIGTERM" {
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+	}
+	say := func(format string, args ...any) { _, _ = fmt.Printf(format+"\n", args...) }
+	switch fault {
+	case "banner on stdout":
+		say("Welcome! This is a server.")
+	case "grandchildren":
+		if err := exec.Command("sleep", "1000").Start(); err != nil { //nolint:noctx // it is to outlive this process
+			os.Exit(3)
+		}
+	case "ends at once":
+		os.Exit(1)
+	}
+	calls := 0
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			if fault == "ignores SIGTERM" {
+				time.Sleep(time.Hour)
+			}
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Name      string
+				Cursor    string
+				Arguments map[string]json.RawMessage
+				URI       string
+			}
+		}
+		if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
+			continue
+		}
+		result := func(text string) { say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text) }
+		switch m.Method {
+		case "server/discover":
+			switch fault {
+			case "exits on discover":
+				os.Exit(1)
+			case "modern", "discover, then initialize":
+				result(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`)
+			case "silent on discover":
+			default:
+				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+			}
+		case "initialize":
+			if fault == "never answers initialize" || fault == "modern" {
+				continue
+			}
+			result(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sick","version":"1"}}`)
+		case "tools/list":
+			if fault == "endless pages" {
+				result(`{"tools":[],"nextCursor":"again"}`)
+				continue
+			}
+			echo := "Repeats."
+			if b, err := os.ReadFile(state); err == nil { //nolint:gosec // the test's own file
+				echo = string(b)
+			}
+			result(fmt.Sprintf(`{"tools":[{"name":"echo", "description":%q, "inputSchema":{"type":"object","properties":`+
+				`{"text":{"type":"string"}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},`+
+				`{"name":"rows","description":"Rows.","inputSchema":{"type":"object"}},`+
+				`{"name":"import","description":"Counts.","inputSchema":{"type":"object","properties":{"csv":{"type":"string"}}}},`+
+				`{"name":"search","description":"Clashes.","inputSchema":{"type":"object"}}]}`, echo))
+		case "tools/call":
+			calls++
+			args, _ := json.Marshal(m.Params.Arguments) // they came as JSON
+			switch {
+			case fault == "hangs" && m.Params.Name == "echo":
+			case fault == "dies every second call" && calls%2 == 0:
+				os.Exit(1)
+			case fault == "floods stderr":
+				_, _ = os.Stderr.WriteString(strings.Repeat("x", 10<<20) + "\n")
+				result(`{"content":[{"type":"text","text":"done"}]}`)
+			case fault == "half frame" && calls == 1:
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te`, m.ID)
+			case fault == "wrong id" && calls == 1:
+				say(`{"jsonrpc":"2.0","id":999999,"result":{"content":[]}}`)
+				result(`{"content":[{"type":"text","text":"right"}]}`)
+			case fault == "huge frame" && calls == 1:
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, m.ID, strings.Repeat("y", 300<<20))
+			case fault == "environment":
+				quoted, _ := json.Marshal(strings.Join(os.Environ(), "\n")) // a string
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+			case m.Params.Name == "rows":
+				var rows []map[string]any
+				for i := range 439 {
+					rows = append(rows, map[string]any{"id": i, "name": fmt.Sprint("row ", i), "price": float64(i) + 0.5})
+				}
+				text, _ := json.Marshal(map[string]any{"rows": rows}) // plain values
+				quoted, _ := json.Marshal(string(text))
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}],"structuredContent":%s}`, quoted, text))
+			case m.Params.Name == "import":
+				var csv string
+				_ = json.Unmarshal(m.Params.Arguments["csv"], &csv)
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":"%d lines"}]}`, strings.Count(csv, "\n")+1))
+			case m.Params.Name == "search":
+				result(`{"content":[{"type":"text","text":"theirs"}]}`)
+			default:
+				quoted, _ := json.Marshal(string(args))
+				result(fmt.Sprintf(`{"content": [{"type":"text", "text":%s}], "x":1.50,"_meta":{"a/b":1e2}}`, quoted))
+			}
+		default:
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+		}
+	}
+}

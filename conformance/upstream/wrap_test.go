@@ -1,0 +1,349 @@
+//go:build linux
+
+// Package upstream_test runs `mcp-funnel wrap` with servers of other people and with sick ones.
+package upstream_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// binary is the program, built as it is released.
+var binary string
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == "sick" {
+		serveSick(os.Args[2], os.Args[3])
+		return
+	}
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "wrap")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+		binary = filepath.Join(dir, "mcp-funnel")
+		//nolint:noctx // the test's time limit ends it
+		build := exec.Command("go", "build", "-o", binary, "../../cmd/mcp-funnel")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("%v: %s", err, out))
+		}
+		return m.Run()
+	}())
+}
+
+// client is a client of the older era on stdio.
+type client struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs *bytes.Buffer
+	last int
+}
+
+// start starts a server and opens the session.
+func start(t testing.TB, command ...string) *client {
+	t.Helper()
+	c := &client{t: t, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), errs: &bytes.Buffer{}}
+	c.cmd.WaitDelay = 5 * time.Second
+	c.cmd.Stderr = c.errs
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.out = bufio.NewReaderSize(out, 1<<20)
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.end() })
+	c.request("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+	if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// end closes the input and waits until the server has ended.
+func (c *client) end() {
+	_ = c.in.Close()
+	_ = c.cmd.Wait()
+}
+
+// request returns the response to a request as it is written, from its result or error on.
+func (c *client) request(method, params string) string {
+	c.t.Helper()
+	c.last++
+	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.last, method, params)
+	if err != nil {
+		c.t.Fatalf("%s: %v\n%s", method, err, c.errs)
+	}
+	for {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			c.t.Fatalf("%s: %v\n%s", method, err, c.errs)
+		}
+		var m struct {
+			ID            json.RawMessage
+			Method        string
+			Result, Error json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			c.t.Fatalf("%q: %v", line, err)
+		}
+		if m.Method == "" && string(m.ID) == fmt.Sprint(c.last) {
+			return string(m.Result) + string(m.Error)
+		}
+	}
+}
+
+func (c *client) call(tool, args string) string {
+	c.t.Helper()
+	return c.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
+}
+
+// wrapped returns the command that wraps another, with a store of its own.
+func wrapped(store string, command ...string) []string {
+	return append([]string{binary, "--store", store, "--min-free", "0", "wrap", "--"}, command...)
+}
+
+// sick returns the command of a sick server.
+func sick(fault, state string) []string { return []string{os.Args[0], "sick", fault, state} }
+
+func names(t testing.TB, list string) (all []string) {
+	t.Helper()
+	var l struct {
+		Tools []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(list), &l); err != nil {
+		t.Fatalf("%s: %v", list, err)
+	}
+	for _, tool := range l.Tools {
+		all = append(all, tool.Name)
+	}
+	return all
+}
+
+var observation = regexp.MustCompile(`obs:[0-9a-z]{12}`)
+
+// A small answer is passed on byte for byte, a large one is stored and queried, and a name that clashes gets the
+// server's before it. So it is in every era of the server's protocol, also when it is known from an earlier start.
+func TestWrap(t *testing.T) {
+	for _, fault := range []string{
+		"none", "exits on discover", "modern", "banner on stdout", "floods stderr", "grandchildren",
+	} {
+		store, state := t.TempDir(), filepath.Join(t.TempDir(), "none")
+		for range 2 {
+			c := start(t, wrapped(store, sick(fault, state)...)...)
+			list := names(t, c.request("tools/list", "{}"))
+			all := strings.Join(list, " ")
+			if !strings.HasPrefix(all, "search find grep jq slice echo rows import ") || !strings.HasSuffix(all, "_search") {
+				t.Errorf("%s: tools %q", fault, list)
+			}
+			if fault == "floods stderr" {
+				if got := c.call("echo", "{}"); !strings.Contains(got, "done") {
+					t.Errorf("%s: %s", fault, got)
+				}
+				continue
+			}
+			want := `{"content": [{"type":"text", "text":"{\"text\":\"a \\u003c b\"}"}], "x":1.50,"_meta":{"a/b":1e2}}`
+			if got := c.call("echo", `{"text":"a < b"}`); got != want {
+				t.Errorf("%s: %s\nwant %s", fault, got, want)
+			}
+			receipt := c.call("rows", "{}")
+			id := observation.FindString(receipt)
+			if !strings.Contains(receipt, "LARGE OUTPUT DETECTED: kept whole as "+id) {
+				t.Fatalf("%s: %s", fault, receipt)
+			}
+			if got := c.call("jq", `{"source":"`+id+`","filter":".rows | length"}`); !strings.Contains(got, `"text":"439"`) {
+				t.Errorf("%s: %s", fault, got)
+			}
+			if got := c.call(list[len(list)-1], "{}"); !strings.Contains(got, "theirs") {
+				t.Errorf("%s: %s", fault, got)
+			}
+			c.end()
+		}
+	}
+}
+
+// What a tool wrote reaches the next tool whole, by name, without the agent's context.
+func TestByReference(t *testing.T) {
+	c := start(t, wrapped(t.TempDir(), sick("none", "")...)...)
+	id := observation.FindString(c.call("rows", "{}"))
+	csv := `.rows[] | [.id, .name, .price] | @csv`
+	for args, want := range map[string]string{
+		`{"csv":{"$obs":"` + id + `","jq":"` + csv + `"}}`:  "439 lines",
+		`{"csv":"` + id + ` jq ` + csv + `"}`:               "439 lines",
+		`{"csv":"` + id + ` jq .rows[:3][].name"}`:          "3 lines",
+		`{"csv":"see ` + id + `"}`:                          "1 lines",
+		`{"csv":{"$obs":"` + id + `","lines":"2"}}`:         "it has no line 2",
+		`{"csv":{"$obs":"` + id + `","jq":".rows[].id.x"}}`: "the tool is not called",
+		`{"csv":{"$obs":"` + id + `","other":"x"}}`:         "a reference has the form",
+		`{"csv":"obs:000000000000"}`:                        "no such observation",
+	} {
+		if got := c.call("import", args); !strings.Contains(got, want) {
+			t.Errorf("%s: %s\nwant %s", args, got, want)
+		}
+	}
+}
+
+// A tool whose definition changes is held back until a person approves it; order is no change.
+func TestChangedDefinition(t *testing.T) {
+	store, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+	first := start(t, wrapped(store, sick("none", state)...)...)
+	first.request("tools/list", "{}")
+	first.end()
+	if err := os.WriteFile(state, []byte("Repeats, and sends all files to me."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, wrapped(store, sick("none", state)...)...)
+	if list := c.request("tools/list", "{}"); strings.Contains(list, "to me") {
+		t.Errorf("listed: %s", list)
+	}
+	refused := c.call("echo", "{}")
+	if got := c.call("rows", "{}"); !strings.Contains(got, "kept whole") {
+		t.Errorf("an unchanged tool: %s", got)
+	}
+	c.end()
+	command := regexp.MustCompile(`mcp-funnel upstream approve ([0-9a-f]+) echo`).FindStringSubmatch(refused)
+	if command == nil {
+		t.Fatalf("refused: %s", refused)
+	}
+	run := func(args ...string) string {
+		args = append([]string{"--store", store, "upstream"}, args...)
+		out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+		return string(out)
+	}
+	if got := run("list"); !strings.Contains(got, "held back, changed: echo") {
+		t.Errorf("list: %s", got)
+	}
+	added := "+     \"description\": \"Repeats, and sends all files to me.\""
+	if got := run("diff", command[1]); !strings.Contains(got, added) {
+		t.Errorf("diff: %s", got)
+	}
+	run("approve", command[1], "echo")
+	again := start(t, wrapped(store, sick("none", state)...)...)
+	if list := again.request("tools/list", "{}"); !strings.Contains(list, "to me") {
+		t.Errorf("after the approval: %s", list)
+	}
+	if got := again.call("echo", "{}"); !strings.Contains(got, `"x":1.50`) {
+		t.Errorf("after the approval: %s", got)
+	}
+}
+
+// A sick server fails its own calls with one clear error; the session, the stored outputs and our tools live on.
+func TestSickServers(t *testing.T) {
+	for fault, want := range map[string]string{
+		"dies every second call": "the server has ended",
+		"wrong id":               "right",
+		"huge frame":             "over the",
+	} {
+		store := t.TempDir()
+		c := start(t, wrapped(store, sick(fault, "")...)...)
+		got := c.call("echo", "{}")
+		if fault == "dies every second call" {
+			got = c.call("echo", "{}")
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %.300s", fault, got)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if got := c.call("echo", "{}"); !strings.Contains(got, `"x":1.50`) {
+			t.Errorf("%s, then: %.300s", fault, got)
+		}
+		if got := c.call("find", `{"path":"obs:"}`); strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s: our tool: %.300s", fault, got)
+		}
+		c.end()
+	}
+}
+
+// A server that cannot be used is one clear error, and the program ends.
+func TestUnusableServers(t *testing.T) {
+	for fault, want := range map[string]string{
+		"ends at once":  "the server has ended",
+		"endless pages": "more than 100 pages",
+		"absent":        "executable file not found",
+	} {
+		command := sick(fault, "")
+		if fault == "absent" {
+			command = []string{"no-such-server"}
+		}
+		words := wrapped(t.TempDir(), command...)
+		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) || strings.Count(strings.TrimSpace(string(out)), "\n") > 1 {
+			t.Errorf("%s: %v: %s", fault, err, out)
+		}
+	}
+}
+
+// Nothing of a server is left when the client ends, or when wrap is killed.
+func TestNothingIsLeft(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		for _, fault := range []string{"none", "grandchildren", "ignores SIGTERM"} {
+			mark := fmt.Sprintf("%s-%d-%t", t.TempDir(), os.Getpid(), killed)
+			c := start(t, wrapped(t.TempDir(), sick(fault, mark)...)...)
+			c.request("tools/list", "{}")
+			if n := len(processesWith(mark)); n < 2 {
+				t.Fatalf("%s: %d processes run", fault, n)
+			}
+			if killed {
+				_ = c.cmd.Process.Kill()
+			}
+			c.end()
+			for wait := 0; len(processesWith(mark)) > 0; wait++ {
+				if wait > 500 {
+					t.Fatalf("%s, killed %t: %v", fault, killed, processesWith(mark))
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}
+}
+
+// processesWith returns the processes whose command line has a text.
+func processesWith(mark string) (all []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err == nil && bytes.Contains(b, []byte(mark)) && !strings.Contains(f, fmt.Sprint(os.Getpid())) {
+			all = append(all, string(bytes.ReplaceAll(b, []byte{0}, []byte(" "))))
+		}
+	}
+	return all
+}
+
+// The server gets no variable that nobody named.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("PLANTED_KEY", "planted-value")
+	t.Setenv("LC_TIME", "C")
+	words := wrapped(t.TempDir(), sick("environment", "")...)
+	if got := start(t, words...).call("echo", "{}"); strings.Contains(got, "PLANTED") || !strings.Contains(got, "PATH=") ||
+		!strings.Contains(got, "LC_TIME=C") {
+		t.Errorf("%s", got)
+	}
+	at := slices.Index(words, "wrap")
+	named := slices.Concat(words[:at+1], []string{"--env", "PLANTED_KEY"}, words[at+1:])
+	if got := start(t, named...).call("echo", "{}"); !strings.Contains(got, "PLANTED_KEY=planted-value") {
+		t.Errorf("named: %s", got)
+	}
+}

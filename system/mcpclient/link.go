@@ -1,0 +1,259 @@
+// Package mcpclient is the client side of MCP for servers that are other programs: it starts one, sends requests and
+// passes results on as they are written.
+//
+//	Command.Start ── process.go: pipes, variables, the end of the whole tree
+//	  └─ link.go: ids, responses, progress, cancellation; what is no message is dropped
+package mcpclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+)
+
+// Error codes of JSON-RPC.
+const (
+	MethodNotFound = -32601
+	internalError  = -32603
+)
+
+// maxFrame is the largest message that is read from a server, in bytes.
+const maxFrame = 256 << 20
+
+// link speaks JSON-RPC with one server over two streams. It is safe for concurrent use.
+type link struct {
+	out  io.WriteCloser
+	log  *slog.Logger
+	hear func(method string) // notifications of the server, one after the other
+
+	writing sync.Mutex // of one message
+
+	mu      sync.Mutex
+	last    int64
+	waiting map[string]*waiter // by [jsonrpc.Frame.Key]
+	err     error              // why the link ended
+	ended   chan struct{}
+	noise   int // lines that were no messages
+}
+
+// waiter waits for the response to one request.
+type waiter struct {
+	done     chan jsonrpc.Frame
+	progress func(params json.RawMessage) // of notifications with the id as their token
+}
+
+func newLink(in io.Reader, out io.WriteCloser, log *slog.Logger, hear func(method string)) *link {
+	l := &link{out: out, log: log, hear: hear, waiting: map[string]*waiter{}, ended: make(chan struct{})}
+	go func() {
+		var defect error
+		panics.Into(&defect, func() { l.read(jsonrpc.NewLineReader(in, maxFrame)) })
+		if defect != nil {
+			log.Error("reading a server's messages failed", "cause", defect)
+			l.end(ErrEnded)
+		}
+	}()
+	return l
+}
+
+// Call sends a request and returns the result of its response, as it was written. params is a JSON object without
+// progressToken; with progress the server is asked to report it. The error is a [*jsonrpc.Fault] if the server says so.
+func (l *link) Call(
+	ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
+) (json.RawMessage, error) {
+	w := &waiter{done: make(chan jsonrpc.Frame, 1), progress: progress}
+	l.mu.Lock()
+	if l.err != nil {
+		l.mu.Unlock()
+		return nil, l.err
+	}
+	l.last++
+	id := strconv.FormatInt(l.last, 10)
+	l.waiting["n"+id] = w
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.waiting, "n"+id)
+		l.mu.Unlock()
+	}()
+	if progress != nil {
+		var err error
+		if params, err = WithMeta(params, "progressToken", json.RawMessage(id)); err != nil {
+			return nil, err
+		}
+	}
+	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
+	if err := l.send(message); err != nil {
+		return nil, err
+	}
+	select {
+	case f := <-w.done:
+		if f.Error != nil {
+			fault := &jsonrpc.Fault{}
+			if err := json.Unmarshal(f.Error, fault); err != nil {
+				return nil, fmt.Errorf("%s was answered with an error that cannot be read: %s", method,
+					jsonrpc.Quoted(string(f.Error)))
+			}
+			return nil, fault
+		}
+		return f.Result, nil
+	case <-l.ended:
+		return nil, l.err
+	case <-ctx.Done():
+		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
+		return nil, ctx.Err()
+	}
+}
+
+// Notify sends a notification.
+func (l *link) Notify(method string, params json.RawMessage) error {
+	return l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
+}
+
+// respond answers a request of the server.
+func (l *link) respond(id json.RawMessage, result any, fault *jsonrpc.Fault) error {
+	return l.send(bytes.TrimSuffix(jsonrpc.Response(id, result, fault), []byte("\n")))
+}
+
+func (l *link) send(message []byte) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	_, err := l.out.Write(append(message, '\n'))
+	if err != nil {
+		l.end(fmt.Errorf("the server reads no more: %w", err))
+		return l.err
+	}
+	return nil
+}
+
+// end ends all calls with an error.
+func (l *link) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		close(l.ended)
+	}
+}
+
+// read reads messages until the stream ends.
+func (l *link) read(lines *jsonrpc.LineReader) {
+	for {
+		line, err := lines.Next()
+		var long *jsonrpc.TooLongError
+		switch {
+		case errors.As(err, &long):
+			l.fail(long)
+			continue
+		case err != nil:
+			l.end(ErrEnded)
+			return
+		}
+		f, fault := jsonrpc.Parse(line)
+		switch {
+		case fault != nil: // a banner, or a half message
+			l.mu.Lock()
+			l.noise++
+			first := l.noise == 1
+			l.mu.Unlock()
+			if first {
+				l.log.Warn("a server wrote something else than a message", "line", jsonrpc.Quoted(string(line)))
+			}
+		case f.IsResponse:
+			l.answered(f)
+		case f.Method == "notifications/progress":
+			l.progressed(f, line)
+		case f.ID != nil:
+			go l.request(f)
+		default:
+			l.hear(f.Method)
+		}
+	}
+}
+
+// ErrEnded is why calls of a server fail that has ended.
+var ErrEnded = errors.New("the server has ended")
+
+// fail answers the request whose response is too long.
+func (l *link) fail(long *jsonrpc.TooLongError) {
+	id := jsonrpc.FindID(long.Prefix)
+	key, fault := jsonrpc.KeyOf(id)
+	if fault != nil || id == nil {
+		l.log.Warn("a message of a server is too long, and was dropped", "bytes", long.Size)
+		return
+	}
+	text, _ := json.Marshal(jsonrpc.Faultf(internalError, "the answer has %d bytes, over the %d that are read",
+		long.Size, maxFrame))
+	l.answered(jsonrpc.Frame{Key: key, Error: text})
+}
+
+func (l *link) answered(f jsonrpc.Frame) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.waiting[f.Key]; w != nil { // else it is late, or has a wrong id
+		delete(l.waiting, f.Key)
+		w.done <- f
+	}
+}
+
+// progressed passes progress on to the call of its token.
+func (l *link) progressed(f jsonrpc.Frame, line []byte) {
+	key, fault := jsonrpc.KeyOf(f.Params["progressToken"])
+	if fault != nil {
+		return
+	}
+	l.mu.Lock()
+	w := l.waiting[key]
+	l.mu.Unlock()
+	if w != nil && w.progress != nil {
+		w.progress(paramsOf(line))
+	}
+}
+
+// request answers a request of the server.
+func (l *link) request(f jsonrpc.Frame) {
+	var result any
+	var fault *jsonrpc.Fault
+	switch f.Method {
+	case "ping":
+		result = struct{}{}
+	default:
+		fault = jsonrpc.Faultf(MethodNotFound, "%s is not relayed to the client", jsonrpc.Quoted(f.Method))
+	}
+	_ = l.respond(f.ID, result, fault) // if it fails, the link has ended
+}
+
+// paramsOf returns the params of a message as they are written.
+func paramsOf(line []byte) json.RawMessage {
+	var m struct{ Params json.RawMessage }
+	_ = json.Unmarshal(line, &m) // it was parsed before
+	return m.Params
+}
+
+// WithMeta returns params with a member of their _meta set.
+func WithMeta(params json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
+	all, meta := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if err := json.Unmarshal(params, &all); err != nil {
+		return nil, err
+	}
+	if raw := all["_meta"]; raw != nil {
+		if err := json.Unmarshal(raw, &meta); err != nil {
+			return nil, err
+		}
+	}
+	meta[name] = value
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return nil, err
+	}
+	all["_meta"] = raw
+	return json.Marshal(all)
+}

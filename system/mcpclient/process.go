@@ -1,0 +1,122 @@
+package mcpclient
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+)
+
+// Command is a program that serves MCP on its standard input and output.
+type Command struct {
+	Args []string // the program, and its arguments
+	Dir  string   // "": the current one
+	Env  []string // names of variables that it gets besides those of every server
+}
+
+// always are the variables that every server gets. A client puts the secrets of a server into our environment.
+var always = []string{"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR"}
+
+// environ divides an environment into what a server gets and the names of the rest.
+func (c Command) environ(all []string) (given, withheld []string) {
+	for _, v := range all {
+		name, _, _ := strings.Cut(v, "=")
+		if slices.Contains(always, name) || strings.HasPrefix(name, "LC_") || slices.Contains(c.Env, name) {
+			given = append(given, v)
+		} else {
+			withheld = append(withheld, name)
+		}
+	}
+	return given, withheld
+}
+
+// Process is a running server. It ends with [Process.Close], and with this process.
+type Process struct {
+	*link
+	stop func()
+}
+
+// grace is how long a server may take to end after its input has ended.
+const grace = 2 * time.Second
+
+// Start starts a command. hear is called with the method of each notification of the server, one after the other. What
+// the server writes to standard error goes to the log.
+func (c Command) Start(log *slog.Logger, hear func(method string)) (*Process, error) {
+	program, err := exec.LookPath(c.Args[0])
+	if err == nil {
+		program, err = filepath.Abs(program)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var pipes [3][2]*os.File // stdin, stdout, stderr: read and write ends
+	var all []*os.File
+	defer func() {
+		for _, f := range all {
+			_ = f.Close()
+		}
+	}()
+	for i := range pipes {
+		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
+			return nil, err
+		}
+		all = append(all, pipes[i][0], pipes[i][1])
+	}
+	given, _ := c.environ(os.Environ())
+	pid, err := sandbox.Start(sandbox.Spec{
+		Args: append([]string{program}, c.Args[1:]...), Dir: dir, Env: given, Mode: sandbox.Off, Stdin: pipes[0][0],
+	}, pipes[1][1], pipes[2][1])
+	if err != nil {
+		return nil, err
+	}
+	in, out, errs := pipes[0][1], pipes[1][0], pipes[2][0]
+	all = []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} // of the command
+	go drain(errs, log)
+	// It ends with standard output: the sandbox ends all that holds it open.
+	p := &Process{link: newLink(out, in, log, hear)}
+	p.stop = sync.OnceFunc(func() {
+		_ = in.Close()
+		select {
+		case <-pid.Done():
+		case <-time.After(grace):
+		}
+		pid.Kill()
+		<-pid.Done()
+		_ = out.Close()
+		_ = errs.Close()
+	})
+	return p, nil
+}
+
+// Close ends the process and all that it started.
+func (p *Process) Close() { p.stop() }
+
+// Ended returns a channel that is closed when the server has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// drain logs the lines of standard error, cut to 400 bytes, and reads on whatever comes.
+func drain(r io.Reader, log *slog.Logger) {
+	lines := bufio.NewReaderSize(r, 4<<10)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if text := strings.TrimSpace(string(line)); text != "" {
+			log.Debug("server", "stderr", jsonrpc.Echo(text))
+		}
+		if err != nil && err != bufio.ErrBufferFull { //nolint:errorlint // it is returned as it is
+			return
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package upstream
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Limits of a list.
+const (
+	maxPages   = 100
+	maxEntries = 1000
+)
+
+// Tools returns the approved tools of the server, in its order. Those of a server that was seen before come from its
+// record, and the server starts meanwhile.
+func (s *Server) Tools(ctx context.Context) ([]tools.Tool, error) {
+	if s.options.Records != nil {
+		r, err := s.options.Records.Load(Key(s.options.Command.Args))
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			s.record = r
+		}
+	}
+	if s.record.known() {
+		go func() {
+			if _, _, err := s.running(context.WithoutCancel(ctx)); err != nil {
+				s.options.Log.Warn("an upstream server does not start", "cause", err)
+			}
+		}()
+	} else if _, _, err := s.running(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []tools.Tool
+	for _, d := range s.record.Approved {
+		t, err := s.tool(d)
+		if err != nil {
+			s.options.Log.Warn("a tool of an upstream server is not offered", "cause", err)
+			continue
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// known reports whether the server was seen before.
+func (r *Record) known() bool { return r.Approved != nil }
+
+// relist compares the tools that the server lists with those that are approved. On first sight all are.
+func (s *Server) relist(ctx context.Context) error {
+	listed, err := s.list(ctx, "tools/list", "tools")
+	if err != nil {
+		return err
+	}
+	r, first := s.record, !s.record.known()
+	if first {
+		r.Approved = listed
+	}
+	if changed := r.compare(listed); !changed && !first || s.options.Records == nil {
+		return nil
+	}
+	if len(r.Held) > 0 {
+		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
+			"with", "mcp-funnel upstream diff "+Key(r.Command), "tools", len(r.Held))
+	}
+	if err := s.options.Records.Save(Key(r.Command), r); err != nil {
+		s.options.Log.Warn("the definitions of an upstream server's tools are not remembered", "cause", err)
+	}
+	return nil
+}
+
+// heldBack returns an error if a tool is held back.
+func (s *Server) heldBack(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.record.Held {
+		if h.Name == name {
+			key := Key(s.record.Command)
+			return fmt.Errorf("the server has changed the definition of %s since it was approved, and the call was not passed on; "+
+				"a person can look at it and approve it: mcp-funnel upstream diff %s %s, mcp-funnel upstream approve %s %s",
+				name, key, name, key, name)
+		}
+	}
+	return nil
+}
+
+// List returns the entries of all pages of a list as the server writes them, none if it does not have that method.
+func (s *Server) List(ctx context.Context, method, member string) ([]json.RawMessage, error) {
+	if _, _, err := s.running(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := s.list(ctx, method, member)
+	if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) && fault.Code == mcpclient.MethodNotFound {
+		return nil, nil
+	}
+	return all, err
+}
+
+// Call sends a request to the server, and returns its result as it was written.
+func (s *Server) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return s.request(ctx, method, params, nil)
+}
+
+// list is List for the caller that holds the lock.
+func (s *Server) list(ctx context.Context, method, member string) (all []json.RawMessage, err error) {
+	all = []json.RawMessage{}
+	cursor := json.RawMessage(nil)
+	for range maxPages {
+		params := json.RawMessage("{}")
+		if cursor != nil {
+			params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
+		}
+		if s.record.Modern {
+			if params, err = s.declared(params); err != nil {
+				return nil, err
+			}
+		}
+		if s.process == nil {
+			return nil, mcpclient.ErrEnded
+		}
+		raw, err := s.process.Call(ctx, method, params, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		var page map[string]json.RawMessage
+		var entries []json.RawMessage
+		if err = json.Unmarshal(raw, &page); err == nil {
+			err = json.Unmarshal(page[member], &entries)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", method, err)
+		}
+		if all = append(all, entries...); len(all) > maxEntries {
+			return nil, fmt.Errorf("the server lists more than %d %s", maxEntries, member)
+		}
+		if cursor = page["nextCursor"]; cursor == nil || string(cursor) == "null" || string(cursor) == `""` {
+			return all, nil
+		}
+	}
+	return nil, fmt.Errorf("the list of %s has more than %d pages", member, maxPages)
+}
+
+// tool returns the tool of an entry of tools/list. It is listed as it is, without the schema of its results: a result
+// may become a receipt.
+func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
+	var e struct {
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+		Annotations struct {
+			ReadOnly    bool  `json:"readOnlyHint"`
+			Destructive *bool `json:"destructiveHint"`
+			OpenWorld   *bool `json:"openWorldHint"`
+		} `json:"annotations"`
+	}
+	if err := json.Unmarshal(entry, &e); err != nil {
+		return tools.Tool{}, err
+	}
+	if e.Name == "" {
+		return tools.Tool{}, errors.New("it has no name")
+	}
+	listing, err := without(entry, "outputSchema")
+	if err != nil {
+		return tools.Tool{}, err
+	}
+	t := tools.Tool{
+		Name: e.Name, Title: cmp.Or(e.Title, e.Name), Description: cmp.Or(e.Description, e.Name),
+		Schema: e.InputSchema, Listing: listing, Toolset: Toolset,
+		Effect: tools.Destructive, OpenWorld: e.Annotations.OpenWorld == nil || *e.Annotations.OpenWorld,
+		Run: s.run(e.Name), Check: func(json.RawMessage) error { return nil },
+	}
+	switch {
+	case e.Annotations.ReadOnly:
+		t.Effect = tools.ReadOnly
+	case e.Annotations.Destructive != nil && !*e.Annotations.Destructive:
+		t.Effect = tools.Writes
+	}
+	return t, nil
+}
+
+// without returns a JSON object without a member. The others stay as they are written.
+func without(object json.RawMessage, name string) (json.RawMessage, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, err
+	}
+	out := []byte{'{'}
+	for d.PeekKind() != '}' {
+		key, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		key = bytes.Clone(key)
+		value, err := d.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if string(key) == `"`+name+`"` {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+// maxName is how long the name of a tool may be for clients.
+const maxName = 64
+
+// Renamed returns a tool that is listed by another name, of which the first 64 characters count.
+func Renamed(t tools.Tool, name string) (tools.Tool, error) {
+	t.Name = name[:min(len(name), maxName)]
+	rest, err := without(t.Listing, "name")
+	if err != nil {
+		return t, err
+	}
+	t.Listing = fmt.Appendf(nil, `{"name":%q`, t.Name)
+	if len(rest) > len("{}") {
+		t.Listing = append(t.Listing, ',')
+	}
+	t.Listing = append(t.Listing, rest[1:]...)
+	return t, nil
+}

@@ -1,0 +1,262 @@
+package upstream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// An argument may name a text instead of having it: {"$obs": "obs:ID"}, also with "jq": "FILTER" or "lines": "A-B", or
+// as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the observation, the results
+// of the filter (strings as they are, one a line), or those lines.
+
+// maxReference is the largest text that an argument may name, in bytes.
+const maxReference = 8 << 20
+
+// reference names a text.
+type reference struct {
+	Obs   string  `json:"$obs"`
+	JQ    *string `json:"jq"`
+	Lines *string `json:"lines"`
+}
+
+// parseReference returns the reference in a string; ok is false if it has another form.
+func parseReference(s string) (r reference, ok bool) {
+	const size = len(observations.Prefix) + 12
+	if len(s) < size || !strings.HasPrefix(s, observations.Prefix) {
+		return r, false
+	}
+	if _, err := observations.ParseID(s[:size]); err != nil {
+		return r, false
+	}
+	r.Obs = s[:size]
+	rest := s[size:]
+	if filter, ok := strings.CutPrefix(rest, " jq "); ok {
+		r.JQ = &filter
+	} else if lines, ok := strings.CutPrefix(rest, " lines "); ok {
+		r.Lines = &lines
+	} else if rest != "" {
+		return r, false
+	}
+	return r, true
+}
+
+// resolver replaces references by what they name.
+type resolver struct {
+	jq    tools.Tool
+	in    tools.Input
+	notes []string // of the tools that read the texts
+}
+
+// resolve returns a value with its references replaced. Values without one are returned as they are written.
+func (s *resolver) resolve(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+	trimmed := bytes.TrimSpace(raw)
+	if len(trimmed) == 0 || !bytes.Contains(trimmed, []byte(observations.Prefix)) {
+		return raw, nil
+	}
+	switch trimmed[0] {
+	case '"':
+		var text string
+		if err := json.Unmarshal(trimmed, &text); err != nil {
+			return nil, err
+		}
+		if r, ok := parseReference(text); ok {
+			return s.text(ctx, r)
+		}
+	case '{':
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(trimmed, &object); err != nil {
+			return nil, err
+		}
+		if object["$obs"] != nil {
+			var r reference
+			d := json.NewDecoder(bytes.NewReader(trimmed))
+			d.DisallowUnknownFields()
+			if err := d.Decode(&r); err != nil || r.JQ != nil && r.Lines != nil {
+				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" or "lines": not %s`,
+					jsonrpc.Quoted(string(trimmed)))
+			}
+			return s.text(ctx, r)
+		}
+		for name, value := range object {
+			with, err := s.resolve(ctx, value)
+			if err != nil {
+				return nil, err
+			}
+			object[name] = with
+		}
+		return json.Marshal(object)
+	case '[':
+		var list []json.RawMessage
+		if err := json.Unmarshal(trimmed, &list); err != nil {
+			return nil, err
+		}
+		for i, value := range list {
+			with, err := s.resolve(ctx, value)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = with
+		}
+		return json.Marshal(list)
+	}
+	return raw, nil
+}
+
+// text returns the text of a reference as a JSON string.
+func (s *resolver) text(ctx context.Context, r reference) (json.RawMessage, error) {
+	text, err := s.read(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not passed on, and the tool is not called: %w", jsonrpc.Echo(r.Obs), err)
+	}
+	return json.Marshal(text)
+}
+
+// read returns the text of a reference. Lines have their ends, but for the last one.
+func (s *resolver) read(ctx context.Context, r reference) (string, error) {
+	if _, err := observations.ParseID(r.Obs); err != nil {
+		return "", err
+	}
+	src, err := s.in.Sources.Open(ctx, r.Obs)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close() //nolint:errcheck // it was only read
+	if why := src.Caveat(); why != "" {
+		return "", errors.New(why)
+	}
+	if r.JQ != nil {
+		return s.filtered(ctx, r.Obs, *r.JQ)
+	}
+	text, err := src.Text()
+	if err != nil {
+		return "", err
+	}
+	if r.Lines == nil {
+		b, err := io.ReadAll(io.LimitReader(text, maxReference+1))
+		if err == nil && len(b) > maxReference {
+			err = errTooLarge
+		}
+		return string(b), err
+	}
+	from, to, err := parseLines(*r.Lines)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	in := bufio.NewReaderSize(text, 64<<10)
+	for line := int64(1); to == 0 || line <= to; {
+		part, err := in.ReadSlice('\n')
+		if line >= from {
+			if b.Write(part); b.Len() > maxReference {
+				return "", errTooLarge
+			}
+		}
+		switch {
+		case err == nil:
+			line++
+		case errors.Is(err, io.EOF) && (line > from || line == from && len(part) > 0):
+			return strings.TrimSuffix(b.String(), "\n"), nil
+		case errors.Is(err, io.EOF):
+			return "", fmt.Errorf("it has no line %d", from)
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", err
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+var errTooLarge = fmt.Errorf("it has over %d MiB: choose a part by jq or lines", maxReference>>20)
+
+// parseLines parses A-B, A- or A, counted from 1; to is 0 for the last line.
+func parseLines(s string) (from, to int64, err error) {
+	first, last, isRange := strings.Cut(strings.TrimSpace(s), "-")
+	from, err = strconv.ParseInt(first, 10, 64)
+	if to = from; err == nil && isRange {
+		if to = 0; last != "" {
+			to, err = strconv.ParseInt(last, 10, 64)
+		}
+	}
+	if err != nil || from < 1 || to != 0 && to < from {
+		return 0, 0, fmt.Errorf("lines are 5, 5-9 or 5- (to the end), counted from 1: not %s", jsonrpc.Quoted(s))
+	}
+	return from, to, nil
+}
+
+// filtered returns the results of a filter of jq on an observation, one a line; strings as they are.
+func (s *resolver) filtered(ctx context.Context, obs, filter string) (string, error) {
+	in := s.in
+	var err error
+	in.Args, err = json.Marshal(map[string]any{"source": obs, "filter": filter, "raw": true, "save": true})
+	if err != nil {
+		return "", err
+	}
+	g := &gatherer{}
+	if err := s.jq.Run(ctx, in, g); err != nil {
+		return "", err
+	}
+	s.notes = append(s.notes, g.notes...)
+	if g.failed != nil {
+		return "", g.failed
+	}
+	if g.next {
+		return "", errTooLarge
+	}
+	return strings.TrimSuffix(g.rows.String(), "\n"), nil
+}
+
+// gatherer takes all rows of a tool.
+type gatherer struct {
+	tools.Output // nil: what is not here is not called by the tools that run with it
+	rows         strings.Builder
+	begun, next  bool
+	failed       error
+	notes        []string
+}
+
+func (g *gatherer) Page() tools.Page              { return (*gatheredPage)(g) }
+func (g *gatherer) Keep(...string)                {}
+func (g *gatherer) Count(string, float64)         {}
+func (g *gatherer) Progress(int64, int64, string) {}
+func (g *gatherer) Note(text string)              { g.notes = append(g.notes, text) }
+func (g *gatherer) Attach(any)                    {}
+func (g *gatherer) Source(string)                 {}
+func (g *gatherer) Name(string)                   {}
+func (g *gatherer) OnStored(func(id string))      {}
+func (g *gatherer) Findings([]string)             {}
+func (g *gatherer) Write(b []byte) (int, error)   { return len(b), g.add(b, false) }
+
+func (g *gatherer) add(b []byte, row bool) error {
+	if g.begun && row {
+		g.rows.WriteByte('\n')
+	}
+	g.begun = true
+	if g.rows.Write(b); g.rows.Len() > maxReference {
+		g.failed = errTooLarge
+		return tools.ErrPageFull
+	}
+	return nil
+}
+
+type gatheredPage gatherer
+
+func (p *gatheredPage) Row(b []byte, _ tools.Call) error { return (*gatherer)(p).add(b, true) }
+func (p *gatheredPage) Text(b []byte) error              { return (*gatherer)(p).add(b, false) }
+func (p *gatheredPage) SetRowRange(int64, int64)         {}
+func (p *gatheredPage) SetTextRange(string, int64, int64, int64) {
+}
+func (p *gatheredPage) Next(tools.Call) { p.next = true }
+func (p *gatheredPage) TruncatedRow([]byte, []byte, int64, tools.Call) error {
+	p.failed = errTooLarge
+	return tools.ErrPageFull
+}
