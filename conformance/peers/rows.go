@@ -220,5 +220,11 @@ func (b *bench) wireRows() (rows []row) {
 		rows = append(rows, row{family: "wire", name: w.name, bar: w.bar, beyond: w.beyond, unit: w.unit,
 			noisy: w.figure == read99 || w.figure == echo99, figures: b.onWire(w.ours, w.peer, w.figure)})
 	}
-	return rows
+	return append(rows,
+		row{family: "wire", name: "tools/call p50: added by wrap, beside the same server", unit: "µs", bar: 500,
+			noisy: true, figures: b.addedByWrap(read50)},
+		row{family: "wire", name: "tools/call p99: added by wrap, beside the same server", unit: "µs", bar: 3000,
+			noisy: true, figures: b.addedByWrap(read99)},
+		row{family: "wire", name: "idle memory of wrap, beside go-sdk", unit: "MB", bar: 20,
+			figures: b.onWire(wrappedServer, "go-sdk", idle)})
 }

@@ -36,8 +36,10 @@ const (
 	bigSize    = 10 << 20               // size of the large file, in bytes
 	rest       = 300 * time.Millisecond // pause between initialize and reading the memory
 
-	overHTTP  = ", HTTP" // name suffix of servers measured over HTTP
-	wireToken = "no-secret:used-on-loopback-by-this-run-alone"
+	overHTTP = ", HTTP" // name suffix of servers measured over HTTP
+
+	wrappedServer = "server-filesystem, wrapped"
+	wireToken     = "no-secret:used-on-loopback-by-this-run-alone"
 )
 
 // measureServers measures all MCP servers in interleaved rounds; with web false, only those over stdio.
@@ -94,8 +96,11 @@ func (b *bench) wireServers(ctx context.Context, root string, web bool) ([]*wire
 		if err != nil {
 			return nil, err
 		}
+		wrap := []string{program("mcp-funnel"), "--store", filepath.Join(b.work, "store"), "--min-free", "0", "wrap", "--"}
 		servers = append(servers, &wireServer{
 			name: "server-filesystem", version: version, command: command, read: "read_text_file",
+		}, &wireServer{
+			name: wrappedServer, version: version, command: append(wrap, command...), read: "read_text_file",
 		})
 	}
 	if web {
@@ -181,7 +186,7 @@ func (s *wireServer) measure(ctx context.Context, root string) error {
 		if err != nil {
 			return err
 		}
-		if s.answerSize = len(answer); !s.funnel && s.answerSize < bigSize {
+		if s.answerSize = len(answer); !s.funnel && s.name != wrappedServer && s.answerSize < bigSize {
 			return fmt.Errorf("the large answer has %d bytes, want %d", len(answer), bigSize)
 		}
 		s.add(large, float64(took))
@@ -257,6 +262,18 @@ func wireTable(servers []*wireServer, rounds int, machine string) string {
 			"once | 10 MB file asked for | idle memory |\n|---|---|---:|---:|---:|---:|---:|---:|\n", atOnce), rows)
 }
 
+// addedByWrap returns the measurement of what wrap adds to a figure of a server.
+func (b *bench) addedByWrap(figure int) func(context.Context) (result, error) {
+	measure := b.onWire(wrappedServer, "server-filesystem", figure)
+	return func(ctx context.Context) (result, error) {
+		got, err := measure(ctx)
+		if err == nil {
+			got.ours[0], got.peer = max(got.ours[0]-got.peer[0], 1), nil
+		}
+		return got, err
+	}
+}
+
 // onWire returns the measurement of a row with one figure. The servers are measured once for all rows; a repeated
 // comparison measures them again.
 func (b *bench) onWire(ours, peer string, figure int) func(context.Context) (result, error) {
@@ -272,8 +289,8 @@ func (b *bench) onWire(ours, peer string, figure int) func(context.Context) (res
 			}
 		}
 		a, c := serverNamed(b.servers, ours), serverNamed(b.servers, peer)
-		if c == nil {
-			return got, errSkipped{peer + " was not measured: node_modules are not given"}
+		if a == nil || c == nil {
+			return got, errSkipped{"server-filesystem was not measured: node_modules are not given"}
 		}
 		if figure == idle {
 			got.value, got.other = a.median(idle)/(1<<20), c.median(idle)/(1<<20)
