@@ -164,7 +164,7 @@ func (b *bench) fileRows() []row {
 	rows = append(rows,
 		row{family: "keep", name: "1 GB from a file", beside: "openssl", bar: 1.9, setup: b.keeping(b.log, keepSize, false)},
 		row{family: "keep", name: "1 GB from a pipe", beside: "openssl", bar: 1.6, setup: b.keeping(b.log, keepSize, true)},
-		row{family: "compact", name: "a session of 200 MB, and restored", beside: "jq", bar: 3,
+		row{family: "compact", name: "a session of 200 MB, and restored", beside: "jq", bar: 6,
 			setup: b.compacting(jqSize)},
 		row{family: "slice", name: "50 lines deep in 1 GB", beside: "sed", bar: 0.02, setup: b.slicing(keepSize)},
 		row{family: "scan", name: "Go's tree, all files", beside: "xargs", bar: 0.5, setup: b.scanning},

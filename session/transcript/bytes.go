@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"sort"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Bytes are the bytes of a transcript, such as a [bytes.Reader] or an [io.SectionReader] of a file. They may be larger
@@ -77,8 +79,12 @@ func (l Literal) Text() string {
 	}
 	last := &l.of.last
 	if last.text == "" || last.line != l.Line || last.start != l.Start {
-		last.line, last.start, last.text = l.Line, l.Start, ""
-		if err := json.Unmarshal(l.Raw(), &last.text); err != nil && l.of.err == nil {
+		raw := l.Raw()
+		text, err := jsontext.AppendUnquote(nil, raw)
+		if last.line, last.start, last.text = l.Line, l.Start, string(text); err != nil { // also of text that is no UTF-8
+			err = json.Unmarshal(raw, &last.text)
+		}
+		if err != nil && l.of.err == nil {
 			l.of.err = fmt.Errorf("line %d is not as it was: the transcript was changed while it was read", l.Line+1)
 		}
 	}
