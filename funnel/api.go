@@ -36,6 +36,7 @@ type Options struct {
 
 	SavedTo bool            // receipts name the data file: for stdio and the command line only
 	Offered func() []string // names of the tools a receipt may name in its next step; nil: jq, grep and slice
+	Further func() string   // what else a stored output is good for, for the next step; nil or "": nothing
 	Log     *slog.Logger    // nil: none
 
 	Mask   *secrets.Masker // masks what is shown, traced and logged; nil: nothing is masked

@@ -112,6 +112,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		Terminal: tool.Terminal || c.captured.Streams.Mixed(), Findings: c.output.found,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
+		Further:  c.options.Further,
 		News:     d.news, Replaces: c.output.replaces,
 	}
 	if rec, _ := c.captured.Recording(); rec != nil {

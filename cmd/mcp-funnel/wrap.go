@@ -71,6 +71,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
 		a.Relay = server
+		a.Further = `pass it on as "obs:ID jq FILTER"`
 		a.Catalog, err = joined(a.Catalog, theirs, serverName(command))
 		return server.Close, err
 	})

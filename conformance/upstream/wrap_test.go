@@ -168,7 +168,8 @@ func TestWrap(t *testing.T) {
 			}
 			receipt := c.call("rows", "{}")
 			id := observation.FindString(receipt)
-			if !strings.Contains(receipt, "LARGE OUTPUT DETECTED: kept whole as "+id) {
+			if !strings.Contains(receipt, "LARGE OUTPUT DETECTED: kept whole as "+id) ||
+				!strings.Contains(receipt, `pass it on as \"obs:ID jq FILTER\"`) {
 				t.Fatalf("%s: %s", fault, receipt)
 			}
 			if got := c.call("jq", `{"source":"`+id+`","filter":".rows | length"}`); !strings.Contains(got, `"text":"439"`) {

@@ -33,6 +33,7 @@ type Facts struct {
 	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
 	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
+	Further  func() string      // what else the stored output is good for; nil or "": nothing
 	News     bool               // an earlier answer has shown all but its News
 	Replaces string             // the observation of that answer; "": it stays
 }
@@ -251,10 +252,14 @@ func (f Facts) nextSteps() []string {
 	if len(ways) > 1 {
 		list = strings.Join(ways[:len(ways)-1], ", ") + " or " + list
 	}
-	long := fmt.Sprintf("direct %s at source %s; do not read it whole", list, name)
+	at, rest := fmt.Sprintf("direct %s at source %s", list, name), "; do not read it whole"
+	if f.Further != nil && f.Further() != "" && f.Kept.Name == name {
+		rest += "; " + f.Further()
+	}
+	long := at + rest
 	steps := []string{long, long, fmt.Sprintf("direct %s at that source; do not read it whole", list)}
 	if record := f.record(); record != "" && slices.Contains(ways, "jq") {
-		steps[0] = fmt.Sprintf("direct %s at source %s (%s); do not read it whole", list, name, record)
+		steps[0] = at + " (" + record + ")" + rest
 	}
 	return steps
 }

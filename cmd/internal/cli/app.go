@@ -41,6 +41,7 @@ type App struct {
 	Sources source.Set
 	Shell   *shell.Shell
 	Log     *slog.Logger
+	Further string       // what else a stored output is good for, in a receipt
 	Relay   server.Relay // another server that is offered too; nil: none
 	local   bool         // callers are on this machine
 
@@ -105,7 +106,8 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		Store: a.Store, NoStore: noStore, Trace: a.Trace, Counter: a.Counter, Model: s.Model,
 		Policy: o.Policy, Limits: o.Limits,
 		Tools:    perTool,
-		Accounts: a.Accounts(), SavedTo: local, Offered: func() []string { return toolNames(a.Catalog) }, Log: a.Log,
+		Accounts: a.Accounts(), SavedTo: local, Offered: func() []string { return toolNames(a.Catalog) },
+		Further: func() string { return a.Further }, Log: a.Log,
 		Mask: s.Masker().OnPanic(a.LogUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
