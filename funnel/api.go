@@ -79,6 +79,7 @@ type Request struct {
 	Usage   *usage.Usage // what the client reported with the call; nil: nothing
 	Name    string       // of the observation (keep --name)
 	About   string       // of Show: the observation, obs:ID, that the text is about; "" for none
+	Command string       // runs a tool of this server, for a caller who has none: receipts name it; "" for no such caller
 	// Expected is the number of bytes of the output if it is known, else 0. Over 16 MiB, no token is counted exactly
 	// that would then be estimated.
 	Expected int64

@@ -113,6 +113,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
 		Further:  c.options.Further,
+		Command:  c.request.Command,
 		News:     d.news, Replaces: c.output.replaces,
 	}
 	if rec, _ := c.captured.Recording(); rec != nil {

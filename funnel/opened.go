@@ -22,6 +22,8 @@ func (c *call) opened(d *display) []trace.Opened {
 	case len(shown) == 0:
 	case tool.Opens == tools.OpensHits:
 		addHits(found, shown)
+	case tool.Opens == tools.OpensLines:
+		c.addLines(found, shown)
 	default:
 		addSources(found, sourceNames(c.request.Args), shown)
 	}
@@ -63,6 +65,22 @@ func addHits(found map[string]int64, shown []byte) {
 		}
 		if json.Unmarshal(line, &hit) == nil && hit.File != "" && hit.Text != nil {
 			found[hit.File] += int64(len(*hit.Text)) + 1
+		}
+	}
+}
+
+// lineNumber matches what grep writes between the name of a file and a line of it.
+var lineNumber = regexp.MustCompile(`:\d+:|-\d+-`)
+
+// addLines adds the files that lines name. A name may have numbers too: it is the shortest one of a file.
+func (c *call) addLines(found map[string]int64, shown []byte) {
+	for line := range bytes.Lines(shown) {
+		for _, m := range lineNumber.FindAllIndex(line, -1) {
+			name := string(line[:m[0]])
+			if _, ok := c.output.resolve(name); ok {
+				found[name] += int64(len(line) - m[1])
+				break
+			}
 		}
 	}
 }

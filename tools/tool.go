@@ -29,6 +29,7 @@ type Opens int
 const (
 	OpensNothing Opens = iota
 	OpensHits          // those that the records of the output name as file, if they have the text of a line
+	OpensLines         // those that lines of the output name, as grep does: "NAME:12:text", of the context "NAME-12-text"
 	OpensSource        // that which the call names as source or path, or those under headings "==> NAME <=="
 )
 

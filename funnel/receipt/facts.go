@@ -34,6 +34,7 @@ type Facts struct {
 	ReadOnly bool               // the call can be repeated without harm
 	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
 	Further  func() string      // what else the stored output is good for; nil or "": nothing
+	Command  string             // runs these tools, if the caller has only a shell; else ""
 	News     bool               // an earlier answer has shown all but its News
 	Replaces string             // the observation of that answer; "": it stays
 }
@@ -251,6 +252,10 @@ func (f Facts) nextSteps() []string {
 	list := ways[len(ways)-1]
 	if len(ways) > 1 {
 		list = strings.Join(ways[:len(ways)-1], ", ") + " or " + list
+	}
+	if f.Command != "" {
+		list = strings.NewReplacer("jq", "jq filter=EXPR", "grep", "grep pattern=X", "slice", "slice lines=1-9").Replace(list)
+		return []string{fmt.Sprintf("run %s TOOL source=%s (%s); do not read it whole", f.Command, name, list)}
 	}
 	at, rest := fmt.Sprintf("direct %s at source %s", list, name), "; do not read it whole"
 	if f.Further != nil && f.Further() != "" && f.Kept.Name == name {
