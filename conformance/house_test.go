@@ -42,7 +42,7 @@ var inside = map[string][][]string{
 	"observations": {{"observations"}},
 	"session": {
 		{"session/trace", "session/transcript", "session/usage"},
-		{"session/account", "session/compaction", "session/stats"},
+		{"session/account", "session/compaction", "session/hook", "session/stats"},
 	},
 	"documents": {{"documents/continuation", "documents/intent"}},
 	"prompts":   {{"prompts"}},
