@@ -41,6 +41,7 @@ type commands struct {
 	Context        transcripts.ContextCmd `cmd:"" help:"Show what fills the context of a client, from its transcript."`
 	Compact        transcripts.Compact    `cmd:"" help:"Make a client's transcript fit a budget: outputs become pointers."`
 	Usage          usageCmd               `cmd:"" help:"Tell the server how full the model's context is; a client's hook or status line runs it."`
+	Hook           hookCmd                `cmd:"" help:"Replace a large output of a client's own tool by its receipt; Claude Code's PostToolUse hook runs it."`
 	Check          check                  `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
 	Join           joinCmd                `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
 	Generate       generate               `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`

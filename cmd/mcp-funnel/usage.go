@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
@@ -169,20 +168,20 @@ func usageLine(s *cli.Settings, a account.Account, window int) string {
 		content.Plural(int64(a.Pointers), "pointer", "pointers"))
 }
 
-// wrongUsage returns the exit code for a command line that could not be parsed. It is 1 for the command usage: a client
-// takes code 2 of a hook as an order to stop.
+// wrongUsage returns the exit code for a command line that could not be parsed. For the commands that clients run as a
+// hook it is not 2, which a client takes as an order to stop.
 func wrongUsage(args []string, err error) int {
+	hooks := map[string]int{"usage": failed, "hook": done}
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
 		if path := commandPath(parse.Context); path != "" {
-			if path == "usage" {
-				return failed
-			}
-			return usage
+			args = []string{path}
 		}
 	}
-	if slices.Contains(args, "usage") {
-		return failed
+	for _, word := range args {
+		if code, ok := hooks[word]; ok {
+			return code
+		}
 	}
 	return usage
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/session/hook"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -92,7 +93,7 @@ func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 	}
 	all := toolNames(server.Catalog(server.Parts{Toolsets: server.Toolsets})) // of toolsets that are not offered, too
 	check := func(setting, name string) error {
-		if slices.Contains(all, name) {
+		if slices.Contains(all, name) || hook.Replaces(name) {
 			return nil
 		}
 		return fmt.Errorf("%s: there is no tool %.60q; there are %s", setting, name, strings.Join(all, ", "))

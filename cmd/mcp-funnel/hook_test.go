@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+)
+
+// hookEvent returns the input of a hook in a directory.
+func hookEvent(t *testing.T, dir, tool string, input, response any) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{
+		"session_id": "s-1", "agent_id": "a1", "cwd": dir, "hook_event_name": "PostToolUse",
+		"tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": "toolu_1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestHookGivesUpInTime: an input that never ends, and a client that waits, get an answer all the same: none.
+func TestHookGivesUpInTime(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	in, never := io.Pipe()
+	defer func() { _ = never.Close() }()
+	var out, complaints strings.Builder
+	code := run(ctx, []string{"--store", filepath.Join(t.TempDir(), "store"), "hook"}, in, &out, &complaints)
+	if code != done || out.Len() > 0 ||
+		complaints.String() != "mcp-funnel: hook: the output passes as it is: context deadline exceeded\n" {
+		t.Errorf("code %d: %q, %q", code, out.String(), complaints.String())
+	}
+}
+
+// broken panics when it is read.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { panic("a defect") }
+
+func TestHookSurvivesDefects(t *testing.T) {
+	var out, complaints strings.Builder
+	code := run(t.Context(), []string{"--store", filepath.Join(t.TempDir(), "store"), "hook"}, broken{}, &out, &complaints)
+	if code != done || out.Len() > 0 || !strings.Contains(complaints.String(), "it is: a defect") {
+		t.Errorf("code %d: %q, %q", code, out.String(), complaints.String())
+	}
+}
+
+// TestHookTracesFiles: the trace has the files of which the client's own tools showed lines to the model, so that an
+// investigation counts them as opened.
+func TestHookTracesFiles(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for _, name := range []string{"a.go", "b-1-c.go"} {
+		if err := os.WriteFile(path(name), []byte("text\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(path("a.go"), path("link")); err != nil {
+		t.Fatal(err)
+	}
+	type object = map[string]any
+	content := func(text string) object { return object{"mode": "content", "content": text} }
+	var many strings.Builder
+	for i := range 900 {
+		fmt.Fprintf(&many, "a.go:%d:some text of this line\n", i+1)
+	}
+	shown := int64(0) // of many: ten lines and five
+	for i, line := range slices.Collect(strings.Lines(many.String())) {
+		if i < 10 || i >= 895 {
+			shown += int64(len(line) - len(fmt.Sprintf("a.go:%d:", i+1)))
+		}
+	}
+	lines := object{"output_mode": "content"}
+	for name, c := range map[string]struct {
+		tool            string
+		input, response any
+		want            []trace.Opened
+	}{
+		"Read": {"Read", object{"file_path": path("link")},
+			object{"type": "text", "file": object{"filePath": path("link"), "content": "text\n"}},
+			[]trace.Opened{{File: path("a.go"), Shown: 5}}},
+		"Read, gone": {"Read", object{}, object{"file": object{"filePath": path("none"), "content": "text"}}, nil},
+		"Grep": {"Grep", lines, content("a.go:1:text\na.go-2-more\nb-1-c.go:7:x\nnone.go:1:y\nno name\n--\n"),
+			[]trace.Opened{{File: path("a.go"), Shown: 10}, {File: path("b-1-c.go"), Shown: 2}}},
+		"Grep, one file": {"Grep", object{"output_mode": "content", "path": "a.go"}, content("1:text\n"),
+			[]trace.Opened{{File: path("a.go"), Shown: 7}}},
+		"Grep, names": {"Grep", object{}, content("a.go:1:text"), nil},
+		"Grep, large": {"Grep", lines, content(many.String()), []trace.Opened{{File: path("a.go"), Shown: shown}}},
+		"Bash, a grep": {"Bash", object{"command": "git grep -n text"}, object{"stdout": "a.go:1:text\n"},
+			[]trace.Opened{{File: path("a.go"), Shown: 5}}},
+		"Bash, a compiler": {"Bash", object{"command": "go vet ./..."}, object{"stdout": "a.go:1:2: undefined"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := filepath.Join(t.TempDir(), "store")
+			var out, complaints strings.Builder
+			code := run(t.Context(), []string{"--store", store, "--min-free", "0", "hook"},
+				strings.NewReader(hookEvent(t, dir, c.tool, c.input, c.response)), &out, &complaints)
+			if code != done || complaints.Len() > 0 || (out.Len() > 0) != (name == "Grep, large") {
+				t.Errorf("code %d: %q, %q", code, out.String(), complaints.String())
+			}
+			var got []trace.Opened
+			for call, err := range trace.Read(trace.Dir(store), time.Time{}, nil) {
+				if err != nil || call.Session != "s-1/a1" || call.Owner != observations.Local || call.Tool != c.tool {
+					t.Errorf("%+v, %v", call, err)
+				}
+				got = append(got, call.Opened...)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
