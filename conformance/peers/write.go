@@ -54,6 +54,33 @@ func (b *bench) keeping(input textInput, size int64, piped bool) setup {
 	}
 }
 
+// hooking compares the hook of a client after a call with an output of that size with `cat` of what the client wrote.
+func (b *bench) hooking(size int64) setup {
+	return func(context.Context) (*pair, error) {
+		if b.small && size > 1<<20 {
+			size /= 20
+		}
+		var log strings.Builder
+		if err := writeLog(&log, size, 3); err != nil {
+			return nil, err
+		}
+		event, _ := json.Marshal(map[string]any{"session_id": "s", "cwd": b.work, "hook_event_name": "PostToolUse",
+			"tool_name": "mcp__logs__get", "tool_response": []any{map[string]any{"type": "text", "text": log.String()}}})
+		path, store := filepath.Join(b.work, fmt.Sprintf("hook-%d.json", size)), filepath.Join(b.work, "hooked")
+		words := append(append(b.funnel(b.work), raisedLimits...), "--store", store, "hook")
+		ours := &command{b: b, words: words, stdin: path, after: func() error {
+			return removeFiles(filepath.Join(store, "observations"))
+		}}
+		return &pair{ours: ours, peer: &command{b: b, words: []string{"cat"}, stdin: path},
+			work: float64(len(event)) / 1e6, same: func(ours, _ string) error {
+				if !strings.Contains(ours, "kept whole as obs:") {
+					return fmt.Errorf("no receipt: %.300q", ours)
+				}
+				return nil
+			}}, os.WriteFile(path, event, 0o600)
+	}
+}
+
 // running compares a command run by `run`, which stores its output, with the same command copied and digested as in
 // [bench.keeping]. The command is a format for a number, of which the small form has a twentieth, or for the name of a
 // log of so many bytes.
