@@ -63,6 +63,7 @@ type Options struct {
 	Log     *slog.Logger                    // nil: nothing is logged
 	Mask    *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
 	Extra   Extra                           // additional tools, resources and prompts
+	Observe bool                            // tools of another server are measured, and their results sent as they are
 	Relay   Relay                           // another server whose resources and prompts are passed on; nil: none
 	Counter *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
 	Window  int                             // context window in tokens; 0: unknown

@@ -154,6 +154,9 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 		if fault := k.addMeta(&r); fault != nil {
 			return nil, fault
 		}
+		if s.options.Observe && t.Listing != nil {
+			r.Via = trace.ViaObserved
+		}
 		var asked *roundTrips // in the stateless era
 		if k.frame.Stateless() {
 			if asked, fault = k.roundTrips(args); fault != nil {
@@ -173,7 +176,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 				}
 			}
 			if v, ok := answer.Extra.(tools.Verbatim); ok {
-				return verbatim(v, answer, k), nil
+				return verbatim(v, answer, k, s.options.Observe), nil
 			}
 			return callResult(t.Name, answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -207,8 +210,8 @@ func (k *call) logOutcome(tool string, a funnel.Answer) {
 	}
 }
 
-// verbatim returns the result of another server as it is, if the answer shows all of it and nothing else.
-func verbatim(v tools.Verbatim, a funnel.Answer, k *call) any {
+// verbatim returns the result of another server as it is, if the answer shows all of it and nothing else, or always.
+func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 	text, parts := "", 0
 	for _, b := range a.Blocks {
 		if b.MIME == "" {
@@ -217,7 +220,7 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call) any {
 			parts++
 		}
 	}
-	if text == v.Text && parts == v.Parts {
+	if always || text == v.Text && parts == v.Parts {
 		return complete(k.frame, v.Result)
 	}
 	a.Failed, a.Extra = a.Failed || v.Failed, nil

@@ -162,6 +162,14 @@ func writeStats(w *cli.Streams, r stats.Report) error {
 	if r.Events.Violations > 0 {
 		line("%d answers were over what the client reported as left: please report this", r.Events.Violations)
 	}
+	for _, of := range r.Observed {
+		text := fmt.Sprintf("wrap --observe: %s: %d tokens in %s, of which receipts (%d) would have saved %d",
+			cli.InLine(of.Name), of.Seen, content.Plural(int64(of.Calls), "call", "calls"), of.Receipts, of.Net)
+		if of.Net <= 0 {
+			text += ": don't wrap it for this tool"
+		}
+		line("%s", text)
+	}
 	for _, cut := range r.Cuts {
 		line(
 			"vs client: %s shows %d tokens of one output (%s); others show all",

@@ -19,6 +19,7 @@ import (
 // wrap is the command wrap.
 type wrap struct {
 	Env         []string `env:"-" placeholder:"NAME" sep:"," help:"Variable of this process that the server gets, besides PATH, HOME, USER, LANG, LC_*, TZ and TMPDIR; repeatable."`
+	Observe     bool     `env:"-" help:"Pass everything on as it is, and only measure: stats then says what receipts would have saved."`
 	NoReference []string `env:"-" placeholder:"TOOL" sep:"," help:"Tool of the server whose arguments are passed on as they are, also obs:ID; repeatable."`
 	Command     []string `arg:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, after --."`
 }
@@ -36,6 +37,9 @@ Write it before the command of a server in the configuration of a client:
 No directory is granted to this program's own tools without --root. The server
 gets the variables that --env names: a client puts the keys of a server into the
 environment of wrap.
+
+--observe changes nothing at all and only measures; mcp-funnel stats then says,
+for each tool, what receipts would have saved.
 
 An argument of the server's tools may be obs:ID, obs:ID jq FILTER or
 obs:ID lines A-B: the server gets that text. --no-reference TOOL ends that.`
@@ -59,7 +63,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 			return nil, err
 		}
 		server := upstream.New(upstream.Options{
-			JQ: jq, Literal: c.NoReference, Records: recordsOf(a),
+			JQ: jq, Literal: c.NoReference, Records: recordsOf(a), Observe: c.Observe,
 			Command: mcpclient.Command{Args: command, Env: c.Env}, Version: versionText(), Log: a.Log,
 		})
 		theirs, err := server.Tools(ctx)
@@ -70,7 +74,11 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		if s.NoRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
-		a.Relay = server
+		a.Relay, a.Observe = server, c.Observe
+		if c.Observe {
+			a.Catalog = theirs
+			return server.Close, nil
+		}
 		a.Further = `pass it on as "obs:ID jq FILTER"`
 		a.Catalog, err = joined(a.Catalog, theirs, serverName(command))
 		return server.Close, err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -202,6 +203,41 @@ func TestByReference(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", args, got, want)
 		}
 	}
+}
+
+// With --observe nothing changes, and stats says what would have been saved.
+func TestObserve(t *testing.T) {
+	store, command := t.TempDir(), sick("none", "")
+	words := wrapped(store, command...)
+	at := slices.Index(words, "wrap")
+	direct, ours := start(t, command...), start(t, slices.Concat(words[:at+1], []string{"--observe"}, words[at+1:])...)
+	if want, got := direct.request("tools/list", "{}"), ours.request("tools/list", "{}"); !sameJSON(t, want, got) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for _, tool := range []string{"rows", "echo", "search"} {
+		if want, got := direct.call(tool, `{"a":"obs:000000000000"}`), ours.call(tool, `{"a":"obs:000000000000"}`); got != want {
+			t.Errorf("%.200s\nwant %.200s", got, want)
+		}
+	}
+	ours.end()
+	out, err := exec.CommandContext(t.Context(), binary, "--store", store, "stats").CombinedOutput()
+	for _, want := range []string{"wrap --observe: rows: ", "receipts (1) would have saved", ": don't wrap it", "echo: 10 tokens in 1 call, of which " +
+		"receipts (0) would have saved 0"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v, want %q: %s", err, want, out)
+		}
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var values [2]any
+	for i, text := range []string{a, b} {
+		if err := json.Unmarshal([]byte(text), &values[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
 }
 
 // A tool whose definition changes is held back until a person approves it; order is no change.

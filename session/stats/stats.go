@@ -34,7 +34,8 @@ type Tool struct {
 type Report struct {
 	Tools    []Tool `json:"tools"` // by seen, largest first
 	Total    Tool   `json:"total"`
-	List     int64  `json:"list"` // tokens of the tool list and instructions, once for each session that listed tools
+	Observed []Tool `json:"observed,omitempty"` // passed on whole, not in the total; shown and net are what would have been
+	List     int64  `json:"list"`               // tokens of the tool list and instructions, once for each session that listed tools
 	Sessions int    `json:"sessions"`
 	Skipped  int    `json:"skipped"` // lines that are not of this version
 
@@ -97,6 +98,7 @@ const maxOutputs = 200_000
 // Sum collects the calls of a trace, in the order in which they were made. The zero value is not ready: use New.
 type Sum struct {
 	tools   map[string]*Tool
+	watched map[string]*Tool // passed on whole
 	named   map[string]*Command
 	outputs map[string]*output // by observation ID
 	listed  map[string]bool    // by session
@@ -115,7 +117,7 @@ type output struct {
 // New returns an empty sum.
 func New() *Sum {
 	s := &Sum{
-		tools: map[string]*Tool{}, named: map[string]*Command{},
+		tools: map[string]*Tool{}, watched: map[string]*Tool{}, named: map[string]*Command{},
 		outputs: map[string]*output{}, listed: map[string]bool{}, seenBy: map[string]bool{},
 	}
 	s.report.Events.Decisions = map[string]int{}
@@ -137,6 +139,9 @@ func (s *Sum) Add(c trace.Call) {
 		s.report.Events.Compactions++
 		s.report.Events.Saved += c.SeenTokens - c.ShownTokens
 		return
+	case trace.ViaObserved:
+		s.observe(c)
+		return
 	}
 	t := s.tool(c)
 	s.count(t, c)
@@ -156,6 +161,21 @@ func (s *Sum) Add(c trace.Call) {
 	if receipt {
 		t.Receipts++
 		s.report.Events.Pointers++
+	}
+}
+
+// observe counts a call that was passed on whole.
+func (s *Sum) observe(c trace.Call) {
+	t := s.watched[c.Tool]
+	if t == nil {
+		t = &Tool{Name: c.Tool}
+		s.watched[c.Tool] = t
+	}
+	t.Calls++
+	t.Seen, t.Shown = t.Seen+c.SeenTokens, t.Shown+c.ShownTokens
+	t.Net = t.Seen - t.Shown
+	if c.ShownTokens < c.SeenTokens {
+		t.Receipts++
 	}
 }
 
@@ -280,6 +300,10 @@ func (s *Sum) Report(skipped int) Report {
 		r.Total.add(t)
 	}
 	r.Total.Net -= r.List
+	for _, name := range slices.Sorted(maps.Keys(s.watched)) {
+		r.Observed = append(r.Observed, *s.watched[name])
+	}
+	slices.SortStableFunc(r.Observed, func(a, b Tool) int { return cmp.Compare(b.Net, a.Net) })
 	r.Largest = s.largest(r.Total.Seen)
 	r.Events.Saved += max(r.Total.Net, 0)
 	slices.SortStableFunc(r.Tools, func(a, b Tool) int { return cmp.Compare(b.Seen, a.Seen) })

@@ -17,6 +17,7 @@ const (
 	ViaPrompt     = "prompt"     // prompts/get
 	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions
 	ViaCompaction = "compaction" // of a transcript: tokens before and after it
+	ViaObserved   = "observed"   // tools/call that was passed on whole; shown is what its receipt would have had
 )
 
 // Call is one tool call: what was asked, seen and shown, and its cost. Fields that older lines do not have are empty

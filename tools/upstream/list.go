@@ -174,9 +174,12 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	if e.Name == "" {
 		return tools.Tool{}, errors.New("it has no name")
 	}
-	listing, err := without(entry, "outputSchema")
-	if err != nil {
-		return tools.Tool{}, err
+	listing := entry
+	if !s.options.Observe {
+		var err error
+		if listing, err = without(entry, "outputSchema"); err != nil {
+			return tools.Tool{}, err
+		}
 	}
 	t := tools.Tool{
 		Name: e.Name, Title: cmp.Or(e.Title, e.Name), Description: cmp.Or(e.Description, e.Name),

@@ -46,6 +46,7 @@ type Options struct {
 	Log     *slog.Logger // nil: nothing is logged
 	JQ      tools.Tool   // runs the filters of references
 	Literal []string     // tools whose arguments are no references
+	Observe bool         // results are passed on whatever their size: tools are listed with the schema of theirs, too
 }
 
 // Server is another MCP server. It is started by its first use, and again after it has ended.
@@ -237,7 +238,7 @@ func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 // run returns the function that runs a tool of the server.
 func (s *Server) run(name string) func(context.Context, tools.Input, tools.Output) error {
 	return func(ctx context.Context, in tools.Input, out tools.Output) error {
-		if !slices.Contains(s.options.Literal, name) {
+		if !s.options.Observe && !slices.Contains(s.options.Literal, name) {
 			names := &resolver{jq: s.options.JQ, in: in}
 			var err error
 			if in.Args, err = names.resolve(ctx, in.Args); err != nil {

@@ -42,6 +42,7 @@ type App struct {
 	Shell   *shell.Shell
 	Log     *slog.Logger
 	Further string       // what else a stored output is good for, in a receipt
+	Observe bool         // tools of the other server are only measured
 	Relay   server.Relay // another server that is offered too; nil: none
 	local   bool         // callers are on this machine
 
