@@ -13,8 +13,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -26,6 +24,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"mvdan.cc/sh/v3/syntax"
 )
 
 type hookCmd struct {
@@ -35,8 +34,7 @@ type hookCmd struct {
 
 func (c *hookCmd) Help() string {
 	return `Claude Code runs it after a tool call (PostToolUse); README.md has the block for its
-settings. For a small output, and if anything fails, it prints nothing: the output
-passes as it is, and standard error says why. It always ends with code 0.`
+settings. It always ends with code 0: where it prints nothing, the output passes as it is.`
 }
 
 // Run answers one hook. It never fails, and takes at most 5 s.
@@ -159,11 +157,9 @@ func (c *hookCmd) receipt(ctx context.Context, a *cli.App, store string, call ho
 // isOwn reports whether the output of a call may be an answer of this server, which is small already. Nobody knows the
 // name under which the client has it, or whether another server has a tool of the same name.
 func isOwn(call hook.Call) bool {
-	if call.Tool == "Bash" {
-		return strings.Contains(call.Argument("command"), "mcp-funnel")
-	}
-	return slices.ContainsFunc(server.Catalog(server.Parts{Toolsets: server.Toolsets}),
-		func(t tools.Tool) bool { return strings.HasSuffix(call.Tool, "__"+t.Name) })
+	return call.Tool == "Bash" && strings.Contains(call.Argument("command"), "mcp-funnel") ||
+		slices.ContainsFunc(server.Catalog(server.Parts{Toolsets: server.Toolsets}),
+			func(t tools.Tool) bool { return strings.HasSuffix(call.Tool, "__"+t.Name) })
 }
 
 // grepCommand matches a command whose output has the names of files before their lines.

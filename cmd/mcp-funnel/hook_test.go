@@ -58,6 +58,22 @@ func TestHookSurvivesDefects(t *testing.T) {
 	}
 }
 
+// TestOnlyTheHookHidesMistakes: a wrong command line of any other command is an error, whatever its words are.
+func TestOnlyTheHookHidesMistakes(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	for line, want := range map[string]int{
+		"--nosuch hook": done, "hook --nosuch": done, "hook a": done, "--config " + none + " hook": done,
+		"--nosuch keep --name hook": usage, "keep --nosuch hook": usage, "--config " + none + " keep --name hook": usage,
+		"--nosuch usage": failed, "--nosuch call hook": usage,
+	} {
+		var out, complaints strings.Builder
+		code := run(t.Context(), strings.Fields(line), strings.NewReader("{}"), &out, &complaints)
+		if code != want || out.Len() > 0 || complaints.Len() == 0 {
+			t.Errorf("%s: code %d, want %d: %s%s", line, code, want, out.String(), complaints.String())
+		}
+	}
+}
+
 // TestHookTracesFiles: the trace has the files of which the client's own tools showed lines to the model, so that an
 // investigation counts them as opened.
 func TestHookTracesFiles(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
@@ -171,16 +172,20 @@ func usageLine(s *cli.Settings, a account.Account, window int) string {
 // wrongUsage returns the exit code for a command line that could not be parsed. For the commands that clients run as a
 // hook it is not 2, which a client takes as an order to stop.
 func wrongUsage(args []string, err error) int {
-	hooks := map[string]int{"usage": failed, "hook": done}
+	var commands []*kong.Node
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil {
+		commands = parse.Context.Model.Children
 		if path := commandPath(parse.Context); path != "" {
 			args = []string{path}
 		}
 	}
 	for _, word := range args {
-		if code, ok := hooks[word]; ok {
+		if code, ok := map[string]int{"usage": failed, "hook": done}[word]; ok {
 			return code
+		}
+		if slices.ContainsFunc(commands, func(c *kong.Node) bool { return c.Name == word }) {
+			break
 		}
 	}
 	return usage

@@ -1,8 +1,8 @@
 // Package hook reads what Claude Code writes to a PostToolUse hook, finds the texts of a tool's output that a model
 // reads, and writes the answer that replaces some of them.
 //
-// The client compares a replacement with the shape of the tool's own output, and silently drops one that does not fit.
-// An answer is therefore the output as it came, byte for byte, but for the strings that are replaced.
+// The client silently drops a replacement that has not the shape of the tool's own output. An answer is therefore the
+// output as it came, byte for byte, but for the strings that are replaced.
 package hook
 
 import (
@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
