@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,9 +20,10 @@ import (
 // wrap is the command wrap.
 type wrap struct {
 	Env         []string `env:"-" placeholder:"NAME" sep:"," help:"Variable of this process that the server gets, besides PATH, HOME, USER, LANG, LC_*, TZ and TMPDIR; repeatable."`
+	Header      []string `env:"-" placeholder:"NAME=VALUE" sep:"none" help:"Header for a server at a URL; $$VAR and $${VAR} stand for variables; repeatable."`
 	Observe     bool     `env:"-" help:"Pass everything on as it is, and only measure: stats then says what receipts would have saved."`
 	NoReference []string `env:"-" placeholder:"TOOL" sep:"," help:"Tool of the server whose arguments are passed on as they are, also obs:ID; repeatable."`
-	Command     []string `arg:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, after --."`
+	Command     []string `arg:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, or its URL, after --."`
 }
 
 // Help returns the help of the command.
@@ -56,6 +58,10 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 	if len(command) == 0 {
 		return cli.Usagef("write the command of the server after --, such as: mcp-funnel wrap -- npx -y SERVER")
 	}
+	remote, err := c.remote(command)
+	if err != nil {
+		return err
+	}
 	s.NoRoots = len(s.Root) == 0
 	return serveWith(ctx, k, s, w, func(a *cli.App) (func(), error) {
 		jq, err := a.Tool("jq")
@@ -64,12 +70,12 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		}
 		server := upstream.New(upstream.Options{
 			JQ: jq, Literal: c.NoReference, Records: recordsOf(a), Observe: c.Observe,
-			Command: mcpclient.Command{Args: command, Env: c.Env}, Version: versionText(), Log: a.Log,
+			Remote: remote, Command: mcpclient.Command{Args: command, Env: c.Env}, Version: versionText(), Log: a.Log,
 		})
 		theirs, err := server.Tools(ctx)
 		if err != nil {
 			server.Close()
-			return nil, fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+			return nil, fmt.Errorf("%s: %w", server.Name(), err)
 		}
 		if s.NoRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
@@ -83,6 +89,35 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		a.Catalog, err = joined(a.Catalog, theirs, serverName(command))
 		return server.Close, err
 	})
+}
+
+// remote returns the endpoint that stands in place of a command; nil for a command.
+func (c *wrap) remote(command []string) (*mcpclient.Endpoint, error) {
+	if len(command) != 1 || !strings.Contains(command[0], "://") {
+		if len(c.Header) > 0 {
+			return nil, cli.Usagef("--header is for a server at a URL: a command gets variables by --env")
+		}
+		return nil, nil
+	}
+	e := &mcpclient.Endpoint{URL: command[0], Headers: map[string]string{}}
+	for _, header := range c.Header {
+		name, value, ok := strings.Cut(header, "=")
+		if !ok || name == "" {
+			return nil, cli.Usagef("--header has the form NAME=VALUE, such as 'Authorization=Bearer ${TOKEN}'")
+		}
+		var missing string
+		e.Headers[name] = os.Expand(value, func(variable string) string {
+			v, is := os.LookupEnv(variable)
+			if !is {
+				missing = variable
+			}
+			return v
+		})
+		if missing != "" {
+			return nil, cli.Usagef("--header %s: the variable %s is not set", name, missing)
+		}
+	}
+	return e, nil
 }
 
 // joined returns our tools and those of a server. One of its tools that has the name of another gets the server's name

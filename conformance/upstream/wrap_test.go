@@ -215,14 +215,17 @@ func TestObserve(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	for _, tool := range []string{"rows", "echo", "search"} {
-		if want, got := direct.call(tool, `{"a":"obs:000000000000"}`), ours.call(tool, `{"a":"obs:000000000000"}`); got != want {
+		const args = `{"a":"obs:000000000000"}`
+		if want, got := direct.call(tool, args), ours.call(tool, args); got != want {
 			t.Errorf("%.200s\nwant %.200s", got, want)
 		}
 	}
 	ours.end()
 	out, err := exec.CommandContext(t.Context(), binary, "--store", store, "stats").CombinedOutput()
-	for _, want := range []string{"wrap --observe: rows: ", "receipts (1) would have saved", ": don't wrap it", "echo: 10 tokens in 1 call, of which " +
-		"receipts (0) would have saved 0"} {
+	for _, want := range []string{
+		"wrap --observe: rows: ", "receipts (1) would have saved", ": don't wrap it", "echo: 10 tokens in 1 call, of which " +
+			"receipts (0) would have saved 0",
+	} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%v, want %q: %s", err, want, out)
 		}

@@ -96,21 +96,26 @@ func (l *link) Call(
 	}
 	select {
 	case f := <-w.done:
-		if f.Error != nil {
-			fault := &jsonrpc.Fault{}
-			if err := json.Unmarshal(f.Error, fault); err != nil {
-				return nil, fmt.Errorf("%s was answered with an error that cannot be read: %s", method,
-					jsonrpc.Quoted(string(f.Error)))
-			}
-			return nil, fault
-		}
-		return f.Result, nil
+		return resultOf(method, f)
 	case <-l.ended:
 		return nil, l.err
 	case <-ctx.Done():
 		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
 		return nil, ctx.Err()
 	}
+}
+
+// resultOf returns the result in a response, or the fault.
+func resultOf(method string, f jsonrpc.Frame) (json.RawMessage, error) {
+	if f.Error == nil {
+		return f.Result, nil
+	}
+	fault := &jsonrpc.Fault{}
+	if err := json.Unmarshal(f.Error, fault); err != nil {
+		return nil, fmt.Errorf("%s was answered with an error that cannot be read: %s", method,
+			jsonrpc.Quoted(string(f.Error)))
+	}
+	return nil, fault
 }
 
 // Notify sends a notification.

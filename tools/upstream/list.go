@@ -24,7 +24,7 @@ const (
 // record, and the server starts meanwhile.
 func (s *Server) Tools(ctx context.Context) ([]tools.Tool, error) {
 	if s.options.Records != nil {
-		r, err := s.options.Records.Load(Key(s.options.Command.Args))
+		r, err := s.options.Records.Load(s.options.key())
 		if err != nil {
 			return nil, err
 		}
@@ -73,9 +73,9 @@ func (s *Server) relist(ctx context.Context) error {
 	}
 	if len(r.Held) > 0 {
 		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
-			"with", "mcp-funnel upstream diff "+Key(r.Command), "tools", len(r.Held))
+			"with", "mcp-funnel upstream diff "+s.options.key(), "tools", len(r.Held))
 	}
-	if err := s.options.Records.Save(Key(r.Command), r); err != nil {
+	if err := s.options.Records.Save(s.options.key(), r); err != nil {
 		s.options.Log.Warn("the definitions of an upstream server's tools are not remembered", "cause", err)
 	}
 	return nil
@@ -87,7 +87,7 @@ func (s *Server) heldBack(name string) error {
 	defer s.mu.Unlock()
 	for _, h := range s.record.Held {
 		if h.Name == name {
-			key := Key(s.record.Command)
+			key := s.options.key()
 			return fmt.Errorf("the server has changed the definition of %s since it was approved, and the call was not passed on; "+
 				"a person can look at it and approve it: mcp-funnel upstream diff %s %s, mcp-funnel upstream approve %s %s",
 				name, key, name, key, name)

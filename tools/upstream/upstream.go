@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,12 +42,13 @@ const (
 // Options configures a server.
 type Options struct {
 	Command mcpclient.Command
-	Version string       // of this program
-	Records *Records     // nil: nothing is remembered, and all tools are trusted
-	Log     *slog.Logger // nil: nothing is logged
-	JQ      tools.Tool   // runs the filters of references
-	Literal []string     // tools whose arguments are no references
-	Observe bool         // results are passed on whatever their size: tools are listed with the schema of theirs, too
+	Remote  *mcpclient.Endpoint // instead of Command
+	Version string              // of this program
+	Records *Records            // nil: nothing is remembered, and all tools are trusted
+	Log     *slog.Logger        // nil: nothing is logged
+	JQ      tools.Tool          // runs the filters of references
+	Literal []string            // tools whose arguments are no references
+	Observe bool                // results are passed on whatever their size: tools are listed with the schema of theirs, too
 }
 
 // Server is another MCP server. It is started by its first use, and again after it has ended.
@@ -54,19 +56,49 @@ type Server struct {
 	options Options
 
 	mu      sync.Mutex
-	process *mcpclient.Process
+	process connection
 	record  *Record
 	failed  int // starts in a row
 	next    time.Time
 	closed  bool
 }
 
+// connection is a running server: a process, or a session over HTTP.
+type connection interface {
+	Call(
+		ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
+	) (json.RawMessage, error)
+	Notify(method string, params json.RawMessage) error
+	Ended() <-chan struct{}
+	Close()
+}
+
+// name returns the words of the server's command, or its URL without a query, which may hold a key.
+func (o Options) name() []string {
+	if o.Remote != nil {
+		url, _, _ := strings.Cut(o.Remote.URL, "?")
+		return []string{url}
+	}
+	return o.Command.Args
+}
+
+// key names the record of the server.
+func (o Options) key() string {
+	if o.Remote != nil {
+		return Key([]string{o.Remote.URL})
+	}
+	return Key(o.Command.Args)
+}
+
+// Name returns the server's command line, or its URL.
+func (s *Server) Name() string { return strings.Join(s.options.name(), " ") }
+
 // New returns a server that is not started.
 func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{options: o, record: &Record{V: 1, Command: o.Command.Args}}
+	return &Server{options: o, record: &Record{V: 1, Command: o.name()}}
 }
 
 // Close ends the server.
@@ -100,7 +132,7 @@ const longest = time.Minute
 
 // running returns the process, and starts one if there is none. After starts that failed it waits longer each time;
 // until then calls fail at once.
-func (s *Server) running(ctx context.Context) (_ *mcpclient.Process, modern bool, err error) {
+func (s *Server) running(ctx context.Context) (_ connection, modern bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -109,7 +141,7 @@ func (s *Server) running(ctx context.Context) (_ *mcpclient.Process, modern bool
 	if s.process != nil {
 		select {
 		case <-s.process.Ended():
-			s.options.Log.Warn("an upstream server has ended, and is started again", "command", s.options.Command.Args[0])
+			s.options.Log.Warn("an upstream server has ended, and is started again", "command", s.options.name()[0])
 			s.process.Close()
 			s.process = nil
 		default:
@@ -139,12 +171,12 @@ func (s *Server) running(ctx context.Context) (_ *mcpclient.Process, modern bool
 
 // connect starts a process and finds out which era of the protocol it speaks, unless that is known. Many servers of the
 // older one end, or answer with an error, when they are asked.
-func (s *Server) connect(ctx context.Context) (*mcpclient.Process, error) {
+func (s *Server) connect(ctx context.Context) (connection, error) {
 	p, err := s.start()
 	if err != nil {
 		return nil, err
 	}
-	if s.record.known() && !s.record.Modern {
+	if s.options.Remote != nil || s.record.known() && !s.record.Modern { // over HTTP the stateless era is not spoken yet
 		return s.initialized(ctx, p)
 	}
 	params, err := s.declared(json.RawMessage("{}"))
@@ -168,7 +200,7 @@ func (s *Server) connect(ctx context.Context) (*mcpclient.Process, error) {
 }
 
 // initialized opens the session of a process; if it fails the process is ended.
-func (s *Server) initialized(ctx context.Context, p *mcpclient.Process) (*mcpclient.Process, error) {
+func (s *Server) initialized(ctx context.Context, p connection) (connection, error) {
 	if err := s.initialize(ctx, p); err != nil {
 		p.Close()
 		return nil, err
@@ -176,7 +208,10 @@ func (s *Server) initialized(ctx context.Context, p *mcpclient.Process) (*mcpcli
 	return p, nil
 }
 
-func (s *Server) start() (*mcpclient.Process, error) {
+func (s *Server) start() (connection, error) {
+	if s.options.Remote != nil {
+		return s.options.Remote.Open()
+	}
 	return s.options.Command.Start(s.options.Log, s.hear)
 }
 
@@ -200,7 +235,7 @@ func (s *Server) hear(method string) {
 }
 
 // initialize opens the session of the older era.
-func (s *Server) initialize(ctx context.Context, p *mcpclient.Process) error {
+func (s *Server) initialize(ctx context.Context, p connection) error {
 	params, err := json.Marshal(map[string]any{
 		"protocolVersion": sessionsProtocol, "capabilities": struct{}{}, "clientInfo": s.self(),
 	})

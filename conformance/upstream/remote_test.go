@@ -1,0 +1,124 @@
+//go:build linux
+
+package upstream_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// serveHTTP starts this program over HTTP and returns its URL.
+func serveHTTP(t *testing.T, token, root string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, "--store", t.TempDir(), "--min-free", "0", "--root", root,
+		"serve", "--http", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), "MCP_FUNNEL_TOKEN="+token)
+	errs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	address := regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	for lines := bufio.NewScanner(errs); lines.Scan(); {
+		if at := address.FindString(lines.Text()); at != "" {
+			go func() { _, _ = io.Copy(io.Discard, errs) }() // ends with the server
+			return "http://" + at + "/mcp"
+		}
+	}
+	t.Fatal("the server does not say where it listens")
+	return ""
+}
+
+func remote(store, url string, flags ...string) []string {
+	words := wrapped(store, url)
+	at := slices.Index(words, "wrap")
+	return slices.Concat(words[:at+1], flags, words[at+1:])
+}
+
+// A server at a URL is wrapped like a command: names that clash get its name, small answers are the same bytes.
+func TestRemote(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(root+"/a.txt", []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const token = "0123456789abcdef0123456789abcdef"
+	url := serveHTTP(t, token, root)
+	t.Setenv("REMOTE_TOKEN", token)
+	c := start(t, remote(t.TempDir(), url, "--header", "Authorization=Bearer ${REMOTE_TOKEN}")...)
+	list := names(t, c.request("tools/list", "{}"))
+	if !slices.Contains(list, "mcp_search") || !slices.Contains(list, "read") {
+		t.Errorf("tools: %q", list)
+	}
+	if got := c.call("read", `{"path":"a.txt"}`); !strings.Contains(got, `one\ntwo`) {
+		t.Errorf("%s", got)
+	}
+	if got := c.call("mcp_search", `{"pattern":"two"}`); !strings.Contains(got, "a.txt") {
+		t.Errorf("%s", got)
+	}
+}
+
+// A server that cannot be used is one clear error. No header goes to another host.
+func TestUnusableRemotes(t *testing.T) {
+	var leaked atomic.Bool
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		leaked.Store(leaked.Load() || r.Header.Get("X-Key") != "")
+	}))
+	defer elsewhere.Close()
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"HTML": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<html>Welcome</html>")
+		}, "not as an MCP server does"},
+		"unauthorized": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+		}, "it wants an authorization"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, "redirects to another host"},
+		"wrong id": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":77,"result":{}}`)
+		}, "no response to the request"},
+		"cut": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\n")
+		}, "ended before the response"},
+	} {
+		s := httptest.NewServer(c.answer)
+		words := remote(t.TempDir(), s.URL+"/mcp?key=planted", "--header", "X-Key=planted")
+		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) || strings.Count(strings.TrimSpace(string(out)), "\n") > 0 ||
+			strings.Contains(string(out), "planted") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		s.Close()
+	}
+	if leaked.Load() {
+		t.Error("a header went to another host")
+	}
+	for _, words := range [][]string{
+		remote(t.TempDir(), "http://127.0.0.1:1/mcp"), remote(t.TempDir(), "ftp://host/mcp"),
+		remote(t.TempDir(), "http://127.0.0.1:1/mcp", "--header", "A=${NO_SUCH_VARIABLE}"),
+	} {
+		if out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput(); err == nil {
+			t.Errorf("%q: %s", fmt.Sprint(words), out)
+		}
+	}
+}
