@@ -66,6 +66,7 @@ var parsers = map[string]string{
 	"sessions":     "session/usage FuzzLastRecord",
 	"source files": "kinds/outline FuzzOf",
 	"citations":    "tools/investigate/evidence FuzzCheck",
+	"clients":      "cmd/internal/clientconfig FuzzChanges",
 }
 
 // Every fuzz target has a corpus that is committed, so that what fuzzing found is tried by every run; scripts/fuzz

@@ -73,7 +73,7 @@ var inside = map[string][][]string{
 		{"server"},
 		{"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
 	},
-	"cmd": {{"cmd/internal/cli"}, {"cmd/internal/cli/transcripts"}, {"cmd/mcp-funnel"}},
+	"cmd": {{"cmd/internal/cli", "cmd/internal/clientconfig"}, {"cmd/internal/cli/transcripts"}, {"cmd/mcp-funnel"}},
 }
 
 // within are parts of one package that stand in a directory of their own.

@@ -1,0 +1,390 @@
+package clientconfig
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const self = "/opt/tools/mcp-funnel"
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configuration is a file as a user may have it. In its text, KEY is the key of the servers, and ENTRY an entry.
+type configuration struct {
+	name, text string
+	comments   bool // it is not for clients that read strict JSON
+	servers    bool // it has others, so that cutting ours out leaves the very bytes
+}
+
+var configurations = []configuration{
+	{name: "empty", text: ""},
+	{name: "blank", text: "\n"},
+	{name: "object", text: "{}"},
+	{name: "object, end of line", text: "{}\n"},
+	{name: "object with a space", text: "{ }\n"},
+	{name: "object of two lines", text: "{\n}\n"},
+	{name: "one line", text: `{"theme":"dark","n":1.50}`},
+	{name: "one line, servers", text: `{"KEY": {"other": ENTRY}, "theme": "dark"}`, servers: true},
+	{name: "one line, no servers", text: `{"KEY": {}, "theme": "dark"}` + "\n"},
+	{name: "two spaces", text: "{\n  \"z\": [1,2],\n  \"KEY\": {\n    \"other\": ENTRY\n  },\n  \"a\": 1e3\n}\n", servers: true},
+	{name: "four spaces", text: "{\n    \"KEY\": {\n        \"other\": ENTRY,\n        \"b\": ENTRY\n    }\n}", servers: true},
+	{name: "tabs", text: "{\n\t\"KEY\": {\n\t\t\"other\": ENTRY\n\t},\n\t\"u\": \"\\u00e9\"\n}\n", servers: true},
+	{name: "no key", text: "{\n\t\"u\": {\n\t\t\"v\": []\n\t}\n}\n"},
+	{name: "empty key", text: "{\n  \"KEY\": {},\n  \"x\": true\n}\n"},
+	{name: "empty key of two lines", text: "{\n  \"KEY\": {\n  },\n  \"x\": true\n}\n"},
+	{name: "odd layout", text: "{ \"a\" :1 ,\n\"KEY\"  : { \"other\":ENTRY\n ,\"b\" : ENTRY }\n, \"c\":null }", servers: true},
+	{name: "url", text: "{\n  \"KEY\": {\n    \"far\": {\"url\": \"https://mcp.example/\"}\n  }\n}\n", servers: true},
+	{name: "comments", comments: true, servers: true, text: "// mine\n{\n  // servers\n  \"KEY\": {\n    // one\n" +
+		"    \"other\": ENTRY, // good\n    /* two */ \"b\": ENTRY // last\n    // end\n  }, /* x */\n  \"a\": 1 // a\n}\n// over"},
+	{name: "trailing commas", comments: true, servers: true,
+		text: "{\n  \"KEY\": {\n    \"other\": ENTRY,\n  },\n  \"a\": [1,],\n}\n"},
+	{name: "only comments", comments: true, text: "{\n  // \"KEY\": {}\n}\n"},
+	{name: "comment in the key", comments: true, text: "{\n  \"KEY\": { // none yet\n  }\n}\n"},
+}
+
+// entries are forms of an entry in JSON, for a client with a string and arguments, and for one with an array.
+var (
+	entries = []string{
+		`{"command": "npx", "args": ["-y", "pkg"], "env": {"A": "b"}}`, `{"command":"npx","args":[]}`,
+		`{ "env": {}, "command": "n\u0070x" }`, "{\n  \"args\": [\n    \"-y\",\n    \"pkg\"\n  ],\n  \"command\": \"npx\"\n}",
+	}
+	arrays = []string{`{"type": "local", "command": ["npx", "-y", "pkg"]}`, "{\n  \"command\": [\n    \"npx\"\n  ]\n}"}
+)
+
+// texts are the configurations of a client, by name.
+func texts(c *Client) map[string]configuration {
+	all := map[string]configuration{}
+	forms := entries
+	if c.joined {
+		forms = arrays
+	}
+	for _, k := range configurations {
+		if k.comments && c.strict {
+			continue
+		}
+		for i, entry := range forms {
+			k := k
+			k.text = strings.ReplaceAll(strings.ReplaceAll(k.text, "KEY", strings.Join(c.keys, ".")), "ENTRY", entry)
+			all[fmt.Sprintf("%s, entry %d", k.name, i)] = k
+		}
+	}
+	if c.toml {
+		all = map[string]configuration{}
+		for name, text := range map[string]string{
+			"empty": "", "settings": "model = \"x\" # good\n\n[profiles.a]\nb = [1, 2]\n", "no end of line": "a = 1",
+			"servers": "# mine\n[mcp_servers.other]\ncommand = \"npx\" # run\nargs = [\"-y\", 'pkg']\nenv = { A = \"b\" }\n\n" +
+				"# next\n[mcp_servers.b]\n  args = [\n    \"x\", # one\n  ]\n  command = 'n\\px'\n\n[mcp_servers.b.env]\nA = \"[x]\"\n",
+			"no arguments": "[mcp_servers.\"other\"]\ncommand = \"npx\"\n", "url": "[mcp_servers.far]\nurl = \"https://x\"\n",
+			"comments at the end": "[mcp_servers.other]\ncommand = \"npx\"\nargs = []\n\n# end\n",
+		} {
+			all[name] = configuration{text: text}
+		}
+	}
+	for name, k := range maps.Clone(all) {
+		crlf, mark := k, k
+		crlf.text = strings.ReplaceAll(k.text, "\n", "\r\n")
+		mark.text = "\ufeff" + k.text
+		all[name+", CRLF"], all[name+", mark"] = crlf, mark
+	}
+	return all
+}
+
+// holds reports whether a text has all bytes of another, in order.
+func holds(text, of []byte) bool {
+	for _, b := range of {
+		i := bytes.IndexByte(text, b)
+		if i < 0 {
+			return false
+		}
+		text = text[i+1:]
+	}
+	return true
+}
+
+// Whatever the file looks like: nothing but ours is added, a second time changes nothing, and removing gives back the
+// bytes that were there. The same holds for wrapping.
+func TestChanges(t *testing.T) {
+	add := Change{Self: self, Args: []string{"--root", "/home/x y/ö"}, Server: true}
+	moved := Change{Self: "/new/mcp-funnel", Server: true}
+	remove := Change{Self: self, Server: true, Remove: true}
+	wrap, unwrap := Change{Self: self, Wrap: []string{"all"}}, Change{Self: self, Wrap: []string{"all"}, Remove: true}
+	for i := range clients {
+		c := &clients[i]
+		for name, k := range texts(c) {
+			t.Run(c.Name+"/"+name, func(t *testing.T) {
+				original := []byte(k.text)
+				plan := func(now, backup []byte, ch Change) []byte {
+					t.Helper()
+					p, err := c.Plan(now, backup, ch)
+					must(t, err)
+					return p.After
+				}
+				same := func(what string, got, want []byte) {
+					t.Helper()
+					if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
+						t.Errorf("%s:\n%q, not\n%q", what, got, want)
+					}
+				}
+				installed := plan(original, nil, add)
+				if !holds(installed, bytes.ReplaceAll(original, []byte("{ }"), []byte("{}"))) {
+					t.Errorf("something is gone:\n%s\n%s", original, installed)
+				}
+				crlf, lf := bytes.Count(installed, []byte("\r\n")), bytes.Count(installed, []byte("\n"))
+				if strings.Contains(k.text, "\r\n") && crlf != lf {
+					t.Errorf("mixed ends of lines: %q", installed)
+				}
+				same("twice", plan(installed, original, add), installed)
+				same("removed", plan(installed, original, remove), original)
+				same("changed and removed", plan(plan(installed, original, moved), original, remove), original)
+				cut := plan(installed, []byte("x = y"), remove)
+				if k.servers {
+					same("cut out", cut, original)
+				}
+				same("cut out twice", plan(cut, nil, remove), cut)
+
+				wrapped := plan(original, nil, wrap)
+				d, err := c.parse(original)
+				must(t, err)
+				w, err := c.parse(wrapped)
+				must(t, err)
+				for name, argv := range d.argv() {
+					if want := append([]string{self, "wrap", "--"}, argv...); len(argv) > 0 && !slices.Equal(w.argv()[name], want) {
+						t.Errorf("%s: %q", name, w.argv()[name])
+					}
+				}
+				same("wrapped twice", plan(wrapped, original, wrap), wrapped)
+				same("unwrapped", plan(wrapped, original, unwrap), original)
+				both := plan(wrapped, original, add)
+				same("wrapped after", plan(installed, original, wrap), both)
+				same("one of two removed", plan(both, original, remove), wrapped)
+				same("the other removed", plan(both, original, unwrap), installed)
+				u, err := c.parse(plan(both, []byte("x = y"), unwrap))
+				must(t, err)
+				for name, argv := range d.argv() {
+					if !slices.Equal(u.argv()[name], argv) {
+						t.Errorf("unwrapped by itself, %s: %q", name, u.argv()[name])
+					}
+				}
+			})
+		}
+		missing, err := c.Plan(nil, nil, add)
+		must(t, err)
+		if p, err := c.Plan(missing.After, nil, remove); err != nil || p.After != nil || !p.Changed {
+			t.Errorf("%s: a file that was missing: %v, %q", c.Name, err, p.After)
+		}
+	}
+}
+
+// The entry of each client is what it documents.
+func TestEntries(t *testing.T) {
+	want := map[string]string{
+		"claude-desktop": `{"mcpServers":{"funnel":{"command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"claude-code":    `{"mcpServers":{"funnel":{"type":"stdio","command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"cursor":         `{"mcpServers":{"funnel":{"command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"vscode":         `{"servers":{"funnel":{"type":"stdio","command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"windsurf":       `{"mcpServers":{"funnel":{"command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"zed":            `{"context_servers":{"funnel":{"source":"custom","command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"codex":          `[mcp_servers.funnel]command="/opt/tools/mcp-funnel"args=["--root","/p"]`,
+		"gemini":         `{"mcpServers":{"funnel":{"command":"/opt/tools/mcp-funnel","args":["--root","/p"]}}}`,
+		"opencode":       `{"mcp":{"funnel":{"type":"local","command":["/opt/tools/mcp-funnel","--root","/p"]}}}`,
+	}
+	for name, entry := range want {
+		got, err := ByName(name).Block(Change{Self: self, Args: []string{"--root", "/p"}, Server: true})
+		if got = strings.Join(strings.Fields(got), ""); got != entry || err != nil {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	if len(want) != len(clients) {
+		t.Errorf("%d clients", len(clients))
+	}
+}
+
+// What only one client has.
+func TestParticular(t *testing.T) {
+	add, wrap := Change{Self: self, Server: true}, Change{Self: self, Wrap: []string{"all"}}
+	for _, k := range []struct {
+		client, before string
+		change         Change
+		want, note     string
+	}{
+		{"opencode", `{"mcp":{"servers":{}}}`, add,
+			`{"mcp":{"servers":{"funnel": {"type":"local","command":["/opt/tools/mcp-funnel"]}}}}`, ""},
+		{"opencode", `{"mcp":{"servers":{"command":["x"]}}}`, wrap,
+			`{"mcp":{"servers":{"command":["/opt/tools/mcp-funnel", "wrap", "--", "x"]}}}`, ""},
+		{"cursor", `{"mcpServers":{"a":{"url":"https://x"},"b":{"command":"c","args":["d"]}}}`, wrap,
+			`{"mcpServers":{"a":{"url":"https://x"},"b":{"command":"/opt/tools/mcp-funnel","args":["wrap", "--", "c", "d"]}}}`,
+			"a is not wrapped: it has a URL"},
+		{"cursor", `{"mcpServers":{"a":{"command":"/x/mcp-funnel"}}}`, Change{Self: self, Wrap: []string{"a"}}, "", "a is this server itself"},
+		{"cursor", `{"mcpServers":{"a":{"command":"b"}}}`, Change{Self: self, Wrap: []string{"a"}, Remove: true}, "", "a is not wrapped"},
+		{"cursor", `{"mcpServers":{"funnel":{"command":"/old/mcp-funnel","args":["--root","/a"],"env":{"B":"c"}}}}`, add,
+			`{"mcpServers":{"funnel":{"command":"/opt/tools/mcp-funnel","args":[],"env":{"B":"c"}}}}`, ""},
+		{"zed", `{"context_servers":{"a":{"command":{"path":"x","args":[]}}}}`, wrap, "", "a is not wrapped"},
+		{"codex", "[mcp_servers.funnel]\ncommand = \"/old/mcp-funnel\" # mine\nstartup_timeout_sec = 9\n", add,
+			"[mcp_servers.funnel]\nargs = []\ncommand = \"/opt/tools/mcp-funnel\" # mine\nstartup_timeout_sec = 9\n", ""},
+		{"claude-code", `{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}]}}`,
+			Change{Self: "/a b/mcp-funnel", Hook: true},
+			`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}, ` +
+				`{"hooks":[{"command":"'/a b/mcp-funnel' hook","type":"command"}],"matcher":"*"}]}}`, ""},
+		{"claude-code", `{"hooks":{"PostToolUse":[{"hooks":[{"command":"/old/mcp-funnel hook"},{"command":"y"}]}]}}`,
+			Change{Self: self, Hook: true, Remove: true}, `{"hooks":{"PostToolUse":[{"hooks":[{"command":"y"}]}]}}`, ""},
+	} {
+		p, err := ByName(k.client).Plan([]byte(k.before), []byte("no backup"), k.change)
+		if k.want == "" {
+			k.want = k.before
+		}
+		if err != nil || string(p.After) != k.want || !strings.Contains(strings.Join(p.Notes, "\n"), k.note) {
+			t.Errorf("%s %s:\n%s\nnot\n%s\n%v, %q", k.client, k.before, p.After, k.want, err, p.Notes)
+		}
+	}
+}
+
+// Hooks are added once, found again, and taken out to the byte.
+func TestHook(t *testing.T) {
+	c := ByName("claude-code")
+	for _, text := range []string{
+		"", "{}\n", `{"model": "x"}`, "{\n  \"hooks\": {\n    \"PostToolUse\": [\n      {\"hooks\": []}\n    ]\n  }\n}\n",
+		"{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n",
+	} {
+		add, err := c.Plan([]byte(text), nil, Change{Self: self, Hook: true})
+		must(t, err)
+		again, err := c.Plan(add.After, []byte(text), Change{Self: self, Hook: true})
+		must(t, err)
+		out, err := c.Plan(add.After, []byte(text), Change{Self: self, Hook: true, Remove: true})
+		must(t, err)
+		if !add.Changed || again.Changed || string(out.After) != text {
+			t.Errorf("%q: %v %v %q", text, add.Changed, again.Changed, out.After)
+		}
+	}
+}
+
+// A file that is broken, or that could be misread, is refused with its place.
+func TestRefused(t *testing.T) {
+	for _, k := range []struct{ client, text, want string }{
+		{"cursor", "{\n  \"a\": ,\n}", "line 2, column 8"},
+		{"cursor", "{\n  \"mcpServers\": {", "line 2, column 18"},
+		{"cursor", "[]", "line 1, column 1: the file is no object"},
+		{"cursor", "{\n\"mcpServers\": []}", "line 2, column 15: mcpServers is no object"},
+		{"cursor", "{\"mcpServers\": {},\n \"mcpServers\": {}}", `line 2, column 2: "mcpServers" is there twice`},
+		{"cursor", "{\"mcpServers\": {\"funnel\": {},\n \"funnel\": {}}}", `line 2, column 2: "funnel" is there twice`},
+		{"cursor", "{\"mcpServers\": {\"funnel\": {\"command\": \"x\"}}}", "another program"},
+		{"cursor", "{\"a\": \"\xff\"}", "line 1, column 8: it is not UTF-8"},
+		{"cursor", "\xff\xfe{\x00}\x00", "line 1, column 1: it is not UTF-8"},
+		{"cursor", strings.Repeat("[", maxNested+1), "too many"},
+		{"cursor", strings.Repeat("[", maxNested), "unexpected EOF"}, // and no overflow
+		{"cursor", "{\"a\":" + strings.Repeat("[", maxNested-1) + strings.Repeat("]", maxNested-1) + "}",
+			"exceeded max depth"},
+		{"claude-desktop", "{\n  // x\n}", "line 2, column 3"},
+		{"claude-code", "{\n  \"a\": 1,\n}", "line 3, column 1"},
+		{"codex", "a = 1\nb = = 2\n", "line 2, column"},
+		{"codex", "mcp_servers = 1\n", "no table"},
+		{"codex", "mcp_servers = { a = { command = \"x\" } }\n", "cannot be edited safely"},
+	} {
+		_, err := ByName(k.client).Plan([]byte(k.text), nil, Change{Self: self, Server: true})
+		if err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s %.40q: %v", k.client, k.text, err)
+		}
+	}
+	for _, text := range []string{ // these cannot be wrapped in place, and must stay as they are
+		"[mcp_servers]\na = { command = \"x\" }\n", "mcp_servers.a.command = \"x\"\n",
+		"[mcp_servers.a]\ndoc = '''\ncommand = \"y\"\n'''\ncommand = \"x\"\n",
+	} {
+		if p, err := ByName("codex").Plan([]byte(text), nil, Change{Self: self, Wrap: []string{"a"}}); err == nil {
+			t.Errorf("%q becomes %q", text, p.After)
+		}
+	}
+	if _, err := ByName("cursor").Plan(nil, nil, Change{Self: self, Wrap: []string{"nosuch"}}); err == nil {
+		t.Error("an unknown server is wrapped")
+	}
+	if _, err := ByName("cursor").Plan(nil, nil, Change{Self: "/\xff", Server: true}); err == nil {
+		t.Error("a path that is not UTF-8 is written")
+	}
+}
+
+// Whatever a file holds: it is refused, or nothing is lost.
+func FuzzChanges(f *testing.F) {
+	for i := range clients {
+		for _, k := range texts(&clients[i]) {
+			f.Add(i, []byte(k.text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, i int, text []byte) {
+		c := &clients[uint(i)%uint(len(clients))]
+		add := Change{Self: self, Args: []string{"x"}, Server: true, Wrap: []string{"all"}, Hook: c.settings[0] != ""}
+		remove := add
+		remove.Remove = true
+		p, err := c.Plan(text, nil, add)
+		if err != nil || !p.Changed {
+			return
+		}
+		again, err := c.Plan(p.After, text, add)
+		if err != nil || again.Changed {
+			t.Errorf("again: %v, %q becomes %q", err, p.After, again.After)
+		}
+		d, err := c.parse(text)
+		must(t, err)
+		back, err := c.Plan(p.After, text, remove)
+		if len(d.ours(self)) == 0 && (err != nil || !bytes.Equal(back.After, text)) {
+			t.Errorf("%q comes back as %q, %v", text, back.After, err)
+		}
+		if _, err := c.Plan(p.After, []byte("x = y"), remove); err != nil && !errors.Is(err, errLayout) {
+			t.Errorf("cut out of %q: %v", p.After, err)
+		}
+	})
+}
+
+func TestFind(t *testing.T) {
+	variables := map[string]string{}
+	for _, k := range []struct{ os, client, make, want string }{
+		{"linux", "claude-desktop", ".config/Claude/", ".config/Claude/claude_desktop_config.json"},
+		{"darwin", "claude-desktop", "Library/Application Support/Claude/", "Library/Application Support/Claude/claude_desktop_config.json"},
+		{"windows", "claude-desktop", "AppData/Roaming/Claude/", "AppData/Roaming/Claude/claude_desktop_config.json"},
+		{"windows", "claude-desktop", "AppData/Local/Packages/Claude_x/LocalCache/Roaming/Claude/",
+			"AppData/Local/Packages/Claude_x/LocalCache/Roaming/Claude/claude_desktop_config.json"},
+		{"linux", "claude-code", ".claude/", ".claude.json"},
+		{"linux", "cursor", ".cursor/mcp.json", ".cursor/mcp.json"},
+		{"linux", "vscode", ".config/Code - Insiders/User/mcp.json", ".config/Code - Insiders/User/mcp.json"},
+		{"darwin", "vscode", "Library/Application Support/Code/User/", "Library/Application Support/Code/User/mcp.json"},
+		{"windows", "windsurf", ".codeium/windsurf/", ".codeium/windsurf/mcp_config.json"},
+		{"darwin", "zed", ".config/zed/", ".config/zed/settings.json"},
+		{"windows", "zed", "AppData/Roaming/Zed/", "AppData/Roaming/Zed/settings.json"},
+		{"linux", "codex", ".codex/", ".codex/config.toml"},
+		{"linux", "gemini", ".gemini/", ".gemini/settings.json"},
+		{"linux", "opencode", ".config/opencode/opencode.jsonc", ".config/opencode/opencode.jsonc"},
+		{"linux", "opencode", ".config/opencode/", ".config/opencode/opencode.json"},
+	} {
+		home := t.TempDir()
+		e := Environment{OS: k.os, Home: home, Getenv: func(name string) string { return variables[name] }}
+		if _, _, err := ByName(k.client).Find(e); err == nil || !strings.Contains(err.Error(), "not to be installed") ||
+			!strings.Contains(err.Error(), home) {
+			t.Errorf("%s on %s without anything: %v", k.client, k.os, err)
+		}
+		must(t, os.MkdirAll(filepath.Join(home, filepath.Dir(k.make)), 0o700))
+		if !strings.HasSuffix(k.make, "/") {
+			must(t, os.WriteFile(filepath.Join(home, k.make), nil, 0o600))
+		}
+		got, _, err := ByName(k.client).Find(e)
+		if err != nil || got[0] != filepath.Join(home, k.want) {
+			t.Errorf("%s on %s: %s, %v", k.client, k.os, got, err)
+		}
+	}
+	project := t.TempDir()
+	for i := range clients {
+		c := &clients[i]
+		if files, _, err := c.Find(Environment{Project: project, Getenv: os.Getenv}); c.HasProjects() &&
+			(err != nil || !strings.HasPrefix(files[0], project)) {
+			t.Errorf("%s in a project: %s, %v", c.Name, files, err)
+		}
+	}
+}
