@@ -52,6 +52,7 @@ type commands struct {
 	Ask            askCmd                 `cmd:"" help:"Answer a question over files: facts with lines, and what was not covered."`
 	Chat           chatCmd                `cmd:"" help:"Answer questions over files, one a line."`
 	Index          indexCmd               `cmd:"" help:"Show, update and remove the indexes that ask makes."`
+	Install        install                `cmd:"" help:"Put this server into the configuration of a client, or take it out."`
 	Doctor         doctor                 `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version        version                `cmd:"" help:"Print the version."`
 	Completion     completion             `cmd:"" help:"Print a completion script for bash, zsh or fish."`

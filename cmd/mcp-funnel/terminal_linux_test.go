@@ -200,3 +200,27 @@ func TestServeSaysThatThereIsNoRoot(t *testing.T) {
 		t.Errorf("code %d: %s", code, complaints.String())
 	}
 }
+
+// At a terminal install asks, and writes only after a yes.
+func TestInstallAsksAtATerminal(t *testing.T) {
+	for answer, written := range map[string]bool{"y\n": true, "\n": false, "no\n": false} {
+		screen, program := terminal(t)
+		file := filepath.Join(t.TempDir(), "mcp.json")
+		code := make(chan int, 1)
+		go func() {
+			code <- run(context.Background(), append(settled(t), "install", "cursor", "--file", file), program, program, program)
+		}()
+		see(t, screen, regexp.MustCompile(`\+ .*funnel(?s:.*)Write this\? \(y/N\) `))
+		if _, err := io.WriteString(screen, answer); err != nil {
+			t.Fatal(err)
+		}
+		want := regexp.MustCompile(map[bool]string{true: "written: ", false: "nothing is written"}[written])
+		see(t, screen, want)
+		if c := <-code; c != failed { // this test is no server, so that its start fails
+			t.Errorf("%q: code %d", answer, c)
+		}
+		if _, err := os.Stat(file); (err == nil) != written {
+			t.Errorf("%q: %v", answer, err)
+		}
+	}
+}
