@@ -312,6 +312,25 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func TestDiff(t *testing.T) {
+	long := strings.Repeat("é", 3000)
+	for _, k := range []struct{ before, after, want string }{
+		{"", "a\nb\n", "+ a\n+ b\n"},
+		{"a\n", "", "- a\n"},
+		{"a\nb\nc\nd\ne\n", "a\nB\nc\nD\ne\nf\n", "- b\n+ B\n- d\n+ D\n+ f\n"},
+		{"a\r\nb\r\n", "a\r\nx\r\nb\r\n", "+ x\n"},
+		{long + "a", long + "b", "- …" + strings.Repeat("é", 50) + "a\n+ …" + strings.Repeat("é", 50) + "b\n"},
+	} {
+		if got := Diff([]byte(k.before), []byte(k.after)); got != k.want {
+			t.Errorf("%.20q and %.20q: %q, not %q", k.before, k.after, got, k.want)
+		}
+	}
+	many := strings.Repeat("a\n", 3000) // too many to compare
+	if got := strings.Count(Diff([]byte("b\n"+many+"b\n"), []byte("x\n"+many+"y\n")), "\n"); got != 6004 {
+		t.Errorf("%d lines", got)
+	}
+}
+
 // Whatever a file holds: it is refused, or nothing is lost.
 func FuzzChanges(f *testing.F) {
 	for i := range clients {

@@ -1,43 +1,59 @@
 package clientconfig
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Diff returns the lines from the first that differs to the last, as they were and as they will be.
+const (
+	maxShown = 400     // bytes of a line that are shown
+	maxCells = 4 << 20 // of the table of common lines; a change of more lines is shown as one
+)
+
+// Diff returns the lines that go and those that come. Of a long line, the part that differs is shown.
 func Diff(before, after []byte) string {
-	a, b := bytes.SplitAfter(before, []byte("\n")), bytes.SplitAfter(after, []byte("\n"))
-	head, tail := 0, 0
-	for head < min(len(a), len(b)) && bytes.Equal(a[head], b[head]) {
-		head++
+	a, b := strings.SplitAfter(string(before), "\n"), strings.SplitAfter(string(after), "\n")
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for tail < min(len(a), len(b))-head && bytes.Equal(a[len(a)-1-tail], b[len(b)-1-tail]) {
-		tail++
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
-	a, b = a[head:len(a)-tail], b[head:len(b)-tail]
-	at := 0 // where the first of them differ: a file may be one long line
-	for len(a) > 0 && len(b) > 0 && at < min(len(a[0]), len(b[0])) && a[0][at] == b[0][at] {
-		at++
-	}
-	var out strings.Builder
-	add := func(mark string, lines [][]byte) {
-		for i, line := range lines {
-			text := string(bytes.TrimRight(line, "\r\n"))
-			if i == 0 && at > maxShown/2 {
-				text = "…" + strings.ToValidUTF8(text[at-maxShown/4:], "")
-			}
-			if len(line) > 0 {
-				out.WriteString(mark + content.ClipBytes(text, maxShown) + "\n")
+	small := len(a)*len(b) < maxCells
+	common := make([][]int, len(a)+1) // how many lines a[i:] and b[j:] have in common, in order
+	for i := len(a); i >= 0 && small; i-- {
+		common[i] = make([]int, len(b)+1)
+		for j := len(b) - 1; j >= 0 && i < len(a); j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
 			}
 		}
 	}
-	add("- ", a)
-	add("+ ", b)
+	var out strings.Builder
+	add := func(mark, line, other string) {
+		at := 0
+		for at < min(len(line), len(other)) && line[at] == other[at] {
+			at++
+		}
+		if at > maxShown/2 {
+			line = "…" + strings.ToValidUTF8(line[at-maxShown/4:], "")
+		}
+		if line != "" {
+			out.WriteString(mark + content.ClipBytes(strings.TrimRight(line, "\r\n"), maxShown) + "\n")
+		}
+	}
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		switch {
+		case small && i < len(a) && j < len(b) && a[i] == b[j]:
+			i, j = i+1, j+1
+		case i < len(a) && (j == len(b) || !small || common[i+1][j] >= common[i][j+1]):
+			add("- ", a[i], strings.Join(b[j:min(j+1, len(b))], ""))
+			i++
+		default:
+			add("+ ", b[j], strings.Join(a[max(i-1, 0):min(i, len(a))], ""))
+			j++
+		}
+	}
 	return out.String()
 }
-
-// maxShown is how many bytes of a line are shown.
-const maxShown = 400
