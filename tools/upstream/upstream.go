@@ -48,7 +48,7 @@ type Options struct {
 	Log     *slog.Logger        // nil: nothing is logged
 	JQ      tools.Tool          // runs the filters of references
 	Literal []string            // tools whose arguments are no references
-	Observe bool                // results are passed on whatever their size: tools are listed with the schema of theirs, too
+	Observe bool                // results are passed on whatever their size; the schema of results is listed
 }
 
 // Server is another MCP server. It is started by its first use, and again after it has ended.
