@@ -59,7 +59,7 @@ func serveWith(
 		return err
 	}
 	defer end()
-	if !s.NoRoots && len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
+	if s.Root == nil && len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
 		app.Log.Warn(
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
 		)

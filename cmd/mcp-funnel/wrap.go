@@ -62,7 +62,10 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 	if err != nil {
 		return err
 	}
-	s.NoRoots = len(s.Root) == 0
+	noRoots := len(s.Root) == 0
+	if noRoots {
+		s.Root = []string{}
+	}
 	return serveWith(ctx, k, s, w, func(a *cli.App) (func(), error) {
 		jq, err := a.Tool("jq")
 		if err != nil {
@@ -77,7 +80,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 			server.Close()
 			return nil, fmt.Errorf("%s: %w", server.Name(), err)
 		}
-		if s.NoRoots {
+		if noRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
 		a.Relay, a.Observe = server, c.Observe

@@ -31,7 +31,9 @@ func (s *Settings) AfterApply(k *kong.Context) error {
 func (s *Settings) check() error {
 	given := len(s.Root) > 0
 	// kong would resolve an empty path to the current directory, so empty ones are removed before paths are expanded.
-	s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" })
+	if s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" }); len(s.Root) == 0 {
+		s.Root = nil
+	}
 	// --root="$UNSET" must not grant the current directory instead. An empty variable counts as unset.
 	if text, set := os.LookupEnv(variablePrefix + "ROOT"); given && len(s.Root) == 0 && (!set || text != "") {
 		return errors.New("--root is empty: name a directory, or leave it out for the current one")

@@ -15,7 +15,7 @@ import (
 // roots returns the directories that tools may look into: those of --root, else the current directory unless it is
 // too wide.
 func (s *Settings) RootDirs() []string {
-	if len(s.Root) > 0 || s.NoRoots {
+	if s.Root != nil { // empty, but not nil: a command that grants nothing by itself
 		return s.Root
 	}
 	wd, err := os.Getwd()

@@ -17,8 +17,6 @@ import (
 // environment variable, the key of the configuration file, help, default, lower limit (min) and the option it fills
 // (to, see [options]).
 type Settings struct {
-	NoRoots bool `kong:"-"` // without --root there is no root; a command sets it
-
 	Config string `group:"setup" placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
 
 	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory that tools may read; repeatable (in the variable, separated as in PATH). Default: the current directory, unless that is a home, a system directory or the file system's root."`
