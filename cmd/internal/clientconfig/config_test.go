@@ -160,7 +160,12 @@ func TestChanges(t *testing.T) {
 				w, err := c.parse(wrapped)
 				must(t, err)
 				for name, argv := range d.argv() {
-					if want := append([]string{self, "wrap", "--"}, argv...); len(argv) > 0 && !slices.Equal(w.argv()[name], want) {
+					want := []string{self, "wrap"}
+					if below(d.value, append(slices.Clone(d.keys), name, "env", "A")...) != nil {
+						want = append(want, "--env", "A")
+					}
+					want = append(append(want, "--"), argv...)
+					if len(argv) > 0 && !slices.Equal(w.argv()[name], want) {
 						t.Errorf("%s: %q", name, w.argv()[name])
 					}
 				}
@@ -228,6 +233,11 @@ func TestParticular(t *testing.T) {
 			"a is not wrapped: it has a URL"},
 		{"cursor", `{"mcpServers":{"a":{"command":"/x/mcp-funnel"}}}`, Change{Self: self, Wrap: []string{"a"}}, "", "a is this server itself"},
 		{"cursor", `{"mcpServers":{"a":{"command":"b"}}}`, Change{Self: self, Wrap: []string{"a"}, Remove: true}, "", "a is not wrapped"},
+		{"opencode", `{"mcp":{"s":{"command":["x"],"environment":{"K":"v","A":""}}}}`, wrap,
+			`{"mcp":{"s":{"command":["/opt/tools/mcp-funnel", "wrap", "--env", "A,K", "--", "x"],"environment":{"K":"v","A":""}}}}`,
+			""},
+		{"codex", "[mcp_servers.s]\ncommand = \"x\"\nenv_vars = [\"K\"]\n", wrap, "[mcp_servers.s]\nargs = " +
+			"[\"wrap\", \"--env\", \"K\", \"--\", \"x\"]\ncommand = \"/opt/tools/mcp-funnel\"\nenv_vars = [\"K\"]\n", ""},
 		{"cursor", `{"mcpServers":{"funnel":{"command":"/old/mcp-funnel","args":["--root","/a"],"env":{"B":"c"}}}}`, add,
 			`{"mcpServers":{"funnel":{"command":"/opt/tools/mcp-funnel","args":[],"env":{"B":"c"}}}}`, ""},
 		{"zed", `{"context_servers":{"a":{"command":{"path":"x","args":[]}}}}`, wrap, "", "a is not wrapped"},

@@ -116,6 +116,27 @@ func (d *document) argv() map[string][]string {
 	return all
 }
 
+// wrapping returns the words that wrap an entry's command. wrap withholds the variables of its own environment, which is
+// that of the entry, unless they are named.
+func (d *document) wrapping(name, self string) []string {
+	entry, names := below(d.value, append(slices.Clone(d.keys), name)...), []string(nil)
+	for _, key := range []string{"env", "environment"} { // the latter is opencode's
+		variables, _ := below(entry, key).(map[string]any)
+		names = slices.AppendSeq(names, maps.Keys(variables))
+	}
+	passed, _ := below(entry, "env_vars").([]any) // of codex: those of its own environment
+	for _, variable := range passed {
+		if text, ok := variable.(string); ok {
+			names = append(names, text)
+		}
+	}
+	words := []string{self, "wrap"}
+	if slices.Sort(names); len(names) > 0 {
+		words = append(words, "--env", strings.Join(slices.Compact(names), ","))
+	}
+	return append(words, "--")
+}
+
 // wrapped returns how many words wrap a command; 0 if it is not wrapped.
 func wrapped(argv []string, self string) int {
 	if len(argv) < 4 || !isOwn(argv[0], self) || argv[1] != "wrap" {

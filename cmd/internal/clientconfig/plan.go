@@ -121,7 +121,7 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 		case len(argv[name]) == 0:
 			note("%s is not wrapped: it has a URL, or another form than a command with arguments", name)
 		case !isOwn(argv[name][0], ch.Self):
-			all = append(all, operation{name, 0, []string{ch.Self, "wrap", "--"}})
+			all = append(all, operation{name, 0, d.wrapping(name, ch.Self)})
 		case named:
 			note("%s is this server itself and is not wrapped", name)
 		}
