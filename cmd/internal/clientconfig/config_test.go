@@ -234,8 +234,8 @@ func TestParticular(t *testing.T) {
 		{"cursor", `{"mcpServers":{"a":{"command":"/x/mcp-funnel"}}}`, Change{Self: self, Wrap: []string{"a"}}, "", "a is this server itself"},
 		{"cursor", `{"mcpServers":{"a":{"command":"b"}}}`, Change{Self: self, Wrap: []string{"a"}, Remove: true}, "", "a is not wrapped"},
 		{"opencode", `{"mcp":{"s":{"command":["x"],"environment":{"K":"v","A":""}}}}`, wrap,
-			`{"mcp":{"s":{"command":["/opt/tools/mcp-funnel", "wrap", "--env", "A,K", "--", "x"],"environment":{"K":"v","A":""}}}}`,
-			""},
+			`{"mcp":{"s":{"command":["/opt/tools/mcp-funnel", "wrap", "--env", "A,K", "--", "x"],` +
+				`"environment":{"K":"v","A":""}}}}`, ""},
 		{"codex", "[mcp_servers.s]\ncommand = \"x\"\nenv_vars = [\"K\"]\n", wrap, "[mcp_servers.s]\nargs = " +
 			"[\"wrap\", \"--env\", \"K\", \"--\", \"x\"]\ncommand = \"/opt/tools/mcp-funnel\"\nenv_vars = [\"K\"]\n", ""},
 		{"cursor", `{"mcpServers":{"funnel":{"command":"/old/mcp-funnel","args":["--root","/a"],"env":{"B":"c"}}}}`, add,
