@@ -116,8 +116,8 @@ func (d *document) argv() map[string][]string {
 	return all
 }
 
-// wrapping returns the words that wrap an entry's command. wrap withholds the variables of its own environment, which is
-// that of the entry, unless they are named.
+// wrapping returns the words that wrap an entry's command. wrap withholds the variables of its own environment, which
+// is that of the entry, unless they are named.
 func (d *document) wrapping(name, self string) []string {
 	entry, names := below(d.value, append(slices.Clone(d.keys), name)...), []string(nil)
 	for _, key := range []string{"env", "environment"} { // the latter is opencode's
