@@ -6,6 +6,7 @@ package compaction
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,6 +30,9 @@ const (
 	atOnce      = 4                 // outputs that are stored at once
 )
 
+// maxRaw bounds the strings that a map holds themselves, in bytes of base64: half of what is read of a map.
+const maxRaw = 32 << 20
+
 // Writers is how many outputs are stored at once.
 const Writers = 4
 
@@ -48,6 +52,7 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.
 		done:    map[int]bool{},
 		calls:   map[string][]int{},
 		outputs: map[string]int{},
+		taken:   map[place]bool{},
 	}
 	c.rank()
 	for i := range t.Blocks {
@@ -91,6 +96,11 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.
 		err := c.overBudget()
 		c.release()
 		return nil, r, err
+	}
+	if c.raw > maxRaw {
+		c.release()
+		return nil, r, fmt.Errorf("the transcript writes its outputs in a way that no known program does: a map of %d MiB would be"+
+			" needed to restore them, and nothing was changed; let fewer go (--keep, --budget)", c.raw>>20)
 	}
 	out := t.Apply(c.edits)
 	if err := c.verify(out); err != nil {
@@ -179,6 +189,10 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 // swap returns the swap of a block by a pointer.
 func (c *compactor) swap(i int, kept Kept, p Pointer) Swap {
 	s := newSwap(&c.t.Blocks[i], kept, p)
+	s.Literals = slices.DeleteFunc(s.Literals, func(l SwappedAt) bool { return c.taken[l.place()] }) // by another result
+	for _, l := range s.Literals {
+		c.raw += base64.StdEncoding.EncodedLen(len(l.Raw))
+	}
 	s.Lines = c.t.Lines()
 	return s
 }
@@ -280,6 +294,7 @@ func (c *compactor) apply(i int, s Swap) {
 	b := &c.t.Blocks[i]
 	by := map[place]string{}
 	for _, l := range s.Literals {
+		c.taken[l.place()] = true
 		if at, ok := find(b, l.place()); ok {
 			c.edits = append(c.edits, transcript.NewEdit(l.Line, at.Span, []byte(l.By)))
 			var text string

@@ -70,6 +70,8 @@ type compactor struct {
 	outputs map[string]int   // the block that was replaced now, by observation
 	pointer int              // tokens of a pointer, at most
 	ranked  []int            // the blocks that may be replaced, in that order
+	taken   map[place]bool   // strings that are replaced
+	raw     int              // bytes of the strings that the map holds
 	before  int              // swaps of the map that was given
 }
 

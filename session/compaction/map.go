@@ -124,7 +124,7 @@ func (s *Swap) add(l transcript.Literal, text string, inner *transcript.Span, fr
 		Line: l.Line, Number: l.Number, From: from, Size: len(text), SHA256: hash(string(raw)), By: string(quote("js", by)),
 		Form: formOf(text, raw),
 	}
-	if inner != nil {
+	if inner != nil && inner.End <= len(text) {
 		output := transcript.InnerText(text, *inner)
 		at.Inner = formOf(output, []byte(text[inner.Start:inner.End]))
 		at.Head, at.Tail, at.Size = strings.Clone(text[:inner.Start]), strings.Clone(text[inner.End:]), len(output)
@@ -182,7 +182,7 @@ func quote(form, s string) []byte {
 		case form == "python" && r > 0xffff:
 			high, low := utf16.EncodeRune(r)
 			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		case form == "python" && r > 0x7f:
+		case form == "python" && r >= 0x7f:
 			out = fmt.Appendf(out, `\u%04x`, r)
 		default:
 			out = append(out, s[i:i+n]...)
@@ -195,7 +195,7 @@ func quote(form, s string) []byte {
 // plain returns how many bytes every way of writing leaves as they are.
 func plain(s string) int {
 	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
 			return i
 		}
 	}

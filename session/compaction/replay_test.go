@@ -2,6 +2,7 @@ package compaction_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -343,5 +344,49 @@ func TestChangedWhileRead(t *testing.T) {
 		if _, _, err := compact(tr, &compaction.Map{}, newKeeper(t), o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestSharedCopy has two results in one line whose copies are one string: it is replaced once, and restored.
+func TestSharedCopy(t *testing.T) {
+	text := strings.Repeat("the same output of two calls\n", 400)
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := `{"type":"assistant","uuid":"u%d","sessionId":"s","message":{"role":"assistant","content":[{"type":"tool_use",` +
+		`"id":"t%d","name":"Bash","input":{"n":%d}}]}}` + "\n"
+	result := `{"type":"tool_result","tool_use_id":"t%d","content":%s}`
+	session := []byte(fmt.Sprintf(use, 0, 0, 0) + fmt.Sprintf(use, 1, 1, 1) +
+		`{"type":"user","uuid":"u2","sessionId":"s","message":{"role":"user","content":[` +
+		fmt.Sprintf(result, 0, quoted) + "," + fmt.Sprintf(result, 1, quoted) + `]},"toolUseResult":{"stdout":` +
+		string(quoted) + "}}\n")
+	m, k := &compaction.Map{}, newKeeper(t)
+	out, r, err := compact(read(t, session), m, k, compaction.Options{Budget: 1500, Keep: -1, Count: count})
+	if err != nil || r.Replaced != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, session) {
+		t.Errorf("%v: %d bytes, want %d", err, len(back), len(session))
+	}
+}
+
+// TestPythonDelete checks that a text with the character DEL, as Python writes it, needs no string in the map.
+func TestPythonDelete(t *testing.T) {
+	calls := outputs(3)
+	calls[0].Result = strings.Repeat("a\x7fb\n", 900)
+	text := bytes.ReplaceAll(transcripttest.Make(transcript.Chat, calls), []byte("\x7f"), []byte(`\u007f`))
+	m, k := &compaction.Map{}, newKeeper(t)
+	out, _, err := compact(read(t, text), m, k, compaction.Options{Budget: 2500, Keep: 1, Count: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range m.Swaps {
+		if s.ToolUse == calls[0].ID && s.Literals[0].Form == "raw" {
+			t.Errorf("%s is in the map itself", s.ToolUse)
+		}
+	}
+	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
+		t.Errorf("%v", err)
 	}
 }

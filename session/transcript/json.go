@@ -33,6 +33,9 @@ const (
 	// maxDepth bounds how deep values may be nested: encoding/json allows 10,000, and each level takes a stack frame.
 	maxDepth = 1000
 
+	// maxValues bounds the values of a line or document: each takes some hundred bytes while it is read.
+	maxValues = 2_000_000
+
 	// maxKept is how many bytes of a string are kept, more than ids have.
 	maxKept = 1 << 10
 )
@@ -42,10 +45,14 @@ type parser struct {
 	text     Bytes
 	tokens   *json.Decoder
 	literals int
+	values   int
 
 	window   []byte // a part of the text
 	windowAt int
 }
+
+// errTooMany is returned for a line or document with too many values.
+var errTooMany = fmt.Errorf("a line or document has over %d values", maxValues)
 
 // parse returns the one JSON value of a text.
 func parse(text Bytes) (*node, error) {
@@ -89,6 +96,9 @@ func (p *parser) byteAt(at int) (byte, bool) {
 func (p *parser) value(depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
+	}
+	if p.values++; p.values > maxValues {
+		return nil, errTooMany
 	}
 	n := &node{kind: '0'}
 	n.Start = p.start()

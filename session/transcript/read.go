@@ -18,7 +18,11 @@ func ReadFrom(text Bytes) (*Transcript, error) {
 		bytes: text, cleared: map[string]clearing{}, lineOf: map[string]int{},
 		starts: []int64{0, text.Size()},
 	}
-	if whole, err := t.parse(0); err == nil && documentFormat(whole) != "" {
+	whole, err := t.parse(0)
+	if errors.Is(err, errTooMany) {
+		return nil, err
+	}
+	if err == nil && documentFormat(whole) != "" {
 		t.Format = documentFormat(whole)
 		t.document(whole)
 	} else if err := t.readLines(); err != nil {

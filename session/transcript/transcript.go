@@ -79,6 +79,9 @@ func (b *Block) Output() string {
 
 // InnerText returns the text of a JSON string within a text that is JSON.
 func InnerText(text string, at Span) (inner string) {
+	if at.End > len(text) { // the text could not be read again, as Err says
+		return ""
+	}
 	_ = json.Unmarshal([]byte(text[at.Start:at.End]), &inner) // it was parsed before
 	return inner
 }

@@ -236,3 +236,14 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestTooManyValues checks that a document of which no node fits the memory is refused, and says why.
+func TestTooManyValues(t *testing.T) {
+	text := []byte(`{"messages":[{"role":"user","content":"x"}],"x":[0` + strings.Repeat(",0", 2_100_000) + "]}")
+	if _, err := transcript.Read(text); err == nil || !strings.Contains(err.Error(), "over 2000000 values") {
+		t.Errorf("%v", err)
+	}
+	if got := transcript.InnerText("short", transcript.Span{Start: 2, End: 50_000}); got != "" {
+		t.Errorf("%q", got)
+	}
+}

@@ -306,6 +306,9 @@ func (t *target) write(w *cli.Streams, out transcript.Bytes) error {
 		to = t.f
 	}
 	_, err := io.Copy(to, io.NewSectionReader(out, 0, out.Size()))
+	if err == nil && t.f != nil {
+		err = t.f.Close() // it may be the first to say that the disk is full
+	}
 	t.keep = err == nil
 	return err
 }

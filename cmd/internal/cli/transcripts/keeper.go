@@ -48,6 +48,7 @@ func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
 	}
 	o, err := k.app.Store.Stat(observations.Local, id)
 	if err != nil {
+		k.Release(string(id))
 		return compaction.Kept{}, err
 	}
 	return compaction.Kept{
