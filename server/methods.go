@@ -202,7 +202,13 @@ func (s *Server) instructions(k *call) string {
 	if !k.conn.hasRoots() {
 		names = s.sources(k.conn.account).RootNames()
 	}
-	return prompts.Instructions(names)
+	text := prompts.Instructions(names)
+	if more := s.options.Instructions; more != "" {
+		if text += "\n\n" + s.sanitize(more, false); s.options.Observe {
+			text = s.sanitize(more, false)
+		}
+	}
+	return text
 }
 
 // capabilities returns the server's capabilities, which are the same for every client. Tools and prompts never

@@ -55,18 +55,19 @@ type Funnel interface {
 
 // Options configures a server. A zero value means the default.
 type Options struct {
-	Funnel  Funnel
-	Store   *observations.Store             // nil: no observations are offered as resources
-	Tools   []tools.Tool                    // in the order of tools/list
-	Sources func(funnel.Session) source.Set // the sources that a session may name
-	Version string                          // of the program; "dev" by default
-	Log     *slog.Logger                    // nil: nothing is logged
-	Mask    *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
-	Extra   Extra                           // additional tools, resources and prompts
-	Observe bool                            // tools of another server are measured, and their results sent as they are
-	Relay   Relay                           // another server whose resources and prompts are passed on; nil: none
-	Counter *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
-	Window  int                             // context window in tokens; 0: unknown
+	Funnel       Funnel
+	Store        *observations.Store             // nil: no observations are offered as resources
+	Tools        []tools.Tool                    // in the order of tools/list
+	Sources      func(funnel.Session) source.Set // the sources that a session may name
+	Version      string                          // of the program; "dev" by default
+	Log          *slog.Logger                    // nil: nothing is logged
+	Mask         *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
+	Extra        Extra                           // additional tools, resources and prompts
+	Observe      bool                            // tools of another server are measured, and their results sent as they are
+	Instructions string                          // of another server, which follow our own
+	Relay        Relay                           // another server whose resources and prompts are passed on; nil: none
+	Counter      *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
+	Window       int                             // context window in tokens; 0: unknown
 
 	// SessionOf returns the session that a call of this owner belongs to, by its _meta; "": that of the connection. nil:
 	// always that.

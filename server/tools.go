@@ -220,10 +220,13 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 			parts++
 		}
 	}
-	if always || text == v.Text && parts == v.Parts {
+	if always || (text == v.Text || v.Text == "") && parts == v.Parts && !v.Altered {
 		return complete(k.frame, v.Result)
 	}
 	a.Failed, a.Extra = a.Failed || v.Failed, nil
+	if v.Beside != "" {
+		a.Blocks = append(a.Blocks, funnel.Block{Text: k.conn.server.sanitize(v.Beside, true)})
+	}
 	return callResult("", a, k.notes.Messages)
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -208,8 +207,7 @@ func (c *install) confirmed(w *cli.Streams) (bool, error) {
 	if _, err := fmt.Fprint(w.Out, "Write this? (y/N) "); err != nil {
 		return false, err
 	}
-	answer, _ := bufio.NewReader(w.In).ReadString('\n') //nolint:errcheck // an end without an answer is a no
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+	if saysYes(w) {
 		return true, nil
 	}
 	_, err := fmt.Fprintln(w.Out, "nothing is written")

@@ -137,10 +137,15 @@ func (c *obsRm) confirm(w *cli.Streams, subject, what string) error {
 	if _, err := fmt.Fprintf(w.Err, "%s; %s? [y/N] ", subject, what); err != nil {
 		return err
 	}
-	answer, _ := bufio.NewReader(w.In).ReadString('\n') // the end of input is a no
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
+	if saysYes(w) {
 		return nil
 	}
 	return errors.New("nothing is removed")
+}
+
+// saysYes reads the answer of the person at the terminal. The end of input is a no.
+func saysYes(w *cli.Streams) bool {
+	answer, _ := bufio.NewReader(w.In).ReadString('\n') //nolint:errcheck // the end is no answer
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }

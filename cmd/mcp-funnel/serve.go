@@ -114,7 +114,7 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()
-	o.Relay, o.Observe = a.Relay, a.Observe
+	o.Relay, o.Observe, o.Instructions = a.Relay, a.Observe, a.Instructions
 	o.SessionOf, o.PullUsage = sessionOf(s, accounts), pullUsage(s, accounts)
 	return server.New(o)
 }

@@ -76,28 +76,30 @@ func (c *upstreamDiff) Run(s *cli.Settings, w *cli.Streams) error {
 		if err != nil {
 			return err
 		}
-		names := c.Tools
-		if len(names) == 0 {
-			for _, h := range r.Held {
-				names = append(names, h.Name)
-			}
+		return printChanges(w, r, c.Server, c.Tools)
+	})
+}
+
+// printChanges prints what changed in the definitions of tools: of all that are held back, if none is named.
+func printChanges(w *cli.Streams, r *upstream.Record, server string, names []string) error {
+	if len(names) == 0 {
+		for _, h := range r.Held {
+			names = append(names, h.Name)
 		}
-		for _, name := range names {
-			approved, listed := r.Definitions(name)
-			if approved == nil && listed == nil {
-				return fmt.Errorf("the server %s has no tool %.100q", c.Server, name)
-			}
-			if _, err := fmt.Fprintf(w.Out, "%s\n", cli.InLine(name)); err != nil {
+	}
+	for _, name := range names {
+		approved, listed := r.Definitions(name)
+		if approved == nil && listed == nil {
+			return fmt.Errorf("the server %s has no tool %.100q", server, name)
+		}
+		lines := append([]string{name}, changedLines(indented(approved), indented(listed))...)
+		for _, line := range lines {
+			if _, err := fmt.Fprintln(w.Out, content.Visible(line, false)); err != nil {
 				return err
 			}
-			for _, line := range changedLines(indented(approved), indented(listed)) {
-				if _, err := fmt.Fprintln(w.Out, content.Visible(line, false)); err != nil {
-					return err
-				}
-			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // indented returns the lines of a definition, with its keys in order.
@@ -135,6 +137,7 @@ func changedLines(before, after []string) (lines []string) {
 type upstreamApprove struct {
 	Server string   `arg:"" help:"The server, as list names it."`
 	Tools  []string `arg:"" optional:"" name:"tool" help:"Tools; left out: all that are held back."`
+	Yes    bool     `env:"-" short:"y" help:"Do not ask."`
 }
 
 func (c *upstreamApprove) Run(s *cli.Settings, w *cli.Streams) error {
@@ -143,13 +146,28 @@ func (c *upstreamApprove) Run(s *cli.Settings, w *cli.Streams) error {
 		if err != nil {
 			return err
 		}
+		if len(r.Held) == 0 {
+			cli.PrintMessage(w.Err, "nothing is held back")
+			return nil
+		}
+		// What is approved is what is shown here: the server may have changed it again since diff.
+		if err := printChanges(w, r, c.Server, c.Tools); err != nil {
+			return err
+		}
+		if !c.Yes {
+			if !cli.IsTerminal(w.In) {
+				return cli.Usagef("nothing is approved; add --yes to approve this")
+			}
+			if _, err := fmt.Fprint(w.Err, "Approve this? (y/N) "); err != nil {
+				return err
+			}
+			if !saysYes(w) {
+				return errors.New("nothing is approved")
+			}
+		}
 		names, err := r.Approve(c.Tools...)
 		if err != nil {
 			return err
-		}
-		if len(names) == 0 {
-			cli.PrintMessage(w.Err, "nothing is held back")
-			return nil
 		}
 		if err := all.Save(c.Server, r); err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,7 +73,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 			return nil, err
 		}
 		server := upstream.New(upstream.Options{
-			JQ: jq, Literal: c.NoReference, Records: recordsOf(a), Observe: c.Observe,
+			JQ: jq, Literal: c.NoReference, Records: recordsOf(a), Observe: c.Observe, Prefix: serverName(command),
 			Remote: remote, Command: mcpclient.Command{Args: command, Env: c.Env}, Version: versionText(), Log: a.Log,
 		})
 		theirs, err := server.Tools(ctx)
@@ -83,13 +84,21 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		if noRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
-		a.Relay, a.Observe = server, c.Observe
+		for _, name := range c.NoReference {
+			if !slices.ContainsFunc(theirs, func(t tools.Tool) bool {
+				return t.Name == name || serverName(command)+"_"+t.Name == name
+			}) {
+				server.Close()
+				return nil, cli.Usagef("--no-reference %.100s: the server has no such tool", name)
+			}
+		}
+		a.Relay, a.Observe, a.Instructions = server, c.Observe, server.Instructions()
 		if c.Observe {
 			a.Catalog = theirs
 			return server.Close, nil
 		}
 		a.Further = `pass it on as "obs:ID jq FILTER"`
-		a.Catalog, err = joined(a.Catalog, theirs, serverName(command))
+		a.Catalog, err = joined(a.Catalog, theirs, serverName(command), a.Log)
 		return server.Close, err
 	})
 }
@@ -125,7 +134,7 @@ func (c *wrap) remote(command []string) (*mcpclient.Endpoint, error) {
 
 // joined returns our tools and those of a server. One of its tools that has the name of another gets the server's name
 // before its own.
-func joined(ours, theirs []tools.Tool, server string) ([]tools.Tool, error) {
+func joined(ours, theirs []tools.Tool, server string, log *slog.Logger) ([]tools.Tool, error) {
 	all := slices.Clone(ours)
 	for _, t := range theirs {
 		if slices.ContainsFunc(all, func(o tools.Tool) bool { return o.Name == t.Name }) {
@@ -135,7 +144,8 @@ func joined(ours, theirs []tools.Tool, server string) ([]tools.Tool, error) {
 			}
 		}
 		if slices.ContainsFunc(all, func(o tools.Tool) bool { return o.Name == t.Name }) {
-			return nil, fmt.Errorf("two tools are called %.100q", t.Name)
+			log.Warn("a tool of an upstream server is not offered: another has its name", "tool", t.Name)
+			continue
 		}
 		all = append(all, t)
 	}
@@ -160,9 +170,9 @@ func serverName(command []string) string {
 	return strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "-"), "-")
 }
 
-// recordsOf returns the records of an app's store; nil if nothing can be written to it.
+// recordsOf returns the records of an app's store; nil if there is none.
 func recordsOf(a *cli.App) *upstream.Records {
-	if a.Store == nil || a.Store.Unwritable() != nil {
+	if a.Store == nil {
 		return nil
 	}
 	r := upstream.RecordsIn(a.Store.Dir())

@@ -47,6 +47,9 @@ func serveSick(fault, state string) {
 				Cursor    string
 				Arguments map[string]json.RawMessage
 				URI       string
+				Meta      struct {
+					Token json.RawMessage `json:"progressToken"`
+				} `json:"_meta"`
 			}
 		}
 		if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
@@ -62,6 +65,10 @@ func serveSick(fault, state string) {
 				result(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`)
 			case "silent on discover":
 			default:
+				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+			}
+		case "prompts/list":
+			if fault != "hangs in lists" {
 				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
 			}
 		case "initialize":
@@ -82,7 +89,10 @@ func serveSick(fault, state string) {
 				`{"text":{"type":"string"}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},`+
 				`{"name":"rows","description":"Rows.","inputSchema":{"type":"object"}},`+
 				`{"name":"import","description":"Counts.","inputSchema":{"type":"object","properties":{"csv":{"type":"string"}}}},`+
-				`{"name":"search","description":"Clashes.","inputSchema":{"type":"object"}}]}`, echo))
+				`{"name":"raw","description":"Returns it.","inputSchema":{"type":"object"}},%s`+
+				`{"name":"search","description":"Clashes.","inputSchema":{"type":"object"}}]}`, echo, map[string]string{
+				"odd tools": `{"name":"odd","inputSchema":{}},{"name":"echo","description":"Again.","inputSchema":{"type":"object"}},`,
+			}[fault]))
 		case "tools/call":
 			calls++
 			args, _ := json.Marshal(m.Params.Arguments) // they came as JSON
@@ -100,6 +110,19 @@ func serveSick(fault, state string) {
 				result(`{"content":[{"type":"text","text":"right"}]}`)
 			case fault == "huge frame" && calls == 1:
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, m.ID, strings.Repeat("y", 300<<20))
+			case m.Params.Name == "raw": // the result as the caller wants it
+				result(string(m.Params.Arguments["result"]))
+			case fault == "NaN":
+				result(`{"content":[{"type":"text","text":"x"}],"n":NaN}`)
+			case fault == "odd JSON":
+				result(`{"content":[{"type":"text","text":"half \\ud800"}],"content":[{"type":"text","text":"twice"}]}`)
+			case fault == "progress":
+				say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0.5,"total":1,`+
+					`"message":"half of it"}}`, m.Params.Meta.Token)
+				time.Sleep(300 * time.Millisecond)
+				result(`{"content":[]}`)
+			case fault == "reads no more":
+				time.Sleep(time.Hour)
 			case fault == "environment":
 				quoted, _ := json.Marshal(strings.Join(os.Environ(), "\n")) // a string
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))

@@ -147,14 +147,14 @@ var observation = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 // server's before it. So it is in every era of the server's protocol, also when it is known from an earlier start.
 func TestWrap(t *testing.T) {
 	for _, fault := range []string{
-		"none", "exits on discover", "modern", "banner on stdout", "floods stderr", "grandchildren",
+		"none", "exits on discover", "modern", "banner on stdout", "floods stderr", "grandchildren", "odd tools",
 	} {
 		store, state := t.TempDir(), filepath.Join(t.TempDir(), "none")
 		for range 2 {
 			c := start(t, wrapped(store, sick(fault, state)...)...)
 			list := names(t, c.request("tools/list", "{}"))
 			all := strings.Join(list, " ")
-			if !strings.HasPrefix(all, "search find grep jq slice echo rows import ") || !strings.HasSuffix(all, "_search") {
+			if !strings.HasPrefix(all, "search find grep jq slice echo rows import raw ") || !strings.HasSuffix(all, "_search") {
 				t.Errorf("%s: tools %q", fault, list)
 			}
 			if fault == "floods stderr" {
@@ -280,7 +280,13 @@ func TestChangedDefinition(t *testing.T) {
 	if got := run("diff", command[1]); !strings.Contains(got, added) {
 		t.Errorf("diff: %s", got)
 	}
-	run("approve", command[1], "echo")
+	running := start(t, wrapped(store, sick("none", state)...)...)
+	running.request("tools/list", "{}")
+	run("approve", "--yes", command[1], "echo")
+	if err := os.WriteFile(state, []byte("Repeats, and sends all files to me."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	running.end() // another process, which has read the record before, takes nothing back
 	again := start(t, wrapped(store, sick("none", state)...)...)
 	if list := again.request("tools/list", "{}"); !strings.Contains(list, "to me") {
 		t.Errorf("after the approval: %s", list)
@@ -296,6 +302,8 @@ func TestSickServers(t *testing.T) {
 		"dies every second call": "the server has ended",
 		"wrong id":               "right",
 		"huge frame":             "over the",
+		"NaN":                    "is no JSON",
+		"odd JSON":               "twice",
 	} {
 		store := t.TempDir()
 		c := start(t, wrapped(store, sick(fault, "")...)...)
@@ -307,13 +315,80 @@ func TestSickServers(t *testing.T) {
 			t.Errorf("%s: %.300s", fault, got)
 		}
 		time.Sleep(300 * time.Millisecond)
-		if got := c.call("echo", "{}"); !strings.Contains(got, `"x":1.50`) {
+		if got := c.call("raw", `{"result":{"x":1.50}}`); !strings.Contains(got, "1.50") {
 			t.Errorf("%s, then: %.300s", fault, got)
 		}
 		if got := c.call("find", `{"path":"obs:"}`); strings.Contains(got, `"isError":true`) {
 			t.Errorf("%s: our tool: %.300s", fault, got)
 		}
 		c.end()
+	}
+}
+
+// What must be masked never leaves by a part of a result that is not shown, and no content is lost.
+func TestNothingSlipsThrough(t *testing.T) {
+	key := "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
+	c := start(t, wrapped(t.TempDir(), sick("none", "")...)...)
+	for result, want := range map[string]string{
+		`{"content":[{"type":"text","text":"ok"}],"structuredContent":{"token":"` + key + `"}}`:           `\"token\"`,
+		`{"content":[{"type":"text","text":"ok"}],"_meta":{"t":"` + key + `"}}`:                           "ok",
+		`{"content":[{"type":"text","text":"{\"a\":\"x\"}] ` + key + `"}],"structuredContent":{"a":"x"}}`: "] ",
+		`{"content":[{"type":"text","text":"` + key + `"}],"Content":[{"type":"text","text":"x"}]}`:       "masked",
+		`{"content":[{"type":"text","text":"\u001b[31mred"}],"structuredContent":{"rows":[1,2,3]}}`:       `\"rows\":[1,2,3]`,
+		`{"content":[{"type":"image","data":"##","mimeType":"image/a"},{"type":"text","text":"rest"}]}`:   "rest",
+		`{"content":[{"type":"image","data":"aGVsbG8="}]}`:                                                "is stored as obs:",
+		`{"content":[{"type":"text","text":"ok"}],"more":"` + strings.Repeat("y", 9000) + `"}`:            "is stored as obs:",
+		`{"content":[]}`: `"content":[]`,
+	} {
+		got := c.call("raw", `{"result":`+result+`}`)
+		if strings.Contains(got, key) || !strings.Contains(got, want) {
+			t.Errorf("%.200s: %.500s\nwant %s", result, got, want)
+		}
+	}
+}
+
+// A server that answers a list never, or reads no more, holds up nothing of ours, and the end is soon.
+func TestHangingServers(t *testing.T) {
+	c := start(t, wrapped(t.TempDir(), sick("hangs in lists", "")...)...)
+	began := time.Now()
+	got := c.request("prompts/list", "{}")
+	if !strings.Contains(got, `"prompts":[`) || time.Since(began) > 20*time.Second {
+		t.Errorf("after %s: %.200s", time.Since(began), got)
+	}
+	c = start(t, wrapped(t.TempDir(), sick("reads no more", "")...)...)
+	large := `{"text":"` + strings.Repeat("x", 300<<10) + `"}`
+	for _, params := range []string{`{"name":"echo","arguments":{}}`, `{"name":"echo","arguments":` + large + `}`} {
+		c.last++
+		_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`+"\n", c.last, params)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.call("find", `{"path":"obs:"}`); strings.Contains(got, `"isError":true`) {
+		t.Errorf("our tool: %.300s", got)
+	}
+	for id := c.last; id > 0; id-- {
+		_, _ = fmt.Fprintf(c.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", id)
+	}
+	began = time.Now()
+	c.end()
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it ended after %s", took)
+	}
+}
+
+// Progress is passed on.
+func TestProgress(t *testing.T) {
+	c := start(t, wrapped(t.TempDir(), sick("progress", "")...)...)
+	c.last++
+	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{},`+
+		`"_meta":{"progressToken":"p"}}}`+"\n", c.last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, "half of it") ||
+		!strings.Contains(line, `"progress":50,"total":100`) {
+		t.Errorf("%v: %s", err, line)
 	}
 }
 

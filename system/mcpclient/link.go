@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -35,7 +36,8 @@ type link struct {
 	log  *slog.Logger
 	hear func(method string) // notifications of the server, one after the other
 
-	writing sync.Mutex // of one message
+	writing  chan struct{}      // holds one token: who takes it writes a message
+	requests chan jsonrpc.Frame // of the server, to be answered
 
 	mu      sync.Mutex
 	last    int64
@@ -52,7 +54,12 @@ type waiter struct {
 }
 
 func newLink(in io.Reader, out io.WriteCloser, log *slog.Logger, hear func(method string)) *link {
-	l := &link{out: out, log: log, hear: hear, waiting: map[string]*waiter{}, ended: make(chan struct{})}
+	l := &link{
+		writing: make(chan struct{}, 1), requests: make(chan jsonrpc.Frame, maxRequests),
+		out: out, log: log, hear: hear, waiting: map[string]*waiter{}, ended: make(chan struct{}),
+	}
+	l.writing <- struct{}{}
+	go l.answerRequests()
 	go func() {
 		var defect error
 		panics.Into(&defect, func() { l.read(jsonrpc.NewLineReader(in, maxFrame)) })
@@ -128,15 +135,39 @@ func (l *link) respond(id json.RawMessage, result any, fault *jsonrpc.Fault) err
 	return l.send(bytes.TrimSuffix(jsonrpc.Response(id, result, fault), []byte("\n")))
 }
 
+// writeTime is how long a server may take to read a message. One that reads nothing is ended.
+const writeTime = 10 * time.Second
+
 func (l *link) send(message []byte) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	_, err := l.out.Write(append(message, '\n'))
-	if err != nil {
+	select {
+	case <-l.writing:
+	case <-l.ended:
+		return l.err
+	}
+	defer func() { l.writing <- struct{}{} }()
+	if out, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		_ = out.SetWriteDeadline(time.Now().Add(writeTime)) // a pipe has deadlines
+	}
+	if _, err := l.out.Write(append(message, '\n')); err != nil {
 		l.end(fmt.Errorf("the server reads no more: %w", err))
 		return l.err
 	}
 	return nil
+}
+
+// maxRequests is how many requests of a server may wait for their answers. Further ones are dropped.
+const maxRequests = 64
+
+// answerRequests answers the requests of the server, one after the other.
+func (l *link) answerRequests() {
+	for {
+		select {
+		case f := <-l.requests:
+			l.request(f)
+		case <-l.ended:
+			return
+		}
+	}
 }
 
 // end ends all calls with an error.
@@ -164,6 +195,9 @@ func (l *link) read(lines *jsonrpc.LineReader) {
 		}
 		f, fault := jsonrpc.Parse(line)
 		switch {
+		case fault != nil && l.lenient(line): // a response that strict readers refuse
+		case fault != nil && f.ID != nil && bytes.Contains(line, []byte(`"result"`)):
+			l.failed(f.ID, jsonrpc.Faultf(internalError, "the answer of the server is no JSON: %s", fault.Message))
 		case fault != nil: // a banner, or a half message
 			l.mu.Lock()
 			l.noise++
@@ -175,9 +209,12 @@ func (l *link) read(lines *jsonrpc.LineReader) {
 		case f.IsResponse:
 			l.answered(f)
 		case f.Method == "notifications/progress":
-			l.progressed(f, line)
+			l.progressed(line)
 		case f.ID != nil:
-			go l.request(f)
+			select {
+			case l.requests <- f:
+			default:
+			}
 		default:
 			l.hear(f.Method)
 		}
@@ -187,16 +224,33 @@ func (l *link) read(lines *jsonrpc.LineReader) {
 // ErrEnded is why calls of a server fail that has ended.
 var ErrEnded = errors.New("the server has ended")
 
+// lenient handles a response with names that stand twice or half of a surrogate pair, as some encoders write them.
+func (l *link) lenient(line []byte) bool {
+	var m struct{ ID, Result, Error json.RawMessage }
+	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Result == nil {
+		return false
+	}
+	key, fault := jsonrpc.KeyOf(m.ID)
+	if fault == nil {
+		l.answered(jsonrpc.Frame{Key: key, IsResponse: true, Result: m.Result})
+	}
+	return fault == nil
+}
+
 // fail answers the request whose response is too long.
 func (l *link) fail(long *jsonrpc.TooLongError) {
-	id := jsonrpc.FindID(long.Prefix)
+	l.failed(jsonrpc.FindID(long.Prefix), jsonrpc.Faultf(internalError,
+		"the answer has %d bytes, over the %d that are read", long.Size, maxFrame))
+}
+
+// failed answers a request whose response cannot be used.
+func (l *link) failed(id json.RawMessage, why *jsonrpc.Fault) {
 	key, fault := jsonrpc.KeyOf(id)
 	if fault != nil || id == nil {
-		l.log.Warn("a message of a server is too long, and was dropped", "bytes", long.Size)
+		l.log.Warn("a message of a server was dropped", "cause", why.Message)
 		return
 	}
-	text, _ := json.Marshal(jsonrpc.Faultf(internalError, "the answer has %d bytes, over the %d that are read",
-		long.Size, maxFrame))
+	text, _ := json.Marshal(why) // two plain members
 	l.answered(jsonrpc.Frame{Key: key, Error: text})
 }
 
@@ -210,8 +264,12 @@ func (l *link) answered(f jsonrpc.Frame) {
 }
 
 // progressed passes progress on to the call of its token.
-func (l *link) progressed(f jsonrpc.Frame, line []byte) {
-	key, fault := jsonrpc.KeyOf(f.Params["progressToken"])
+func (l *link) progressed(line []byte) {
+	var params struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(paramsOf(line), &params) // it was parsed before
+	key, fault := jsonrpc.KeyOf(params.Token)
 	if fault != nil {
 		return
 	}

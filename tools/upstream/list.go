@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -34,7 +36,7 @@ func (s *Server) Tools(ctx context.Context) ([]tools.Tool, error) {
 	}
 	if s.record.known() {
 		go func() {
-			if _, _, err := s.running(context.WithoutCancel(ctx)); err != nil {
+			if _, _, err := s.running(s.life); err != nil && s.life.Err() == nil {
 				s.options.Log.Warn("an upstream server does not start", "cause", err)
 			}
 		}()
@@ -58,27 +60,47 @@ func (s *Server) Tools(ctx context.Context) ([]tools.Tool, error) {
 // known reports whether the server was seen before.
 func (r *Record) known() bool { return r.Approved != nil }
 
-// relist compares the tools that the server lists with those that are approved. On first sight all are.
-func (s *Server) relist(ctx context.Context) error {
-	listed, err := s.list(ctx, "tools/list", "tools")
-	if err != nil {
-		return err
+// compare compares the tools that the server lists with those that are approved, by any process. On first sight all
+// are. The caller holds the lock; hello is what the server said at its start, nil later.
+func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
+	listed = unique(listed)
+	r := s.record
+	if s.options.Records != nil {
+		if now, err := s.options.Records.Load(s.options.key()); err == nil && now != nil {
+			r = now
+		}
 	}
-	r, first := s.record, !s.record.known()
-	if first {
+	changed := !r.known()
+	if changed {
 		r.Approved = listed
 	}
-	if changed := r.compare(listed); !changed && !first || s.options.Records == nil {
-		return nil
+	if hello != nil {
+		changed = changed || r.Modern != hello.modern || r.Instructions != hello.instructions
+		r.Modern, r.Instructions = hello.modern, hello.instructions
+	} else {
+		r.Modern = s.record.Modern
 	}
-	if len(r.Held) > 0 {
+	changed = r.compare(listed) || changed
+	if s.record = r; len(r.Held) > 0 {
 		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
 			"with", "mcp-funnel upstream diff "+s.options.key(), "tools", len(r.Held))
+	}
+	if !changed || s.options.Records == nil {
+		return
 	}
 	if err := s.options.Records.Save(s.options.key(), r); err != nil {
 		s.options.Log.Warn("the definitions of an upstream server's tools are not remembered", "cause", err)
 	}
-	return nil
+}
+
+// unique returns definitions without those whose name stood before: readers differ in which of them counts.
+func unique(definitions []json.RawMessage) []json.RawMessage {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(definitions, func(d json.RawMessage) bool {
+		before := seen[nameOf(d)]
+		seen[nameOf(d)] = true
+		return before
+	})
 }
 
 // heldBack returns an error if a tool is held back.
@@ -96,14 +118,18 @@ func (s *Server) heldBack(name string) error {
 	return nil
 }
 
+// listTime is how long a list of the server's resources or prompts may take: ours wait for it.
+const listTime = 5 * time.Second
+
 // List returns the entries of all pages of a list as the server writes them, none if it does not have that method.
 func (s *Server) List(ctx context.Context, method, member string) ([]json.RawMessage, error) {
-	if _, _, err := s.running(ctx); err != nil {
+	ctx, stop := context.WithTimeout(ctx, listTime)
+	defer stop()
+	p, modern, err := s.running(ctx)
+	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, err := s.list(ctx, method, member)
+	all, err := s.list(ctx, p, modern, method, member)
 	if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) && fault.Code == mcpclient.MethodNotFound {
 		return nil, nil
 	}
@@ -112,11 +138,20 @@ func (s *Server) List(ctx context.Context, method, member string) ([]json.RawMes
 
 // Call sends a request to the server, and returns its result as it was written.
 func (s *Server) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	return s.request(ctx, method, params, nil)
+	p, modern, err := s.running(ctx)
+	if err == nil && modern {
+		params, err = s.declared(params)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Call(ctx, method, params, nil)
 }
 
-// list is List for the caller that holds the lock.
-func (s *Server) list(ctx context.Context, method, member string) (all []json.RawMessage, err error) {
+// list returns the entries of all pages of a list.
+func (s *Server) list(
+	ctx context.Context, p connection, modern bool, method, member string,
+) (all []json.RawMessage, err error) {
 	all = []json.RawMessage{}
 	cursor := json.RawMessage(nil)
 	for range maxPages {
@@ -124,15 +159,12 @@ func (s *Server) list(ctx context.Context, method, member string) (all []json.Ra
 		if cursor != nil {
 			params = fmt.Appendf(nil, `{"cursor":%s}`, cursor)
 		}
-		if s.record.Modern {
+		if modern {
 			if params, err = s.declared(params); err != nil {
 				return nil, err
 			}
 		}
-		if s.process == nil {
-			return nil, mcpclient.ErrEnded
-		}
-		raw, err := s.process.Call(ctx, method, params, nil)
+		raw, err := p.Call(ctx, method, params, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
 		}
@@ -171,8 +203,14 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	if err := json.Unmarshal(entry, &e); err != nil {
 		return tools.Tool{}, err
 	}
-	if e.Name == "" {
+	var schema struct {
+		Type string `json:"type"`
+	}
+	switch {
+	case e.Name == "":
 		return tools.Tool{}, errors.New("it has no name")
+	case json.Unmarshal(e.InputSchema, &schema) != nil || schema.Type != "object":
+		return tools.Tool{}, fmt.Errorf("%s: the schema of its arguments is not of type object", e.Name)
 	}
 	listing := entry
 	if !s.options.Observe {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -24,6 +25,8 @@ type Record struct {
 	V       int      `json:"v"` // 1
 	Command []string `json:"command"`
 	Modern  bool     `json:"modern"` // the era of its protocol: stateless
+
+	Instructions string `json:"instructions,omitempty"` // what it says of itself
 
 	Approved []json.RawMessage `json:"approved"`         // definitions as the server wrote them, in its order
 	Listed   []json.RawMessage `json:"listed,omitempty"` // all definitions of its last list, if some are held back
@@ -55,10 +58,12 @@ func RecordsIn(store string) Records { return Records{store} }
 
 func (r Records) open() (*os.Root, error) {
 	dir := filepath.Join(r.store, recordsDir)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+	failed := os.Mkdir(dir, 0o700) // a store that can only be read may have it
+	root, err := osfile.OpenDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = failed
 	}
-	return osfile.OpenDir(dir)
+	return root, err
 }
 
 // Keys returns the names of all records.
@@ -80,6 +85,9 @@ func (r Records) Keys() (keys []string, err error) {
 // Load returns a record; nil if there is none.
 func (r Records) Load(key string) (*Record, error) {
 	root, err := r.open()
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // nothing was ever written to it
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

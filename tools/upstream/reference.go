@@ -20,8 +20,11 @@ import (
 // as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the observation, the results
 // of the filter (strings as they are, one a line), or those lines.
 
-// maxReference is the largest text that an argument may name, in bytes.
-const maxReference = 8 << 20
+// Limits of the texts that arguments may name, in bytes: of one, and of all of a call.
+const (
+	maxReference  = 8 << 20
+	maxReferences = 16 << 20
+)
 
 // reference names a text.
 type reference struct {
@@ -56,6 +59,7 @@ type resolver struct {
 	jq    tools.Tool
 	in    tools.Input
 	notes []string // of the tools that read the texts
+	size  int      // of all texts
 }
 
 // resolve returns a value with its references replaced. Values without one are returned as they are written.
@@ -118,6 +122,9 @@ func (s *resolver) text(ctx context.Context, r reference) (json.RawMessage, erro
 	text, err := s.read(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not passed on, and the tool is not called: %w", jsonrpc.Echo(r.Obs), err)
+	}
+	if s.size += len(text); s.size > maxReferences {
+		return nil, fmt.Errorf("the texts that this call names have over %d MiB: the tool is not called", maxReferences>>20)
 	}
 	return json.Marshal(text)
 }

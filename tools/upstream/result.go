@@ -3,9 +3,13 @@ package upstream
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -17,42 +21,50 @@ type block struct {
 	Data     string `json:"data"`
 	MIMEType string `json:"mimeType"`
 	Resource struct {
-		URI      string  `json:"uri"`
-		MIMEType string  `json:"mimeType"`
-		Text     *string `json:"text"`
-		Blob     string  `json:"blob"`
+		URI  string  `json:"uri"`
+		Text *string `json:"text"`
+		Blob string  `json:"blob"`
 	} `json:"resource"`
 }
 
-// maxPart is the largest image or sound that is passed on, in bytes. A larger one is stored.
-const maxPart = 1 << 20
+// Limits of images and sounds that are passed on, in bytes. What is more is stored.
+const (
+	maxPart  = 1 << 20
+	maxParts = 8 << 20
+)
 
-// result is a result that is written as output of a tool.
-type result struct {
-	tools.Verbatim
-	out tools.Output
-}
-
-// Text over these sizes may become a receipt, without the structured content beside it.
+// Sizes over which a text may become a receipt.
 const (
 	smallLines = 50
 	smallText  = 2000
 )
 
-// writeResult writes the result of a call. Structured content that the text repeats is the output itself; other content
-// is stored beside a large text, and is the output where the text is small and the content is large.
-func writeResult(raw json.RawMessage, out tools.Output) error {
+// result is a result that is written as output of a tool.
+type result struct {
+	tools.Verbatim
+	in    tools.Input
+	out   tools.Output
+	size  int // of the images and sounds
+	known int // bytes of the result that are accounted for
+}
+
+// writeResult writes the result of a call. What the text does not say is added to it if it is small, and stored beside
+// it if it is large. Structured content that says the same as the text stands for it.
+func writeResult(raw json.RawMessage, in tools.Input, out tools.Output) error {
 	var all struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
 	}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return fmt.Errorf("the result of the server cannot be read: %w", err)
+	r := result{Verbatim: tools.Verbatim{Result: raw}, in: in, out: out}
+	if err := jsonv2.Unmarshal(raw, &all); err != nil { // also names that stand twice: readers differ in which counts
+		r.Text, r.Altered = string(raw), true
+		return r.write()
 	}
-	r := result{tools.Verbatim{Result: raw, Failed: all.IsError}, out}
+	r.Failed = all.IsError
 	var texts []string
 	for _, one := range all.Content {
+		r.known += len(one)
 		text, err := r.text(one)
 		if err != nil {
 			return err
@@ -62,31 +74,52 @@ func writeResult(raw json.RawMessage, out tools.Output) error {
 		}
 	}
 	r.Text = strings.Join(texts, "\n")
+	structured := string(all.Structured)
+	r.known += len(structured)
+	if structured == "null" {
+		structured = ""
+	}
 	large := len(r.Text) > smallText || strings.Count(r.Text, "\n") >= smallLines
-	switch structured := string(all.Structured); {
-	case structured == "" || structured == "null" || repeats(structured, r.Text):
+	// A small result is passed on as it is, if nothing in it must be masked or made visible.
+	r.Altered = r.Altered || !in.AsShown(r.Text) || !in.AsShown(string(raw)) || len(raw)-r.known > smallText
+	switch {
+	case structured == "" || repeats(structured, r.Text):
 	case r.Text == "" || sameJSON(r.Text, structured):
 		r.Text = structured
 	case large:
-		if err := r.store([]byte(structured), "the structured content"); err != nil {
+		if err := r.keep([]byte(structured), "the structured content"); err != nil {
 			return err
 		}
 	case len(structured) > smallText:
-		out.Note("the server says: " + r.Text)
+		if err := r.keep([]byte(r.Text), "the text of the server"); err != nil {
+			return err
+		}
 		r.Text = structured
+	default:
+		r.Beside = structured
 	}
-	if _, err := out.Write([]byte(r.Text)); err != nil {
-		return err
+	if len(raw)-r.known > smallText {
+		if err := r.keep(raw, "the whole result, with members that are not known,"); err != nil {
+			return err
+		}
 	}
-	out.Attach(r.Verbatim)
-	return nil
+	if r.Altered && r.Beside != "" {
+		r.Text, r.Beside = r.Text+"\n"+r.Beside, ""
+	}
+	return r.write()
+}
+
+func (r *result) write() error {
+	_, err := io.WriteString(r.out, r.Text)
+	r.out.Attach(r.Verbatim)
+	return err
 }
 
 // text returns the text of a content block. It writes images and sounds, and stores what is large or no text.
 func (r *result) text(raw json.RawMessage) (string, error) {
 	var b block
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return "", fmt.Errorf("a part of the result cannot be read: %w", err)
+	if jsonv2.Unmarshal(raw, &b) != nil {
+		return string(raw), nil
 	}
 	switch {
 	case b.Type == "text":
@@ -94,35 +127,43 @@ func (r *result) text(raw json.RawMessage) (string, error) {
 	case b.Type == "image", b.Type == "audio":
 		data, err := base64.StdEncoding.DecodeString(b.Data)
 		if err != nil {
-			return "", fmt.Errorf("an image of the result cannot be read: %w", err)
+			return string(raw), nil
 		}
-		if len(data) > maxPart {
-			return "", r.store(data, b.MIMEType)
+		if r.size += len(data); len(data) > maxPart || r.size > maxParts || b.MIMEType == "" {
+			return r.store(data, b.Type+" "+b.MIMEType)
 		}
 		r.Parts++
 		_, err = r.out.Part(b.MIMEType, b.Type).Write(data)
 		return "", err
 	case b.Type == "resource" && b.Resource.Text != nil:
 		return "==> " + b.Resource.URI + " <==\n" + *b.Resource.Text, nil
-	case b.Type == "resource":
+	case b.Type == "resource" && b.Resource.Blob != "":
 		data, err := base64.StdEncoding.DecodeString(b.Resource.Blob)
-		if err != nil {
-			return "", fmt.Errorf("a resource of the result cannot be read: %w", err)
+		if err != nil || len(b.Resource.Blob) <= smallText {
+			return string(raw), nil
 		}
-		return "", r.store(data, b.Resource.URI)
+		return r.store(data, b.Resource.URI)
 	}
 	return string(raw), nil // a link to a resource, or what is not known yet
 }
 
-// store stores bytes that are no text, and names them in a note.
-func (r *result) store(data []byte, name string) error {
-	r.Parts++ // the answer does not show it
+// store stores bytes and returns a line that names them.
+func (r *result) store(data []byte, name string) (string, error) {
+	r.Altered = true
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})
 	if err != nil {
-		return fmt.Errorf("%s of the result (%d bytes) cannot be stored: %w", name, len(data), err)
+		return "", fmt.Errorf("%s of the result (%d bytes) cannot be stored: %w", name, len(data), err)
 	}
-	r.out.Note(fmt.Sprintf("%s (%d bytes) is stored as obs:%s", name, len(data), strings.TrimPrefix(id, "obs:")))
-	return nil
+	return fmt.Sprintf("%s (%d bytes) is stored as obs:%s", name, len(data), strings.TrimPrefix(id, "obs:")), nil
+}
+
+// keep stores bytes and names them in a note.
+func (r *result) keep(data []byte, name string) error {
+	line, err := r.store(data, name)
+	if err == nil {
+		r.out.Note(line)
+	}
+	return err
 }
 
 // repeats reports whether structured content is an object with a text as its only member, as a server makes it that has
@@ -140,13 +181,17 @@ func repeats(structured, text string) bool {
 	return false
 }
 
-// sameJSON reports whether two texts are the same JSON value.
+// sameJSON reports whether two texts are the same JSON value, and nothing else.
 func sameJSON(a, b string) bool {
 	var values [2]any
 	for i, text := range []string{a, b} {
+		var strict any
+		if jsonv2.Unmarshal([]byte(text), &strict) != nil { // no name stands twice, and nothing follows
+			return false
+		}
 		d := json.NewDecoder(strings.NewReader(text))
 		d.UseNumber()
-		if d.Decode(&values[i]) != nil || d.More() {
+		if err := d.Decode(&values[i]); err != nil && !errors.Is(err, io.EOF) {
 			return false
 		}
 	}

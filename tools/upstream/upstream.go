@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -48,19 +50,25 @@ type Options struct {
 	Log     *slog.Logger        // nil: nothing is logged
 	JQ      tools.Tool          // runs the filters of references
 	Literal []string            // tools whose arguments are no references
+	Prefix  string              // stands before the name of a tool that clashes with another
 	Observe bool                // results are passed on whatever their size; the schema of results is listed
 }
 
 // Server is another MCP server. It is started by its first use, and again after it has ended.
 type Server struct {
 	options Options
+	life    context.Context // ends with Close
+	end     context.CancelFunc
 
-	mu      sync.Mutex
-	process connection
-	record  *Record
-	failed  int // starts in a row
-	next    time.Time
-	closed  bool
+	mu       sync.Mutex // of what follows; never held while the server is asked
+	process  connection
+	starting chan struct{} // closed when the start has ended; nil: none
+	failure  error         // of the last start
+	record   *Record
+	failed   int // starts in a row
+	next     time.Time
+	listing  bool // the tools are being listed again
+	again    bool // and must be once more
 }
 
 // connection is a running server: a process, or a session over HTTP.
@@ -98,114 +106,150 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{options: o, record: &Record{V: 1, Command: o.name()}}
+	s := &Server{options: o, record: &Record{V: 1, Command: o.name()}}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s
 }
 
-// Close ends the server.
+// Close ends the server, also one that is being started.
 func (s *Server) Close() {
+	s.end()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	if s.process != nil {
-		s.process.Close()
+	p, starting := s.process, s.starting
+	s.mu.Unlock()
+	if starting != nil {
+		<-starting
+		s.mu.Lock()
+		p = s.process
+		s.mu.Unlock()
 	}
-}
-
-// request sends a request to the running server, which it starts if necessary.
-func (s *Server) request(
-	ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
-) (json.RawMessage, error) {
-	p, modern, err := s.running(ctx)
-	if err != nil {
-		return nil, err
+	if p != nil {
+		p.Close()
 	}
-	if modern {
-		if params, err = s.declared(params); err != nil {
-			return nil, err
-		}
-	}
-	return p.Call(ctx, method, params, progress)
 }
 
 // longest is the longest pause before a server is started again.
 const longest = time.Minute
 
-// running returns the process, and starts one if there is none. After starts that failed it waits longer each time;
-// until then calls fail at once.
-func (s *Server) running(ctx context.Context) (_ connection, modern bool, err error) {
+// running returns the process and its era, and starts one if there is none. After starts that failed it waits longer
+// each time; until then calls fail at once.
+func (s *Server) running(ctx context.Context) (p connection, modern bool, err error) {
+	for {
+		s.mu.Lock()
+		if s.life.Err() != nil {
+			s.mu.Unlock()
+			return nil, false, mcpclient.ErrEnded
+		}
+		if p, modern = s.process, s.record.Modern; p != nil {
+			select {
+			case <-p.Ended():
+				s.process = nil
+				s.options.Log.Warn("an upstream server has ended, and is started again", "server", s.options.name()[0])
+				go p.Close()
+			default:
+				s.mu.Unlock()
+				return p, modern, nil
+			}
+		}
+		started := s.starting
+		if started == nil {
+			if wait := time.Until(s.next); wait > 0 {
+				s.mu.Unlock()
+				return nil, false, fmt.Errorf("the server of this tool cannot be started: %w; it is tried again in %s", s.failure,
+					wait.Round(time.Second))
+			}
+			started = make(chan struct{})
+			s.starting = started
+			go s.begin(started)
+		}
+		s.mu.Unlock()
+		select {
+		case <-started:
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		}
+		s.mu.Lock()
+		p, modern, err = s.process, s.record.Modern, s.failure
+		s.mu.Unlock()
+		if p != nil {
+			return p, modern, nil
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("the server of this tool cannot be started: %w", err)
+		}
+	}
+}
+
+// begin starts the server, lists its tools, and closes started.
+func (s *Server) begin(started chan struct{}) {
+	ctx, stop := context.WithTimeoutCause(s.life, startTime, fmt.Errorf("it has not answered within %s", startTime))
+	defer stop()
+	s.mu.Lock()
+	known, modern := s.record.known(), s.record.Modern
+	s.mu.Unlock()
+	hello, err := s.connect(ctx, known, modern)
+	var listed []json.RawMessage
+	if err == nil {
+		if listed, err = s.list(ctx, hello.p, hello.modern, "tools/list", "tools"); err != nil {
+			hello.p.Close()
+		}
+	}
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, false, mcpclient.ErrEnded
-	}
-	if s.process != nil {
-		select {
-		case <-s.process.Ended():
-			s.options.Log.Warn("an upstream server has ended, and is started again", "command", s.options.name()[0])
-			s.process.Close()
-			s.process = nil
-		default:
-			return s.process, s.record.Modern, nil
-		}
-	}
-	if wait := time.Until(s.next); wait > 0 {
-		return nil, false, fmt.Errorf("the server of this tool does not start; it is tried again in %s", wait.Round(time.Second))
-	}
-	ctx, stop := context.WithTimeout(ctx, startTime)
-	defer stop()
-	if s.process, err = s.connect(ctx); err == nil {
-		err = s.relist(ctx)
-	}
-	if err != nil {
-		if s.process != nil {
-			s.process.Close()
-			s.process = nil
-		}
+	defer close(started)
+	s.starting = nil
+	if s.failure = err; err != nil {
 		s.failed++
 		s.next = time.Now().Add(min(longest, 250*time.Millisecond<<min(s.failed, 10)))
-		return nil, false, fmt.Errorf("the server of this tool cannot be started: %w", err)
+		return
 	}
-	s.failed = 0
-	return s.process, s.record.Modern, nil
+	s.failed, s.process = 0, hello.p
+	s.compare(listed, &hello)
+}
+
+// greeting is what a server said when it was started.
+type greeting struct {
+	p            connection
+	modern       bool
+	instructions string
 }
 
 // connect starts a process and finds out which era of the protocol it speaks, unless that is known. Many servers of the
 // older one end, or answer with an error, when they are asked.
-func (s *Server) connect(ctx context.Context) (connection, error) {
-	p, err := s.start()
-	if err != nil {
-		return nil, err
+func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, err error) {
+	if g.p, err = s.start(); err != nil {
+		return g, err
 	}
-	if s.options.Remote != nil || s.record.known() && !s.record.Modern { // over HTTP the stateless era is not spoken yet
-		return s.initialized(ctx, p)
+	if s.options.Remote != nil || known && !modern { // over HTTP the stateless era is not spoken yet
+		if err = s.initialize(ctx, &g); err == nil || s.options.Remote != nil || ctx.Err() != nil {
+			return g, err
+		}
+		if g.p, err = s.start(); err != nil { // it may be a newer version, which speaks the other era
+			return g, err
+		}
 	}
 	params, err := s.declared(json.RawMessage("{}"))
 	if err != nil {
-		p.Close()
-		return nil, err
+		g.p.Close()
+		return g, err
 	}
 	asking, stop := context.WithTimeout(ctx, discoverTime)
 	defer stop()
-	_, err = p.Call(asking, "server/discover", params, nil)
-	if s.record.Modern = err == nil; err == nil {
-		return p, nil
+	raw, err := g.p.Call(asking, "server/discover", params, nil)
+	if err == nil {
+		g.modern, g.instructions = true, instructionsIn(raw)
+		return g, nil
 	}
 	if !errors.Is(err, context.DeadlineExceeded) { // also of a server that goes on: it may be in any state
-		p.Close()
-		if p, err = s.start(); err != nil {
-			return nil, err
+		g.p.Close()
+		if g.p, err = s.start(); err != nil {
+			return g, err
 		}
 	}
-	return s.initialized(ctx, p)
-}
-
-// initialized opens the session of a process; if it fails the process is ended.
-func (s *Server) initialized(ctx context.Context, p connection) (connection, error) {
-	if err := s.initialize(ctx, p); err != nil {
-		p.Close()
-		return nil, err
-	}
-	return p, nil
+	return g, s.initialize(ctx, &g)
 }
 
 func (s *Server) start() (connection, error) {
@@ -220,32 +264,68 @@ func (s *Server) hear(method string) {
 	if method != "notifications/tools/list_changed" {
 		return
 	}
-	go func() { // the answer to tools/list comes by the same stream
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		ctx, stop := context.WithTimeout(context.Background(), startTime)
-		defer stop()
-		if s.process == nil { // the start lists them
-			return
-		}
-		if err := s.relist(ctx); err != nil {
-			s.options.Log.Warn("the changed tools of an upstream server cannot be listed", "cause", err)
-		}
-	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.again = s.listing; !s.listing && s.process != nil { // else the start lists them
+		s.listing = true
+		go s.relist(s.process, s.record.Modern)
+	}
 }
 
-// initialize opens the session of the older era.
-func (s *Server) initialize(ctx context.Context, p connection) error {
+// relist lists the tools again, and once more if they change meanwhile.
+func (s *Server) relist(p connection, modern bool) {
+	for more := true; more; {
+		ctx, stop := context.WithTimeout(s.life, startTime)
+		listed, err := s.list(ctx, p, modern, "tools/list", "tools")
+		stop()
+		s.mu.Lock()
+		if err != nil {
+			s.options.Log.Warn("the changed tools of an upstream server cannot be listed", "cause", err)
+		} else {
+			s.compare(listed, nil)
+		}
+		more = s.again && s.life.Err() == nil
+		s.again, s.listing = false, more
+		s.mu.Unlock()
+	}
+}
+
+// initialize opens the session of the older era; if it fails the process is ended.
+func (s *Server) initialize(ctx context.Context, g *greeting) error {
 	params, err := json.Marshal(map[string]any{
 		"protocolVersion": sessionsProtocol, "capabilities": struct{}{}, "clientInfo": s.self(),
 	})
-	if err != nil {
-		return err
+	var raw json.RawMessage
+	if err == nil {
+		raw, err = g.p.Call(ctx, "initialize", params, nil)
 	}
-	if _, err := p.Call(ctx, "initialize", params, nil); err != nil {
+	if err == nil {
+		err = g.p.Notify("notifications/initialized", json.RawMessage("{}"))
+	}
+	if err != nil {
+		g.p.Close()
 		return fmt.Errorf("initialize: %w", err)
 	}
-	return p.Notify("notifications/initialized", json.RawMessage("{}"))
+	g.modern, g.instructions = false, instructionsIn(raw)
+	return nil
+}
+
+// maxInstructions is how much of a server's instructions is passed on, in bytes.
+const maxInstructions = 4 << 10
+
+func instructionsIn(result json.RawMessage) string {
+	var r struct {
+		Instructions string `json:"instructions"`
+	}
+	_ = json.Unmarshal(result, &r) // a server need not have any
+	return content.Clip(r.Instructions, maxInstructions)
+}
+
+// Instructions returns what the server says of itself, as far as it is known.
+func (s *Server) Instructions() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.Instructions
 }
 
 func (s *Server) self() map[string]string {
@@ -273,7 +353,7 @@ func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 // run returns the function that runs a tool of the server.
 func (s *Server) run(name string) func(context.Context, tools.Input, tools.Output) error {
 	return func(ctx context.Context, in tools.Input, out tools.Output) error {
-		if !s.options.Observe && !slices.Contains(s.options.Literal, name) {
+		if !s.options.Observe && !s.isLiteral(name) {
 			names := &resolver{jq: s.options.JQ, in: in}
 			var err error
 			if in.Args, err = names.resolve(ctx, in.Args); err != nil {
@@ -290,27 +370,44 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 		if err != nil {
 			return err
 		}
-		if _, _, err := s.running(ctx); err != nil {
+		p, modern, err := s.running(ctx)
+		if err == nil {
+			err = s.heldBack(name)
+		}
+		if err == nil && modern {
+			params, err = s.declared(params)
+		}
+		if err != nil {
 			return err
 		}
-		if err := s.heldBack(name); err != nil {
-			return err
-		}
-		raw, err := s.request(ctx, "tools/call", params, func(p json.RawMessage) {
-			var at struct {
-				Progress, Total float64
-				Message         string
-			}
-			if json.Unmarshal(p, &at) == nil {
-				out.Progress(int64(at.Progress), int64(at.Total), at.Message)
-			}
-		})
+		raw, err := p.Call(ctx, "tools/call", params, func(p json.RawMessage) { report(p, out) })
 		if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) {
 			return fmt.Errorf("%s (%d)", fault.Message, fault.Code)
 		}
 		if err != nil {
 			return err
 		}
-		return writeResult(raw, out)
+		return writeResult(raw, in, out)
 	}
+}
+
+// isLiteral reports whether the arguments of a tool are passed on as they are. It may be named as it is listed.
+func (s *Server) isLiteral(name string) bool {
+	return slices.Contains(s.options.Literal, name) || slices.Contains(s.options.Literal, s.options.Prefix+"_"+name)
+}
+
+// report passes progress on. A share of 1 is counted in hundredths.
+func report(params json.RawMessage, out tools.Output) {
+	var at struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	if json.Unmarshal(params, &at) != nil {
+		return
+	}
+	if at.Progress != math.Trunc(at.Progress) || at.Total != math.Trunc(at.Total) {
+		at.Progress, at.Total = 100*at.Progress, 100*at.Total
+	}
+	out.Progress(int64(at.Progress), int64(at.Total), at.Message)
 }
