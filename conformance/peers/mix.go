@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -83,6 +84,31 @@ func (b *bench) mixed(ctx context.Context) (got result, err error) {
 	got.ours = []time.Duration{quantile(times, 0.99)}
 	got.note = fmt.Sprintf("%d searches, %d reads, p50 %s", heavy, len(times), span(median(times)))
 	return got, failures
+}
+
+// echoing measures 200 commands one after the other: how much longer `run` takes for one than `sh -c`, in the median.
+func (b *bench) echoing(ctx context.Context) (got result, err error) {
+	l, _, err := startServer(ctx, b.work, "", append(b.funnel(b.work), "--toolsets", "core,shell"))
+	if err != nil {
+		return got, err
+	}
+	defer l.end()
+	var ours, peer []time.Duration
+	for n := range 200 {
+		line := fmt.Sprint("echo ", n)
+		answer, took, err := l.call(toolCall(n+1, "run", map[string]any{"command": line}))
+		if err == nil {
+			err = failed(answer)
+		}
+		began := time.Now()
+		if _, e := exec.CommandContext(ctx, "sh", "-c", line).Output(); err != nil || e != nil {
+			return got, errors.Join(err, e)
+		}
+		ours, peer = append(ours, took), append(peer, time.Since(began))
+	}
+	got.ours = []time.Duration{max(median(ours)-median(peer), 1)}
+	got.note = fmt.Sprintf("%s each, sh -c %s", span(median(ours)), span(median(peer)))
+	return got, nil
 }
 
 // make1k returns a text of 1 kB.

@@ -191,7 +191,9 @@ func (b *bench) fileRows() []row {
 		rows = append(rows, row{family: "run", name: q.name, beside: "openssl", bar: q.bar, setup: b.running(q.command, q.n)})
 	}
 	rows = append(rows, row{family: "mix", name: "p99 of a small call beside 40 searches, over HTTP", unit: "ms", bar: 300,
-		noisy: true, figures: b.mixed})
+		noisy: true, figures: b.mixed},
+		row{family: "run", name: "200 commands one after the other, over sh -c", unit: "ms", bar: 12, noisy: true,
+			figures: b.echoing})
 	for _, what := range []struct{ name, argument string }{{"value", "at"}, {"record", "records"}} {
 		for _, end := range []struct {
 			name  string
