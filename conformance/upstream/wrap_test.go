@@ -296,6 +296,18 @@ func TestChangedDefinition(t *testing.T) {
 	}
 }
 
+// Hidden characters of a description are listed so that they can be seen, and no more of it than 8,000 characters.
+func TestDescriptions(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(state, []byte("Adds.\u202e"+strings.Repeat(" and", 5000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := start(t, wrapped(t.TempDir(), sick("none", state)...)...).request("tools/list", "{}")
+	if strings.Contains(list, "\u202e") || !strings.Contains(list, "Adds.") || len(list) > 16_000 {
+		t.Errorf("%d bytes: %.300s", len(list), list)
+	}
+}
+
 // A sick server fails its own calls with one clear error; the session, the stored outputs and our tools live on.
 func TestSickServers(t *testing.T) {
 	for fault, want := range map[string]string{

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -215,7 +216,10 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	listing := entry
 	if !s.options.Observe {
 		var err error
-		if listing, err = without(entry, "outputSchema"); err != nil {
+		if listing, err = without(entry, "outputSchema"); err == nil {
+			e.Description, listing, err = cleaned(e.Description, listing)
+		}
+		if err != nil {
 			return tools.Tool{}, err
 		}
 	}
@@ -232,6 +236,24 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 		t.Effect = tools.Writes
 	}
 	return t, nil
+}
+
+// maxDescription is how many characters of a description are listed.
+const maxDescription = 8000
+
+// cleaned returns a description in which hidden characters are visible, as much of it as is listed, and the listing
+// with it.
+func cleaned(description string, listing json.RawMessage) (string, json.RawMessage, error) {
+	clean := content.Clip(content.Visible(description, false), maxDescription)
+	if clean == description {
+		return description, listing, nil
+	}
+	rest, err := without(listing, "description")
+	if err != nil {
+		return "", nil, err
+	}
+	quoted, err := json.Marshal(clean)
+	return clean, fmt.Appendf(rest[:len(rest)-1], `,"description":%s}`, quoted), err
 }
 
 // without returns a JSON object without a member. The others stay as they are written.
