@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -149,7 +150,11 @@ func (l *link) send(message []byte) error {
 		_ = out.SetWriteDeadline(time.Now().Add(writeTime)) // a pipe has deadlines
 	}
 	if _, err := l.out.Write(append(message, '\n')); err != nil {
-		l.end(fmt.Errorf("the server reads no more: %w", err))
+		why := ErrEnded // its pipe is broken
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			why = fmt.Errorf("the server has read nothing for %s", writeTime)
+		}
+		l.end(why)
 		return l.err
 	}
 	return nil
