@@ -232,12 +232,12 @@ var ErrEnded = errors.New("the server has ended")
 // lenient handles a response with names that stand twice or half of a surrogate pair, as some encoders write them.
 func (l *link) lenient(line []byte) bool {
 	var m struct{ ID, Result, Error json.RawMessage }
-	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Result == nil {
+	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Result == nil && m.Error == nil {
 		return false
 	}
 	key, fault := jsonrpc.KeyOf(m.ID)
 	if fault == nil {
-		l.answered(jsonrpc.Frame{Key: key, IsResponse: true, Result: m.Result})
+		l.answered(jsonrpc.Frame{Key: key, IsResponse: true, Result: m.Result, Error: m.Error})
 	}
 	return fault == nil
 }

@@ -75,7 +75,10 @@ func (c Command) Start(log *slog.Logger, hear func(method string)) (*Process, er
 		}
 		all = append(all, pipes[i][0], pipes[i][1])
 	}
-	given, _ := c.environ(os.Environ())
+	given, withheld := c.environ(os.Environ())
+	if len(withheld) > 0 {
+		log.Info("variables that a server does not get, because --env does not name them", "names", withheld)
+	}
 	pid, err := sandbox.Start(sandbox.Spec{
 		Args: append([]string{program}, c.Args[1:]...), Dir: dir, Env: given, Mode: sandbox.Off, Stdin: pipes[0][0],
 	}, pipes[1][1], pipes[2][1])
