@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-var question = tools.Question{Form: &tools.Form{Message: "go on?", Schema: json.RawMessage(`{"type":"object"}`)}}
+var question = tools.Question{Method: "elicitation/create", Params: json.RawMessage(`{"message":"go on?"}`)}
 
 // asker is a tool that writes much, asks, and does then what it likes.
-func askerTool(then func(ctx context.Context, r tools.Reply, err error, out tools.Output) error) tools.Tool {
+func askerTool(then func(ctx context.Context, r json.RawMessage, err error, out tools.Output) error) tools.Tool {
 	return tools.New(tools.Tool{Name: "asker"}, func(ctx context.Context, _ struct{}, in tools.Input, out tools.Output) error {
 		if _, err := out.Write(bytes.Repeat([]byte("a line of text\n"), 20_000)); err != nil {
 			return err
@@ -29,20 +29,20 @@ func askerTool(then func(ctx context.Context, r tools.Reply, err error, out tool
 func TestAskedRunLeavesNothing(t *testing.T) {
 	store := storeIn(t, observations.Options{})
 	f := funnelOf(t, Options{Store: store})
-	for name, then := range map[string]func(context.Context, tools.Reply, error, tools.Output) error{
-		"hands it on": func(_ context.Context, _ tools.Reply, err error, _ tools.Output) error { return err },
-		"passes over": func(context.Context, tools.Reply, error, tools.Output) error { return nil },
-		"fails":       func(context.Context, tools.Reply, error, tools.Output) error { return errors.New("otherwise") },
-		"writes more": func(_ context.Context, _ tools.Reply, _ error, out tools.Output) error {
+	for name, then := range map[string]func(context.Context, json.RawMessage, error, tools.Output) error{
+		"hands it on": func(_ context.Context, _ json.RawMessage, err error, _ tools.Output) error { return err },
+		"passes over": func(context.Context, json.RawMessage, error, tools.Output) error { return nil },
+		"fails":       func(context.Context, json.RawMessage, error, tools.Output) error { return errors.New("otherwise") },
+		"writes more": func(_ context.Context, _ json.RawMessage, _ error, out tools.Output) error {
 			_, err := out.Write([]byte("x"))
 			return err
 		},
-		"panics":        func(context.Context, tools.Reply, error, tools.Output) error { panic("as it always does") },
-		"does not come": func(context.Context, tools.Reply, error, tools.Output) error { time.Sleep(2 * grace); return nil },
+		"panics":        func(context.Context, json.RawMessage, error, tools.Output) error { panic("as it always does") },
+		"does not come": func(context.Context, json.RawMessage, error, tools.Output) error { time.Sleep(2 * grace); return nil },
 	} {
 		a, err := f.Call(t.Context(), Request{
 			Tool: askerTool(then), Args: json.RawMessage(`{}`),
-			Ask: func(context.Context, tools.Question) (tools.Reply, error) { return tools.Reply{}, tools.ErrAsked },
+			Ask: func(context.Context, tools.Question) (json.RawMessage, error) { return nil, tools.ErrAsked },
 		})
 		if !errors.Is(err, tools.ErrAsked) || len(a.Blocks) > 0 {
 			t.Errorf("a tool that %s: %v, %+v", name, err, a)
@@ -56,8 +56,8 @@ func TestAskedRunLeavesNothing(t *testing.T) {
 // TestAskedAndAnswered has the reply come at once, or the asking fail.
 func TestAskedAndAnswered(t *testing.T) {
 	f := funnelOf(t, Options{})
-	says := askerTool(func(_ context.Context, r tools.Reply, err error, _ tools.Output) error {
-		if err == nil && r.Action == tools.Declined {
+	says := askerTool(func(_ context.Context, r json.RawMessage, err error, _ tools.Output) error {
+		if err == nil && string(r) == `"decline"` {
 			return errors.New("declined")
 		}
 		return err
@@ -66,13 +66,13 @@ func TestAskedAndAnswered(t *testing.T) {
 		ask  tools.Asker
 		want string
 	}{
-		{func(context.Context, tools.Question) (tools.Reply, error) {
-			return tools.Reply{Action: tools.Declined}, nil
+		{func(context.Context, tools.Question) (json.RawMessage, error) {
+			return json.RawMessage(`"decline"`), nil
 		}, "declined"},
 		{func(
 			context.Context, tools.Question,
-		) (tools.Reply, error) {
-			return tools.Reply{}, tools.ErrNoReply
+		) (json.RawMessage, error) {
+			return nil, tools.ErrNoReply
 		}, "the client gave no reply"},
 		{nil, "there is no client to ask"},
 	} {

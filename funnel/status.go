@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -115,23 +116,13 @@ func (c *call) observationTokens(s observations.Stats) (n int64, margin float64,
 }
 
 // ask is the [tools.Input.Ask] of the call. If the client answers by repeating the call, it cancels this run.
-func (c *call) ask(ctx context.Context, q tools.Question) (tools.Reply, error) {
-	if err := q.Check(); err != nil {
-		return tools.Reply{}, err
-	}
+func (c *call) ask(ctx context.Context, q tools.Question) (json.RawMessage, error) {
 	if c.request.Ask == nil {
 		return tools.NoClient(ctx, q)
 	}
 	reply, err := c.request.Ask(ctx, q)
 	if errors.Is(err, tools.ErrAsked) {
 		c.stop(err)
-	}
-	if err == nil && q.Form != nil && reply.Action == tools.Accepted {
-		if unfit := q.Form.Validate(reply.Content); unfit != nil {
-			return tools.Reply{}, fmt.Errorf(
-				"%w that fits the form: %s", tools.ErrNoReply, content.ClipBytes(unfit.Error(), 200),
-			)
-		}
 	}
 	return reply, err
 }

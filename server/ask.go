@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -106,121 +105,64 @@ func resultOfResponse(f jsonrpc.Frame) (json.RawMessage, error) {
 	if err := json.Unmarshal(f.Error, &refusal); err != nil {
 		return nil, fmt.Errorf("%w: it answered with an error", tools.ErrNoReply)
 	}
-	return nil, fmt.Errorf("%w: it answered %s (%d)", tools.ErrNoReply, jsonrpc.Quoted(refusal.Message), refusal.Code)
+	return nil, &refusedError{&refusal}
 }
+
+// refusedError is the error with which a client answers a question: both [tools.ErrNoReply] and the client's fault.
+type refusedError struct{ fault *jsonrpc.Fault }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("%s: it answered %s (%d)", tools.ErrNoReply, jsonrpc.Quoted(e.fault.Message), e.fault.Code)
+}
+
+// Unwrap is part of the interface of package errors.
+func (e *refusedError) Unwrap() []error { return []error{tools.ErrNoReply, e.fault} }
 
 // asker returns the [tools.Asker] of a call in the sessions era; ctx is the call's context.
 func (k *call) asker(ctx context.Context) tools.Asker {
-	return func(c context.Context, q tools.Question) (tools.Reply, error) {
-		method, params := clientRequest(q)
-		if err := missingCapability(k.capabilities(), method); err != nil {
-			return tools.Reply{}, err
-		}
+	return func(c context.Context, q tools.Question) (json.RawMessage, error) {
 		c, stop := context.WithCancel(c)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
-		result, err := k.conn.request(c, k.notes.Forward, method, params, k.conn.server.options.AskTimeout)
-		if err != nil {
-			if ctx.Err() != nil {
-				err = ctx.Err()
-			}
-			return tools.Reply{}, err
+		result, err := k.conn.ask(c, k.notes.Forward, k.capabilities(), q)
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
 		}
-		return parseReply(q, result)
+		return result, err
 	}
 }
 
-// missingCapability returns the capability that the client lacks for a request of this method, or nil.
-func missingCapability(has mcp.ClientCapabilities, method mcp.MCPMethod) *tools.CapabilityError {
-	switch method {
+// ask sends a question to a client with these capabilities.
+func (c *Conn) ask(
+	ctx context.Context, send func([]byte) error, has mcp.ClientCapabilities, q tools.Question,
+) (json.RawMessage, error) {
+	if err := missingCapability(has, q); err != nil {
+		return nil, err
+	}
+	return c.request(ctx, send, mcp.MCPMethod(q.Method), q.Params, c.server.options.AskTimeout)
+}
+
+// missingCapability returns the capability that the client lacks for a question, or nil.
+func missingCapability(has mcp.ClientCapabilities, q tools.Question) *tools.CapabilityError {
+	switch mcp.MCPMethod(q.Method) {
 	case mcp.MethodElicitationCreate:
+		var p struct{ Mode string }
+		_ = json.Unmarshal(q.Params, &p) // without a mode it is a form
 		// An elicitation capability without a mode means forms.
-		if e := has.Elicitation; e == nil || e.Form == nil && e.URL != nil {
+		e := has.Elicitation
+		if e == nil || p.Mode == "url" && e.URL == nil || p.Mode != "url" && e.Form == nil && e.URL != nil {
 			return &tools.CapabilityError{Capability: "elicitation"}
 		}
 	case mcp.MethodSamplingCreateMessage:
 		if has.Sampling == nil {
 			return &tools.CapabilityError{Capability: "sampling"}
 		}
+	case mcp.MethodListRoots:
+		if has.Roots == nil {
+			return &tools.CapabilityError{Capability: "roots"}
+		}
+	default:
+		return &tools.CapabilityError{Capability: q.Method}
 	}
 	return nil
-}
-
-// clientRequest converts a question into an MCP method and its params.
-func clientRequest(q tools.Question) (mcp.MCPMethod, any) {
-	if q.Form != nil {
-		return mcp.MethodElicitationCreate, mcp.ElicitationParams{Message: q.Form.Message, RequestedSchema: q.Form.Schema}
-	}
-	p := mcp.CreateMessageParams{SystemPrompt: q.Prompt.System, MaxTokens: q.Prompt.MaxTokens}
-	for _, m := range q.Prompt.Messages {
-		p.Messages = append(p.Messages, mcp.SamplingMessage{Role: mcp.Role(m.Role), Content: mcp.NewTextContent(m.Text)})
-	}
-	return mcp.MethodSamplingCreateMessage, p
-}
-
-// parseReply decodes the client's reply to a question.
-func parseReply(q tools.Question, result json.RawMessage) (tools.Reply, error) {
-	if q.Form != nil {
-		return formReply(result)
-	}
-	return promptReply(result)
-}
-
-func formReply(result json.RawMessage) (tools.Reply, error) {
-	var r struct {
-		Action  tools.Action
-		Content json.RawMessage
-	}
-	if err := json.Unmarshal(result, &r); err != nil {
-		return tools.Reply{}, errNotReply
-	}
-	switch r.Action {
-	case tools.Declined, tools.Closed:
-		return tools.Reply{Action: r.Action}, nil
-	case tools.Accepted:
-	default:
-		return tools.Reply{}, fmt.Errorf("%w to the form: action must be accept, decline or cancel", tools.ErrNoReply)
-	}
-	if r.Content == nil || string(r.Content) == "null" {
-		r.Content = json.RawMessage("{}")
-	}
-	if r.Content[0] != '{' {
-		return tools.Reply{}, fmt.Errorf(
-			"%w to the form: its content must be an object, not %s", tools.ErrNoReply, jsonrpc.KindOf(r.Content),
-		)
-	}
-	return tools.Reply{Action: r.Action, Content: r.Content}, nil
-}
-
-var errNotReply = fmt.Errorf("%w that could be read", tools.ErrNoReply)
-
-// promptReply joins the text blocks of a sampling result. Its content is one block or, since 2025-11-25, several.
-func promptReply(result json.RawMessage) (tools.Reply, error) {
-	type block struct{ Type, Text string }
-	var r struct {
-		Content    json.RawMessage
-		Model      string
-		StopReason string
-	}
-	var blocks []block
-	err := json.Unmarshal(result, &r)
-	if err == nil && len(r.Content) > 0 && r.Content[0] == '[' {
-		err = json.Unmarshal(r.Content, &blocks)
-	} else if err == nil {
-		blocks = make([]block, 1)
-		err = json.Unmarshal(r.Content, &blocks[0])
-	}
-	if err != nil {
-		return tools.Reply{}, errNotReply
-	}
-	var text []string
-	for _, b := range blocks {
-		if b.Type == "text" {
-			text = append(text, b.Text)
-		}
-	}
-	if len(text) == 0 {
-		return tools.Reply{}, fmt.Errorf("%w with text", tools.ErrNoReply)
-	}
-	return tools.Reply{Text: strings.Join(text, "\n"), Model: r.Model, Stop: r.StopReason}, nil
 }

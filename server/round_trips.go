@@ -76,19 +76,19 @@ func roundName(n int) string { return "q" + strconv.Itoa(n+1) }
 
 // nextReply is the [tools.Asker] of the call. It returns the reply to q if the client has sent it, else
 // [tools.ErrAsked].
-func (r *roundTrips) nextReply(ctx context.Context, q tools.Question) (tools.Reply, error) {
+func (r *roundTrips) nextReply(ctx context.Context, q tools.Question) (json.RawMessage, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := ctx.Err(); err != nil {
-		return tools.Reply{}, err
+		return nil, err
 	}
 	if r.pending != nil {
-		return tools.Reply{}, tools.ErrAsked
+		return nil, tools.ErrAsked
 	}
 	if r.next < len(r.answered) {
 		if g := r.answered[r.next]; bytes.Equal(g.Question, digestOf(q)) {
 			r.next++
-			return parseReply(q, g.Result)
+			return g.Result, nil
 		}
 		// The tool asks another question than before: the replies from here on are useless.
 		r.answered = r.answered[:r.next]
@@ -98,33 +98,34 @@ func (r *roundTrips) nextReply(ctx context.Context, q tools.Question) (tools.Rep
 		size += len(g.Result)
 	}
 	if len(r.answered) >= maxRounds || size > maxAnswerBytes {
-		return tools.Reply{}, fmt.Errorf(
+		return nil, fmt.Errorf(
 			"%w: it has answered %d questions in %d bytes; the limits are %d questions and %d bytes",
 			tools.ErrNoReply, len(r.answered), size, maxRounds, maxAnswerBytes)
 	}
-	method, _ := clientRequest(q)
-	if err := missingCapability(r.capabilities(), method); err != nil {
+	if err := missingCapability(r.capabilities(), q); err != nil {
 		r.lackedCapability = err.Capability
-		return tools.Reply{}, err
+		return nil, err
 	}
 	r.pending = &q
-	return tools.Reply{}, tools.ErrAsked
+	return nil, tools.ErrAsked
+}
+
+// inputRequired is the result that asks the client a question.
+type inputRequired struct {
+	mcp.Result
+	InputRequests map[string]tools.Question `json:"inputRequests"`
+	RequestState  string                    `json:"requestState"`
 }
 
 // inputRequired returns the result that asks the client the pending question.
-func (r *roundTrips) inputRequired() *mcp.CallToolResult {
+func (r *roundTrips) inputRequired() *inputRequired {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	name := roundName(len(r.answered))
-	out := &mcp.CallToolResult{}
-	out.ResultType = mcp.ResultTypeInputRequired
-	out.RequestState = r.server.sealer.Seal(r.binding, callstate.State{Given: r.answered, Asked: digestOf(*r.pending)})
-	switch _, params := clientRequest(*r.pending); p := params.(type) {
-	case mcp.ElicitationParams:
-		out.InputRequests = mcp.InputRequests{name: mcp.NewElicitationInputRequest(p)}
-	case mcp.CreateMessageParams:
-		out.InputRequests = mcp.InputRequests{name: mcp.NewSamplingInputRequest(p)}
+	out := &inputRequired{
+		InputRequests: map[string]tools.Question{roundName(len(r.answered)): *r.pending},
+		RequestState:  r.server.sealer.Seal(r.binding, callstate.State{Given: r.answered, Asked: digestOf(*r.pending)}),
 	}
+	out.ResultType = mcp.ResultTypeInputRequired
 	return out
 }
 

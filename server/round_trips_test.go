@@ -35,7 +35,7 @@ func TestAskInRounds(t *testing.T) {
 	c := newModern(t, newTestServer(t, withAskTools))
 	const args = `{"model":true,"twice":true}`
 	r := c.round("greet", args, "", servertest.CanAll)
-	for i, response := range []string{servertest.Anna, `{"action":"accept","content":{"name":"Bert"}}`, `{"role":"assistant","content":[{"type":"text","text":"hi"}],"model":"m"}`} {
+	for i, response := range []string{servertest.Anna, `{"action":"accept","content":{"name":"Bert"}}`, `{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}`} {
 		name := fmt.Sprint("q", i+1)
 		q, there := r.Result.InputRequests[name]
 		if r.Result.ResultType != "input_required" || !there || len(r.Result.InputRequests) != 1 ||
@@ -64,10 +64,6 @@ func TestAskedAgain(t *testing.T) {
 	second := c.round("greet", `{}`, first.Again(`{}`), servertest.CanAll)
 	if _, there := second.Result.InputRequests["q1"]; !there {
 		t.Errorf("left out: %+v", second)
-	}
-	if r := c.round("greet", `{}`, second.Again(`{"q1":7}`), servertest.CanAll); !r.Result.IsError ||
-		!strings.Contains(r.Result.Content[0].Text, "no reply") {
-		t.Errorf("unreadable: %+v", r)
 	}
 	if r := c.round("greet", `{}`, second.Again(`[1]`), servertest.CanAll); r.Error == nil || r.Error.Code != -32602 {
 		t.Errorf("no object: %+v", r)
@@ -150,7 +146,7 @@ func TestRoundsAreBounded(t *testing.T) {
 		func(ctx context.Context, _ struct{}, in tools.Input, out tools.Output) error {
 			for i := 0; ; i++ {
 				if _, err := in.Ask(
-					ctx, tools.Question{Form: &tools.Form{Message: fmt.Sprint(i), Schema: json.RawMessage(`{"type":"object"}`)}},
+					ctx, servertest.Form(fmt.Sprint(i)),
 				); err != nil {
 					return err
 				}
@@ -189,7 +185,7 @@ func TestInterruptedRunKeepsNothing(t *testing.T) {
 				return err
 			}
 			_, err := in.Ask(
-				ctx, tools.Question{Form: &tools.Form{Message: "on?", Schema: json.RawMessage(`{"type":"object"}`)}},
+				ctx, servertest.Form("on?"),
 			)
 			if err == nil || strings.Contains(string(in.Args), "sure") {
 				_, err = io.WriteString(out, "the end\n")

@@ -155,9 +155,14 @@ func ToolCall(id, tool, args, meta string) string {
 	)
 }
 
+// Form returns a question to the user with this message.
+func Form(message string) tools.Question {
+	return tools.Question{Method: "elicitation/create", Params: fmt.Appendf(nil, `{"message":%q,"requestedSchema":`+
+		`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}`, message)}
+}
+
 // AskTools returns tools that ask their client questions.
 func AskTools() []tools.Tool {
-	schema := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
 	type who struct {
 		Model bool `json:"model,omitempty" jsonschema:"ask the model too"`
 		Twice bool `json:"twice,omitempty" jsonschema:"ask the user twice"`
@@ -170,39 +175,45 @@ func AskTools() []tools.Tool {
 				}
 				var names []string
 				for i := range 2 {
-					r, err := in.Ask(ctx, tools.Question{Form: &tools.Form{Message: fmt.Sprint("who? ", i), Schema: schema}})
-					switch {
-					case err != nil:
-						return err
-					case r.Action != tools.Accepted:
-						_, err := fmt.Fprintf(out, "the user: %s", r.Action)
+					reply, err := in.Ask(ctx, Form(fmt.Sprint("who? ", i)))
+					if err != nil {
 						return err
 					}
-					var filled struct{ Name string }
-					if err := json.Unmarshal(r.Content, &filled); err != nil {
+					var filled struct {
+						Action  string
+						Content struct{ Name string }
+					}
+					if err := json.Unmarshal(reply, &filled); err != nil {
 						return err
 					}
-					names = append(names, filled.Name)
+					if filled.Action != "accept" {
+						_, err := fmt.Fprintf(out, "the user: %s", filled.Action)
+						return err
+					}
+					names = append(names, filled.Content.Name)
 					if !a.Twice {
 						break
 					}
 				}
 				text := "hello " + strings.Join(names, " and ")
 				if a.Model {
-					r, err := in.Ask(ctx, tools.Question{Prompt: &tools.Prompt{
-						System: "be brief", MaxTokens: 50, Messages: []tools.Message{{Role: "user", Text: text}},
-					}})
+					reply, err := in.Ask(ctx, tools.Question{Method: "sampling/createMessage", Params: fmt.Appendf(nil,
+						`{"messages":[{"role":"user","content":{"type":"text","text":%q}}],"systemPrompt":"be brief","maxTokens":50}`, text)})
 					if err != nil {
 						return err
 					}
-					text += "; the model: " + r.Text
+					var said struct{ Content struct{ Text string } }
+					if err := json.Unmarshal(reply, &said); err != nil {
+						return err
+					}
+					text += "; the model: " + said.Content.Text
 				}
 				_, err := io.WriteString(out, text)
 				return err
 			}),
 		tools.New(tools.Tool{Name: "bad-question", Title: "Bad question", Description: "Asks what cannot be asked."},
 			func(ctx context.Context, _ struct{}, in tools.Input, _ tools.Output) error {
-				_, err := in.Ask(ctx, tools.Question{})
+				_, err := in.Ask(ctx, tools.Question{Method: "tools/list"})
 				return err
 			}),
 	}
