@@ -98,11 +98,15 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 	case mcp.MethodNotificationInitialized:
 		if c.Initialized() && c.ready.CompareAndSwap(false, true) {
 			c.startNotifications()
+			c.hearRelay()
 			c.rootsChanged()
 		}
 	case mcp.MethodNotificationRootsListChanged:
 		if c.ready.Load() {
 			c.rootsChanged()
+			if up := c.openedRelay(); up != nil {
+				go up.Tell(f.Method)
+			}
 		}
 	}
 }

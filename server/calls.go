@@ -51,9 +51,13 @@ func (c *Conn) newCall(f jsonrpc.Frame, send jsonrpc.Send) *call {
 func (k *call) run(ctx context.Context) {
 	stack.Grow()
 	s := k.conn.server
-	ctx, stop := context.WithTimeout(ctx, s.options.CallTimeout)
+	allowed := s.options.CallTimeout
+	if s.isForeignTool(k.frame) {
+		allowed = relayTime
+	}
+	ctx, stop := context.WithTimeout(ctx, allowed)
 	k.notes.StartHeartbeat()
-	late := time.AfterFunc(s.options.CallTimeout+lateGrace, func() {
+	late := time.AfterFunc(allowed+lateGrace, func() {
 		s.log.Warn("a call is overdue; the server answered it",
 			"method", k.frame.Method, "tool", k.frame.StringOrEmpty("name"))
 		k.notes.Log(mcp.LoggingLevelWarning, "server",

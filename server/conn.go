@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -52,6 +53,7 @@ type handshake struct {
 	protocol     string // "" before initialize
 	client       mcp.Implementation
 	capabilities mcp.ClientCapabilities
+	raw          json.RawMessage // the capabilities, as the client wrote them
 }
 
 // Connect returns the connection of a new client. It lasts until ctx ends or [Conn.End] is called.
@@ -167,6 +169,7 @@ type call struct {
 	answerSent bool                   // the answer was sent, or none will be; guarded by conn.mu
 	isListen   bool                   // a subscriptions/listen, which does not count as unanswered
 	filter     mcp.SubscriptionFilter // for subscriptions/listen: the part that this server can serve
+	relayed    *relay                 // the other servers that it uses; nil: none
 }
 
 type callKey struct{}

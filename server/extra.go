@@ -19,8 +19,7 @@ type Extra struct {
 // RawTool is a tool that bypasses the funnel: its result is sent unchanged. Call gets its arguments from [Arguments].
 type RawTool struct {
 	mcp.Tool
-	Listing json.RawMessage                        // the entry of tools/list as it is sent; nil: Tool
-	Call    func(ctx context.Context) (any, error) // a [*mcp.CallToolResult], or JSON
+	Call func(ctx context.Context) (any, error) // a [*mcp.CallToolResult], or JSON
 }
 
 // Resource is a resource with a fixed URI. It never changes.

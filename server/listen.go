@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -130,16 +132,23 @@ func (k *call) listen(ctx context.Context) {
 		})
 	}}
 	one.sending = true // blocks notifications until the acknowledgement is sent
-	var accepted []string
+	var accepted, foreign []string
 	wanted := k.filter.ResourceSubscriptions
 	for _, uri := range wanted[:min(len(wanted), 2*maxSubscriptions)] { // each needs a lookup in the store
+		if s.options.Upstreams != nil && !strings.HasPrefix(uri, observations.URIPrefix) && s.resource(uri) == nil {
+			foreign = append(foreign, uri)
+			continue
+		}
 		observation, err := s.subscribable(one.owner, uri, true)
 		if err != nil || observation != "" && one.subscribe(observation, uri) != nil {
 			continue
 		}
 		accepted = append(accepted, uri)
 	}
-	k.filter.ResourceSubscriptions = accepted
+	subscribed, left := k.listenRelay(ctx, id, foreign)
+	defer k.leaveRelay()
+	defer left()
+	k.filter.ResourceSubscriptions = append(accepted, subscribed...)
 	if !k.filter.IsEmpty() {
 		s.storeWatch.add(one)
 		defer s.storeWatch.remove(one)

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -53,6 +55,7 @@ var methods = map[mcp.MCPMethod]method{
 // dispatch serves the call and returns its result, or a fault whose secrets are masked. It recovers panics.
 func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *jsonrpc.Fault) {
 	f := k.frame
+	defer k.leaveRelay()
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic", "method", f.Method, "tool", f.StringOrEmpty("name"), "panic", p, "stack", string(debug.Stack()))
@@ -72,7 +75,7 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *json
 	if f.Stateless() {
 		s.addResultMeta(f, result)
 	}
-	if result, err = s.withRelayed(ctx, f, result); err != nil {
+	if result, err = k.withRelayed(ctx, result); err != nil {
 		return nil, s.faultOf(f, err)
 	}
 	return result, nil
@@ -98,8 +101,8 @@ func (s *Server) serve(ctx context.Context, k *call) (any, error) {
 			mcp.METHOD_NOT_FOUND, "%q requires protocol version %s or later", f.Method, mcp.ProtocolVersion20260728,
 		)
 	}
-	if s.isForeign(f) {
-		return s.relay(ctx, f)
+	if r, foreign := s.foreign(f); foreign {
+		return k.passOn(ctx, r)
 	}
 	return m.serve(s, ctx, k)
 }
@@ -131,7 +134,10 @@ func (k *call) capabilities() mcp.ClientCapabilities {
 
 // lifetime returns how long a client may keep a result: the lists of tools, prompts and templates change only with the
 // server's program and settings.
-func lifetime(result any) time.Duration {
+func (s *Server) lifetime(result any) time.Duration {
+	if s.options.Upstreams != nil { // lists of other servers may change at any time
+		return 0
+	}
 	switch result.(type) {
 	case *toolList, *mcp.ListPromptsResult, *mcp.ListResourceTemplatesResult:
 		return time.Hour
@@ -151,7 +157,7 @@ func (s *Server) addResultMeta(f jsonrpc.Frame, result any) {
 	}
 	r.EnsureResultMeta().SetServerInfo(s.self)
 	if c, is := result.(mcp.CacheHintSetter); is {
-		c.SetCacheHints(lifetime(result).Milliseconds(), mcp.CacheScopePrivate)
+		c.SetCacheHints(s.lifetime(result).Milliseconds(), mcp.CacheScopePrivate)
 	}
 }
 
@@ -167,7 +173,7 @@ func (s *Server) faultOf(f jsonrpc.Frame, err error) *jsonrpc.Fault {
 	return jsonrpc.Faultf(mcp.INTERNAL_ERROR, "%s", content.ClipBytes(err.Error(), 2*jsonrpc.MaxEcho))
 }
 
-func (s *Server) initialize(_ context.Context, k *call) (any, error) {
+func (s *Server) initialize(ctx context.Context, k *call) (any, error) {
 	var h handshake
 	fault := k.frame.Param("protocolVersion", &h.protocol)
 	if fault == nil {
@@ -179,53 +185,62 @@ func (s *Server) initialize(_ context.Context, k *call) (any, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	h.protocol = mcp.NegotiateLegacyVersion(h.protocol)
+	h.protocol, h.raw = mcp.NegotiateLegacyVersion(h.protocol), bytes.Clone(k.frame.Params["capabilities"])
 	k.conn.agreed.Store(&h)
 	if k.conn.hasRoots() {
 		k.conn.roots.mustQuery() // for a call that comes before notifications/initialized
 	}
+	text, err := s.instructions(ctx, k)
 	return &mcp.InitializeResult{
-		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: s.instructions(k),
-	}, nil
+		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: text,
+	}, err
 }
 
-func (s *Server) discover(_ context.Context, k *call) (any, error) {
+func (s *Server) discover(ctx context.Context, k *call) (any, error) {
+	text, err := s.instructions(ctx, k)
 	return &mcp.DiscoverResult{
-		SupportedVersions: mcp.ValidProtocolVersions, Capabilities: s.capabilities(), Instructions: s.instructions(k),
-	}, nil
+		SupportedVersions: mcp.ValidProtocolVersions, Capabilities: s.capabilities(), Instructions: text,
+	}, err
 }
 
 // instructions returns the server's instructions, with the names of its roots if there are several. Those that the
-// client's own roots narrow are not known yet.
-func (s *Server) instructions(k *call) string {
+// client's own roots narrow are not known yet. Those of other servers follow; it is an error if none can be started.
+func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
 	names := ""
 	if !k.conn.hasRoots() {
 		names = s.sources(k.conn.account).RootNames()
 	}
 	text := prompts.Instructions(names)
-	if more := s.options.Instructions; more != "" {
-		if text += "\n\n" + s.sanitize(more, false); s.options.Observe {
-			text = s.sanitize(more, false)
-		}
+	up, err := k.relay()
+	if up == nil || err != nil {
+		return text, err
 	}
-	return text
+	more, err := up.Instructions(ctx)
+	switch more = s.sanitize(more, false); {
+	case s.observes():
+		text = more
+	case more != "":
+		text += "\n\n" + more
+	}
+	return text, err
 }
 
-// capabilities returns the server's capabilities, which are the same for every client. Tools and prompts never
+// capabilities returns the server's capabilities, which are the same for every client. Our own tools and prompts never
 // change.
 func (s *Server) capabilities() mcp.ServerCapabilities {
 	var c mcp.ServerCapabilities
+	theirs := s.options.Upstreams != nil
 	c.Logging, c.Completions = &struct{}{}, &struct{}{}
 	c.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
-	}{}
+	}{theirs}
 	c.Prompts = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
-	}{}
+	}{theirs}
 	c.Resources = &struct {
 		Subscribe   bool `json:"subscribe,omitempty"`
 		ListChanged bool `json:"listChanged,omitempty"`
-	}{s.store != nil, s.store != nil}
+	}{s.store != nil || theirs, s.store != nil || theirs}
 	return c
 }
 
@@ -241,6 +256,9 @@ func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
 		return nil, jsonrpc.BadParams("invalid logging level %s; levels: %s", jsonrpc.Quoted(text), levelNames())
 	}
 	k.conn.logLevel.Store(&level)
+	if up := k.conn.openedRelay(); up != nil {
+		go up.SetLevel(k.conn.ctx, fmt.Appendf(nil, `{"level":%q}`, level))
+	}
 	return &mcp.EmptyResult{}, nil
 }
 

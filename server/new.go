@@ -33,7 +33,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, counter: o.Counter, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask,
-		sealer: callstate.NewSealer(), lateRoots: lateRoots,
+		sealer: callstate.NewSealer(), relays: map[string]*relay{}, lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}
 	s.run = func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {

@@ -3,76 +3,317 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
-// Relay is another server, whose resources, templates, prompts and completions are passed on as they are.
-type Relay interface {
-	// Call sends a request. The error is a [*jsonrpc.Fault] if the server says so.
-	Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
-	// List returns the entries of all pages of a list, none if the server does not have that method.
-	List(ctx context.Context, method, member string) ([]json.RawMessage, error)
+// This file passes on what other servers offer: tools, resources, prompts, and what they notify and ask. Each client has
+// processes of its own: of a connection, or, without sessions, of an identity and the session that its requests name.
+
+const (
+	maxRelays  = 64               // clients with servers of their own
+	relayIdle  = 10 * time.Minute // after which those of a client without sessions end
+	relayTime  = 24 * time.Hour   // of one call of another server's tool
+	maxRelayed = 256              // notifications that wait for a slow client
+)
+
+// relay is the other servers of one client.
+type relay struct {
+	*upstream.Session
+	notes chan notice
+
+	mu        sync.Mutex
+	listeners map[*hearer]bool
+	watched   map[string]int // listeners of the stateless era, by URI
+	users     int            // requests that use it
+	idle      *time.Timer    // ends it; nil: it ends with its connection
 }
 
-// relayedLists are the lists that another server's entries are added to, with the member that has them.
-var relayedLists = map[mcp.MCPMethod]string{
-	mcp.MethodResourcesList:          "resources",
-	mcp.MethodResourcesTemplatesList: "resourceTemplates",
-	mcp.MethodPromptsList:            "prompts",
+type notice struct {
+	method string
+	params json.RawMessage
 }
 
-// isForeign reports whether a request is about something of the other server.
-func (s *Server) isForeign(f jsonrpc.Frame) bool {
-	if s.options.Relay == nil {
-		return false
+// hearer gets the notifications of other servers.
+type hearer struct {
+	hear func(method string, params json.RawMessage)
+}
+
+// relay returns the other servers of the call's client, which it opens at first use; nil if there are none.
+func (k *call) relay() (*relay, error) {
+	s, c := k.conn.server, k.conn
+	if s.options.Upstreams == nil || k.relayed != nil {
+		return k.relayed, nil
 	}
+	key := c.account.Owner + "\x00" + c.account.ID
+	s.relayMu.Lock()
+	defer s.relayMu.Unlock()
+	r := s.relays[key]
+	if r == nil {
+		if len(s.relays) >= maxRelays {
+			return nil, jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: %d clients have servers of their own; try again later", maxRelays)
+		}
+		r = s.openRelay(k, key)
+	}
+	k.relayed = r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.users++; r.idle != nil {
+		r.idle.Stop()
+	}
+	return r, nil
+}
+
+// leaveRelay ends the use of the other servers by a request.
+func (k *call) leaveRelay() {
+	r := k.relayed
+	if k.relayed = nil; r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.users--; r.users == 0 && r.idle != nil {
+		r.idle.Reset(relayIdle)
+	}
+}
+
+// openRelay opens the other servers for the client of a call. The caller holds relayMu.
+func (s *Server) openRelay(k *call, key string) *relay {
+	r := &relay{notes: make(chan notice, maxRelayed), listeners: map[*hearer]bool{}, watched: map[string]int{}}
+	c := k.conn
+	client := upstream.Client{Notify: func(method string, params json.RawMessage) {
+		select {
+		case r.notes <- notice{method, params}:
+		default:
+			s.log.Warn("a notification of an upstream server is dropped: the client reads too slowly", "method", method)
+		}
+	}}
+	if k.frame.Stateless() {
+		client.Capabilities = slices.Clone(k.frame.Capabilities)
+	} else {
+		h := c.agreed.Load()
+		client.Capabilities = h.raw
+		client.Ask = func(ctx context.Context, q tools.Question) (json.RawMessage, error) {
+			return c.ask(ctx, c.SendOwn, h.capabilities, q)
+		}
+	}
+	r.Session = s.options.Upstreams.Open(client)
+	s.relays[key] = r
+	ctx, stop := context.WithCancel(context.Background())
+	go r.deliver(ctx)
+	end := sync.OnceFunc(func() {
+		s.relayMu.Lock()
+		if s.relays[key] == r {
+			delete(s.relays, key)
+		}
+		s.relayMu.Unlock()
+		stop()
+		r.Close()
+	})
+	if c.account.ID == c.id {
+		context.AfterFunc(c.ctx, end)
+	} else {
+		r.idle = time.AfterFunc(relayIdle, func() {
+			r.mu.Lock()
+			used := r.users > 0
+			r.mu.Unlock()
+			if !used {
+				end()
+			}
+		})
+	}
+	return r
+}
+
+// deliver passes notifications on, one after the other.
+func (r *relay) deliver(ctx context.Context) {
+	for {
+		select {
+		case n := <-r.notes:
+			r.mu.Lock()
+			var all []*hearer
+			for l := range r.listeners {
+				all = append(all, l)
+			}
+			r.mu.Unlock()
+			for _, l := range all {
+				l.hear(n.method, n.params)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r *relay) listen(hear func(method string, params json.RawMessage)) (stop func()) {
+	l := &hearer{hear}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners[l] = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listeners, l)
+	}
+}
+
+// hearRelay has a client of the sessions era get the notifications of the other servers.
+func (c *Conn) hearRelay() {
+	r := c.openedRelay()
+	if r == nil {
+		return
+	}
+	stop := r.listen(func(method string, params json.RawMessage) {
+		if params == nil {
+			params = json.RawMessage("{}")
+		}
+		params = json.RawMessage(c.server.sanitize(string(params), true))
+		if message, err := jsonrpc.Notification(method, params); err == nil {
+			_ = c.SendOwn(message) // a client without a stream gets none
+		}
+	})
+	context.AfterFunc(c.ctx, stop)
+}
+
+// openedRelay returns the other servers of a client of the sessions era; nil if they were not opened.
+func (c *Conn) openedRelay() *relay {
+	if c.server.options.Upstreams == nil {
+		return nil
+	}
+	c.server.relayMu.Lock()
+	defer c.server.relayMu.Unlock()
+	return c.server.relays[c.account.Owner+"\x00"+c.account.ID]
+}
+
+// listChanges are the notifications of changed lists, and the member of a filter that asks for each.
+var listChanges = map[string]func(mcp.SubscriptionFilter) bool{
+	mcp.MethodNotificationToolsListChanged:     func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged },
+	mcp.MethodNotificationPromptsListChanged:   func(f mcp.SubscriptionFilter) bool { return f.PromptsListChanged },
+	mcp.MethodNotificationResourcesListChanged: func(f mcp.SubscriptionFilter) bool { return f.ResourcesListChanged },
+}
+
+// listenRelay has a subscriptions/listen get the notifications of the other servers that it asks for, until stop is
+// called. It returns the resources of uris that it subscribed to.
+func (k *call) listenRelay(ctx context.Context, id json.RawMessage, uris []string) (subscribed []string, stop func()) {
+	r, err := k.relay()
+	if r == nil || err != nil {
+		return nil, func() {}
+	}
+	subscribe := func(ctx context.Context, method mcp.MCPMethod, uri string) error {
+		params, _ := json.Marshal(map[string]string{"uri": uri}) // cannot fail
+		_, err := r.Do(ctx, upstream.Request{
+			Method: string(method), Params: params, List: string(mcp.MethodResourcesList), Name: uri,
+		})
+		return err
+	}
+	for _, uri := range uris {
+		if subscribe(ctx, mcp.MethodResourcesSubscribe, uri) == nil {
+			subscribed = append(subscribed, uri)
+			r.mu.Lock()
+			r.watched[uri]++
+			r.mu.Unlock()
+		}
+	}
+	filter := k.filter
+	left := r.listen(func(method string, params json.RawMessage) {
+		var p map[string]any
+		if asks := listChanges[method]; asks == nil || !asks(filter) {
+			_ = json.Unmarshal(params, &p) // then it has no uri
+			uri, _ := p["uri"].(string)
+			if method != mcp.MethodNotificationResourceUpdated || !slices.Contains(subscribed, uri) {
+				return
+			}
+			p = map[string]any{"uri": uri}
+		}
+		if p == nil {
+			p = map[string]any{}
+		}
+		p["_meta"] = map[string]any{mcp.MetaKeySubscriptionID: id}
+		k.notes.Notify(method, p)
+	})
+	return subscribed, func() {
+		left()
+		for _, uri := range subscribed {
+			r.mu.Lock()
+			r.watched[uri]--
+			last := r.watched[uri] == 0
+			r.mu.Unlock()
+			if last {
+				ending, stop := context.WithTimeout(context.Background(), StopGrace)
+				_ = subscribe(ending, mcp.MethodResourcesUnsubscribe, uri) // else it ends with the servers
+				stop()
+			}
+		}
+	}
+}
+
+// foreign returns the request to another server for a request about something that is not ours; ok is false for others.
+func (s *Server) foreign(f jsonrpc.Frame) (r upstream.Request, ok bool) {
+	if s.options.Upstreams == nil {
+		return r, false
+	}
+	r.Method = f.Method
 	switch mcp.MCPMethod(f.Method) {
-	case mcp.MethodResourcesRead:
-		uri := f.StringOrEmpty("uri")
-		return s.resource(uri) == nil &&
-			!slices.ContainsFunc(s.offers.Templates, func(t Template) bool { return t.URITemplate.Regexp().MatchString(uri) })
+	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
+		r.List, r.Name = string(mcp.MethodResourcesList), f.StringOrEmpty("uri")
+		return r, r.Name != "" && s.resource(r.Name) == nil && !s.hasTemplate(func(t Template) bool {
+			return t.URITemplate.Regexp().MatchString(r.Name)
+		})
 	case mcp.MethodPromptsGet:
-		_, unknown := s.prompt(f.StringOrEmpty("name"))
-		return unknown != nil
+		r.List, r.Name = string(mcp.MethodPromptsList), f.StringOrEmpty("name")
+		_, unknown := s.prompt(r.Name)
+		return r, unknown != nil
 	case mcp.MethodCompletionComplete:
 		var ref struct{ Type, Name, URI string }
 		if f.Param("ref", &ref) != nil {
-			return false
+			return r, false
 		}
 		if ref.Type == "ref/prompt" {
+			r.List, r.Name = string(mcp.MethodPromptsList), ref.Name
 			_, unknown := s.prompt(ref.Name)
-			return unknown != nil
+			return r, unknown != nil
 		}
-		return ref.Type == "ref/resource" && !slices.ContainsFunc(s.offers.Templates, func(t Template) bool {
-			return t.URITemplate.Raw() == ref.URI
-		})
+		r.List, r.Name = string(mcp.MethodResourcesTemplatesList), ref.URI
+		return r, ref.Type == "ref/resource" && !s.hasTemplate(func(t Template) bool { return t.URITemplate.Raw() == ref.URI })
 	}
-	return false
+	return r, false
 }
 
-// relay passes a request on to the other server.
-func (s *Server) relay(ctx context.Context, f jsonrpc.Frame) (any, error) {
+func (s *Server) hasTemplate(is func(Template) bool) bool {
+	return slices.ContainsFunc(s.offers.Templates, is)
+}
+
+// passOn passes a request on to another server.
+func (k *call) passOn(ctx context.Context, r upstream.Request) (any, error) {
+	up, err := k.relay()
+	if err != nil {
+		return nil, err
+	}
 	params := map[string]json.RawMessage{}
-	for name, value := range f.Params {
+	for name, value := range k.frame.Params {
 		if name != "_meta" {
 			params[name] = value
 		}
 	}
-	raw, err := json.Marshal(params)
+	if r.Params, err = json.Marshal(params); err != nil {
+		return nil, err
+	}
+	if !k.frame.Stateless() {
+		r.Ask = k.asker(ctx)
+	}
+	result, err := up.Do(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.options.Relay.Call(ctx, f.Method, raw)
-	if err != nil {
-		return nil, err
-	}
-	return complete(f, result), nil
+	return complete(k.frame, result), nil
 }
 
 // complete returns another server's result for the era of a request.
@@ -87,18 +328,20 @@ func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
 	return json.RawMessage(head + string(result[1:]))
 }
 
-// withRelayed adds the entries of the other server to the first page of a list.
-func (s *Server) withRelayed(ctx context.Context, f jsonrpc.Frame, result any) (any, error) {
-	member := relayedLists[mcp.MCPMethod(f.Method)]
-	if s.options.Relay == nil || member == "" || f.StringOrEmpty("cursor") != "" {
+// relayedLists are the lists that other servers' entries are added to.
+var relayedLists = []mcp.MCPMethod{mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList, mcp.MethodPromptsList}
+
+// withRelayed adds the entries of the other servers to the first page of a list.
+func (k *call) withRelayed(ctx context.Context, result any) (any, error) {
+	if !slices.Contains(relayedLists, mcp.MCPMethod(k.frame.Method)) || k.frame.StringOrEmpty("cursor") != "" {
 		return result, nil
 	}
-	theirs, err := s.options.Relay.List(ctx, f.Method, member)
-	if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) || len(theirs) == 0 && err == nil {
-		return result, nil // it has none, or does not say them
+	up, err := k.relay()
+	if up == nil || err != nil {
+		return result, err
 	}
-	if err != nil {
-		s.log.Warn("a list of an upstream server is left out", "method", f.Method, "cause", err)
+	theirs, member := up.List(ctx, k.frame.Method)
+	if len(theirs) == 0 {
 		return result, nil
 	}
 	ours, err := json.Marshal(forEncoding(result))
@@ -107,7 +350,10 @@ func (s *Server) withRelayed(ctx context.Context, f jsonrpc.Frame, result any) (
 	}
 	var all map[string]json.RawMessage
 	var entries []json.RawMessage
-	if err := errors.Join(json.Unmarshal(ours, &all), json.Unmarshal(all[member], &entries)); err != nil {
+	if err := json.Unmarshal(ours, &all); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(all[member], &entries); err != nil {
 		return nil, err
 	}
 	list, err := json.Marshal(append(entries, theirs...))

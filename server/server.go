@@ -16,6 +16,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
 // Defaults of [Options].
@@ -41,7 +43,7 @@ const (
 	DefaultCallTimeout  = 50 * time.Second // a common client gives up at 60
 	DefaultEOFGrace     = 30 * time.Second
 	DefaultWriteTimeout = 60 * time.Second // if a client reads nothing for this long, it counts as disconnected
-	DefaultAskTimeout   = 20 * time.Second
+	DefaultAskTimeout   = 10 * time.Minute // a person answers
 )
 
 // Funnel runs one call of a tool; a [funnel.Funnel] does.
@@ -55,19 +57,17 @@ type Funnel interface {
 
 // Options configures a server. A zero value means the default.
 type Options struct {
-	Funnel       Funnel
-	Store        *observations.Store             // nil: no observations are offered as resources
-	Tools        []tools.Tool                    // in the order of tools/list
-	Sources      func(funnel.Session) source.Set // the sources that a session may name
-	Version      string                          // of the program; "dev" by default
-	Log          *slog.Logger                    // nil: nothing is logged
-	Mask         *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
-	Extra        Extra                           // additional tools, resources and prompts
-	Observe      bool                            // tools of another server are measured, and their results sent as they are
-	Instructions string                          // of another server, which follow our own
-	Relay        Relay                           // another server whose resources and prompts are passed on; nil: none
-	Counter      *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
-	Window       int                             // context window in tokens; 0: unknown
+	Funnel    Funnel
+	Store     *observations.Store             // nil: no observations are offered as resources
+	Tools     []tools.Tool                    // in the order of tools/list
+	Sources   func(funnel.Session) source.Set // the sources that a session may name
+	Version   string                          // of the program; "dev" by default
+	Log       *slog.Logger                    // nil: nothing is logged
+	Mask      *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
+	Extra     Extra                           // additional tools, resources and prompts
+	Upstreams *upstream.Group                 // other servers that are offered too; nil: none
+	Counter   *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
+	Window    int                             // context window in tokens; 0: unknown
 
 	// SessionOf returns the session that a call of this owner belongs to, by its _meta; "": that of the connection. nil:
 	// always that.
@@ -102,6 +102,9 @@ type Server struct {
 
 	listens  jsonrpc.OwnerLimiter         // open subscriptions/listen of all connections
 	observer atomic.Pointer[CallObserver] // nil: none
+
+	relayMu sync.Mutex
+	relays  map[string]*relay // by owner and session
 
 	lateRoots time.Duration // the constant lateRoots; tests set another value
 }

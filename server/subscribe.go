@@ -76,10 +76,10 @@ func (s *Server) listenFilter(_ context.Context, k *call) (any, error) {
 	if fault := k.frame.Param("notifications", &asked); fault != nil {
 		return nil, fault
 	}
-	if s.store != nil {
-		k.filter = mcp.SubscriptionFilter{
-			ResourcesListChanged: asked.ResourcesListChanged, ResourceSubscriptions: asked.ResourceSubscriptions,
-		}
+	theirs := s.options.Upstreams != nil
+	if k.filter.ToolsListChanged, k.filter.PromptsListChanged = theirs && asked.ToolsListChanged,
+		theirs && asked.PromptsListChanged; s.store != nil || theirs {
+		k.filter.ResourcesListChanged, k.filter.ResourceSubscriptions = asked.ResourcesListChanged, asked.ResourceSubscriptions
 	}
 	return &mcp.SubscriptionsListenResult{}, nil
 }

@@ -34,7 +34,7 @@ func (s *Server) addTools(all []tools.Tool) error {
 			return fmt.Errorf("server: duplicate tool %q", t.Name)
 		}
 		s.names = append(s.names, t.Name)
-		s.offers.Tools = append(s.offers.Tools, RawTool{toolListing(t), t.Listing, s.handler(t)})
+		s.offers.Tools = append(s.offers.Tools, RawTool{toolListing(t), s.handler(t)})
 	}
 	return nil
 }
@@ -72,17 +72,28 @@ func toolListing(t tools.Tool) mcp.Tool {
 	return out
 }
 
-func (s *Server) listTools(_ context.Context, k *call) (any, error) {
+func (s *Server) listTools(ctx context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
 	list := &toolList{ListToolsResult: &mcp.ListToolsResult{}, Tools: make([]any, len(s.offers.Tools))}
 	for i, t := range s.offers.Tools {
-		if list.Tools[i] = t.Tool; t.Listing != nil {
-			list.Tools[i] = t.Listing
+		list.Tools[i] = t.Tool
+	}
+	up, err := k.relay()
+	if err != nil {
+		return nil, err
+	}
+	if up != nil {
+		theirs, err := up.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range theirs {
+			list.Tools = append(list.Tools, t.Listing)
 		}
 	}
-	k.conn.listed.Do(func() { s.traceList(k, list) })
+	k.conn.listed.Do(func() { s.traceList(ctx, k, list) })
 	return list, nil
 }
 
@@ -93,7 +104,7 @@ type toolList struct {
 }
 
 // traceList writes down what the list of tools and the instructions cost.
-func (s *Server) traceList(k *call, list *toolList) {
+func (s *Server) traceList(ctx context.Context, k *call, list *toolList) {
 	text, err := json.Marshal(list.Tools)
 	if err != nil {
 		return
@@ -102,7 +113,8 @@ func (s *Server) traceList(k *call, list *toolList) {
 		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: json.RawMessage("{}"), Via: trace.ViaList, Uncut: true,
 	}
 	if k.addMeta(&r) == nil {
-		s.options.Funnel.Show(r, string(text)+s.instructions(k))
+		instructions, _ := s.instructions(ctx, k) // the list is there, so it can be said
+		s.options.Funnel.Show(r, string(text)+instructions)
 	}
 }
 
@@ -112,11 +124,36 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 		return nil, fault
 	}
 	at := slices.IndexFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == name })
-	if at < 0 {
-		return nil, jsonrpc.BadParams("unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(s.names, ", "))
+	if at >= 0 {
+		return s.offers.Tools[at].Call(ctx)
 	}
-	return s.offers.Tools[at].Call(ctx)
+	names := s.names
+	if up, err := k.relay(); err != nil {
+		return nil, err
+	} else if up != nil {
+		t, found, err := up.Tool(ctx, name)
+		switch {
+		case err != nil:
+			return textResult(true, jsonrpc.Echo(name)+": "+jsonrpc.Echo(err.Error())), nil
+		case found:
+			return s.handler(t)(ctx)
+		}
+		theirs, _ := up.Tools(ctx) // they were just there
+		for _, t := range theirs {
+			names = append(names[:len(names):len(names)], t.Name)
+		}
+	}
+	return nil, jsonrpc.BadParams("unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(names, ", "))
 }
+
+// isForeignTool reports whether a request is a call of another server's tool.
+func (s *Server) isForeignTool(f jsonrpc.Frame) bool {
+	return s.options.Upstreams != nil && f.Method == string(mcp.MethodToolsCall) && !slices.ContainsFunc(s.offers.Tools,
+		func(t RawTool) bool { return t.Name == f.StringOrEmpty("name") })
+}
+
+// observes reports whether the results of other servers are only measured.
+func (s *Server) observes() bool { return s.options.Upstreams != nil && s.options.Upstreams.Observes() }
 
 // withSources wraps a tool so that its call keeps its slot, and its narrowed sources stay open, until Run returns:
 // the funnel may stop waiting before that.
@@ -154,7 +191,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 		if fault := k.addMeta(&r); fault != nil {
 			return nil, fault
 		}
-		if s.options.Observe && t.Listing != nil {
+		if s.observes() && t.Listing != nil {
 			r.Via = trace.ViaObserved
 		}
 		var asked *roundTrips // in the stateless era
@@ -176,7 +213,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 				}
 			}
 			if v, ok := answer.Extra.(tools.Verbatim); ok {
-				return verbatim(v, answer, k, s.options.Observe), nil
+				return verbatim(v, answer, k, s.observes()), nil
 			}
 			return callResult(t.Name, answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -27,7 +27,13 @@ request needs a token; if you give none, one is generated, and a line on standar
 }
 
 func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
-	return serveWith(ctx, k, s, w, func(*cli.App) (func(), error) { return func() {}, nil })
+	return serveWith(ctx, k, s, w, func(a *cli.App) (func(), error) {
+		servers, err := s.Servers()
+		if err != nil || len(servers) == 0 {
+			return func() {}, err
+		}
+		return offer(a, false, servers...), nil
+	})
 }
 
 // serveWith serves an app to which prepare has added; the function that it returns is called at the end.
@@ -114,7 +120,7 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()
-	o.Relay, o.Observe, o.Instructions = a.Relay, a.Observe, a.Instructions
+	o.Upstreams = a.Upstreams
 	o.SessionOf, o.PullUsage = sessionOf(s, accounts), pullUsage(s, accounts)
 	return server.New(o)
 }

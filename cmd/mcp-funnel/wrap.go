@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
+	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,18 +22,22 @@ type wrap struct {
 	Header      []string `env:"-" placeholder:"NAME=VALUE" sep:"none" help:"Header for a server at a URL; $$VAR and $${VAR} stand for variables; repeatable."`
 	Observe     bool     `env:"-" help:"Pass everything on as it is, and only measure: stats then says what receipts would have saved."`
 	NoReference []string `env:"-" placeholder:"TOOL" sep:"," help:"Tool of the server whose arguments are passed on as they are, also obs:ID; repeatable."`
-	Command     []string `arg:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, or its URL, after --."`
+	Command     []string `arg:"" optional:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, or its URL, after --."`
 }
 
 // Help returns the help of the command.
 func (*wrap) Help() string {
-	return `Starts another MCP server and offers its tools with their own names. A small
+	return `Starts other MCP servers and offers their tools with their own names. A small
 answer is passed on as it is. A large one is stored whole, and the model gets a
 receipt; jq, grep, slice, find and search look into what is stored.
 
 Write it before the command of a server in the configuration of a client:
 
   "command": "mcp-funnel", "args": ["wrap", "--", "npx", "-y", "@modelcontextprotocol/server-everything"]
+
+Without a COMMAND the servers of the file of --config are started: those under
+upstreams:, and those of a client's own block mcpServers. Over --http each
+session has processes of its own.
 
 No directory is granted to this program's own tools without --root. The server
 gets the variables that --env names: a client puts the keys of a server into the
@@ -49,17 +51,7 @@ obs:ID lines A-B: the server gets that text. --no-reference TOOL ends that.`
 }
 
 func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
-	if s.HTTP != "" {
-		return cli.Usagef("wrap serves one client on stdio: leave out --http")
-	}
-	command := c.Command
-	if len(command) > 0 && command[0] == "--" {
-		command = command[1:]
-	}
-	if len(command) == 0 {
-		return cli.Usagef("write the command of the server after --, such as: mcp-funnel wrap -- npx -y SERVER")
-	}
-	remote, err := c.remote(command)
+	servers, err := c.servers(s)
 	if err != nil {
 		return err
 	}
@@ -68,39 +60,56 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		s.Root = []string{}
 	}
 	return serveWith(ctx, k, s, w, func(a *cli.App) (func(), error) {
-		jq, err := a.Tool("jq")
-		if err != nil {
-			return nil, err
-		}
-		server := upstream.New(upstream.Options{
-			JQ: jq, Literal: c.NoReference, Records: recordsOf(a), Observe: c.Observe, Prefix: serverName(command),
-			Remote: remote, Command: mcpclient.Command{Args: command, Env: c.Env}, Version: versionText(), Log: a.Log,
-		})
-		theirs, err := server.Tools(ctx)
-		if err != nil {
-			server.Close()
-			return nil, fmt.Errorf("%s: %w", server.Name(), err)
-		}
 		if noRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
-		for _, name := range c.NoReference {
-			if !slices.ContainsFunc(theirs, func(t tools.Tool) bool {
-				return t.Name == name || serverName(command)+"_"+t.Name == name
-			}) {
-				server.Close()
-				return nil, cli.Usagef("--no-reference %.100s: the server has no such tool", name)
-			}
-		}
-		a.Relay, a.Observe, a.Instructions = server, c.Observe, server.Instructions()
-		if c.Observe {
-			a.Catalog = theirs
-			return server.Close, nil
-		}
-		a.Further = `pass it on as "obs:ID jq FILTER"`
-		a.Catalog, err = joined(a.Catalog, theirs, serverName(command), a.Log)
-		return server.Close, err
+		return offer(a, c.Observe, servers...), nil
 	})
+}
+
+// servers returns the server of the command line, or those of the configuration file.
+func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
+	command := c.Command
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		servers, err := s.Servers()
+		if err == nil && len(servers) == 0 {
+			err = cli.Usagef("write the command of the server after --, such as: mcp-funnel wrap -- npx -y SERVER; " +
+				"or name a file with upstreams: by --config FILE")
+		}
+		return servers, err
+	}
+	remote, err := c.remote(command)
+	if err != nil {
+		return nil, err
+	}
+	if remote == nil {
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return nil, fmt.Errorf("the server cannot be started: %w", err)
+		}
+	}
+	return []upstream.Options{{
+		Name: serverName(command), Literal: c.NoReference, Remote: remote,
+		Command: mcpclient.Command{Args: command, Env: c.Env},
+	}}, nil
+}
+
+// offer has an app offer the tools of other servers. They are started for each client; end ends them.
+func offer(a *cli.App, observe bool, servers ...upstream.Options) (end func()) {
+	common := upstream.Common{Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe}
+	common.JQ, _ = a.Tool("jq") // every catalog has it
+	if observe {
+		a.Catalog = nil
+	} else {
+		a.Further = `pass it on as "obs:ID jq FILTER"`
+	}
+	for _, t := range a.Catalog {
+		common.Ours = append(common.Ours, t.Name)
+	}
+	a.Upstreams = upstream.NewGroup(common, servers...)
+	return a.Upstreams.Close
 }
 
 // remote returns the endpoint that stands in place of a command; nil for a command.
@@ -111,53 +120,26 @@ func (c *wrap) remote(command []string) (*mcpclient.Endpoint, error) {
 		}
 		return nil, nil
 	}
+	if scheme, _, _ := strings.Cut(command[0], "://"); scheme != "http" && scheme != "https" {
+		return nil, cli.Usagef("the URL of a server begins with http:// or https://, not %.20s://", scheme)
+	}
 	e := &mcpclient.Endpoint{URL: command[0], Headers: map[string]string{}}
 	for _, header := range c.Header {
 		name, value, ok := strings.Cut(header, "=")
 		if !ok || name == "" {
 			return nil, cli.Usagef("--header has the form NAME=VALUE, such as 'Authorization=Bearer ${TOKEN}'")
 		}
-		var missing string
-		e.Headers[name] = os.Expand(value, func(variable string) string {
-			v, is := os.LookupEnv(variable)
-			if !is {
-				missing = variable
-			}
-			return v
-		})
-		if missing != "" {
-			return nil, cli.Usagef("--header %s: the variable %s is not set", name, missing)
+		var err error
+		if e.Headers[name], err = cli.Expanded(value); err != nil {
+			return nil, cli.Usagef("--header %s: %w", name, err)
 		}
 	}
 	return e, nil
 }
 
-// joined returns our tools and those of a server. One of its tools that has the name of another gets the server's name
-// before its own.
-func joined(ours, theirs []tools.Tool, server string, log *slog.Logger) ([]tools.Tool, error) {
-	all := slices.Clone(ours)
-	for _, t := range theirs {
-		if slices.ContainsFunc(all, func(o tools.Tool) bool { return o.Name == t.Name }) {
-			var err error
-			if t, err = upstream.Renamed(t, server+"_"+t.Name); err != nil {
-				return nil, err
-			}
-		}
-		if slices.ContainsFunc(all, func(o tools.Tool) bool { return o.Name == t.Name }) {
-			log.Warn("a tool of an upstream server is not offered: another has its name", "tool", t.Name)
-			continue
-		}
-		all = append(all, t)
-	}
-	return all, nil
-}
-
-// noName matches what no name of a server has.
-var noName = regexp.MustCompile(`[^a-z0-9_-]+`)
-
 // serverName returns a name for a server: of its package or script if an interpreter runs it, else of its program.
 func serverName(command []string) string {
-	name := command[0]
+	name, _, _ := strings.Cut(command[0], "?") // the query of a URL may hold a key
 	for _, arg := range command[1:] {
 		if !strings.HasPrefix(arg, "-") {
 			if slices.Contains([]string{"npx", "uvx", "node", "python", "python3", "bunx", "deno", "bun"}, filepath.Base(name)) {
@@ -167,7 +149,7 @@ func serverName(command []string) string {
 		}
 	}
 	name, _, _ = strings.Cut(filepath.Base(name), ".")
-	return strings.Trim(noName.ReplaceAllString(strings.ToLower(name), "-"), "-")
+	return cli.ServerName(name)
 }
 
 // recordsOf returns the records of an app's store; nil if there is none.

@@ -121,6 +121,29 @@ func serveSick(fault, state string) {
 					`"message":"half of it"}}`, m.Params.Meta.Token)
 				time.Sleep(300 * time.Millisecond)
 				result(`{"content":[]}`)
+			case fault == "asks": // twice, and says how often it was called
+				var replies []string
+				for i := range 2 {
+					say(`{"jsonrpc":"2.0","id":"ask %d","method":"elicitation/create","params":{"message":"who? %d",`+
+						`"requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`, i, i)
+					for reply := ""; !strings.Contains(reply, `"ask `); {
+						if reply, err = in.ReadString('\n'); err != nil {
+							return
+						}
+						if strings.Contains(reply, `"ask `) {
+							replies = append(replies, reply)
+						}
+					}
+				}
+				quoted, _ := json.Marshal(fmt.Sprint("call ", calls, ": ", replies)) // a string
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+			case fault == "tells":
+				say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":{"n":1.50}}}`)
+				say(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
+				say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://1"}}`)
+				_ = os.WriteFile(state, []byte("Changed."), 0o600)
+				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				result(`{"content":[{"type":"text","text":"told"}]}`)
 			case fault == "reads no more":
 				time.Sleep(time.Hour)
 			case fault == "environment":

@@ -55,8 +55,26 @@ type client struct {
 	last int
 }
 
+const hello = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
+
+// startWith starts a server for a client with these capabilities, and opens the session.
+func startWith(t testing.TB, capabilities string, command ...string) *client {
+	t.Helper()
+	c := startProcess(t, command...)
+	c.request("initialize", strings.Replace(hello, "{}", capabilities, 1))
+	if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // start starts a server and opens the session.
 func start(t testing.TB, command ...string) *client {
+	t.Helper()
+	return startWith(t, "{}", command...)
+}
+
+func startProcess(t testing.TB, command ...string) *client {
 	t.Helper()
 	c := &client{t: t, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), errs: &bytes.Buffer{}}
 	c.cmd.WaitDelay = 5 * time.Second
@@ -74,10 +92,6 @@ func start(t testing.TB, command ...string) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.end() })
-	c.request("initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
-	if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
 	return c
 }
 
@@ -404,22 +418,33 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A server that cannot be used is one clear error, and the program ends.
+// refused returns the answer to initialize, and the log.
+func refused(t *testing.T, words []string) (answer, log string) {
+	c := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	c.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + "}\n")
+	var logs strings.Builder
+	c.Stderr = &logs
+	out, err := c.Output()
+	if err != nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), `"error"`) {
+		t.Errorf("%v: %s\n%s", err, out, &logs)
+	}
+	return string(out), logs.String()
+}
+
+// A server that cannot be used is one clear error.
 func TestUnusableServers(t *testing.T) {
 	for fault, want := range map[string]string{
 		"ends at once":  "the server has ended",
 		"endless pages": "more than 100 pages",
-		"absent":        "executable file not found",
 	} {
-		command := sick(fault, "")
-		if fault == "absent" {
-			command = []string{"no-such-server"}
+		if answer, _ := refused(t, wrapped(t.TempDir(), sick(fault, "")...)); !strings.Contains(answer, want) {
+			t.Errorf("%s: %s", fault, answer)
 		}
-		words := wrapped(t.TempDir(), command...)
-		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), want) || strings.Count(strings.TrimSpace(string(out)), "\n") > 1 {
-			t.Errorf("%s: %v: %s", fault, err, out)
-		}
+	}
+	words := wrapped(t.TempDir(), "no-such-server")
+	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "executable file not found") {
+		t.Errorf("absent: %v: %s", err, out)
 	}
 }
 

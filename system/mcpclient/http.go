@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -42,7 +43,7 @@ type Remote struct {
 var errRedirect = errors.New("the server redirects to another host")
 
 // Open returns a session with an endpoint, which is not initialized yet. It sends nothing.
-func (e Endpoint) Open() (*Remote, error) {
+func (e Endpoint) Open(_ *slog.Logger, _ Handler) (*Remote, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s is no URL of a server: it must begin with http:// or https://", jsonrpc.Quoted(e.URL))

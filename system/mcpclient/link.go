@@ -31,21 +31,31 @@ const (
 // maxFrame is the largest message that is read from a server, in bytes.
 const maxFrame = 256 << 20
 
+// Handler receives what a server sends of its own. Its functions may be nil. They must not change params.
+type Handler struct {
+	// Notify gets the notifications that belong to no call, one after the other. It must not wait for the server.
+	Notify func(method string, params json.RawMessage)
+	// Request answers a request, in a goroutine of its own. ctx ends when the server cancels the request, or ends. A
+	// [*jsonrpc.Fault] is sent as it is, another error as an internal error. If it is nil, no method is found.
+	Request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+}
+
 // link speaks JSON-RPC with one server over two streams. It is safe for concurrent use.
 type link struct {
-	out  io.WriteCloser
-	log  *slog.Logger
-	hear func(method string) // notifications of the server, one after the other
+	out     io.WriteCloser
+	log     *slog.Logger
+	handler Handler
 
-	writing  chan struct{}      // holds one token: who takes it writes a message
-	requests chan jsonrpc.Frame // of the server, to be answered
+	life    context.Context // ends with the link; its cause is why
+	end     context.CancelCauseFunc
+	writing chan struct{} // holds one token: who takes it writes a message
+	answers chan []byte   // of the link itself to requests of the server
 
 	mu      sync.Mutex
 	last    int64
-	waiting map[string]*waiter // by [jsonrpc.Frame.Key]
-	err     error              // why the link ended
-	ended   chan struct{}
-	noise   int // lines that were no messages
+	waiting map[string]*waiter            // by [jsonrpc.Frame.Key]
+	asked   map[string]context.CancelFunc // requests of the server that the handler answers, by Key
+	noise   int                           // lines that were no messages
 }
 
 // waiter waits for the response to one request.
@@ -54,13 +64,14 @@ type waiter struct {
 	progress func(params json.RawMessage) // of notifications with the id as their token
 }
 
-func newLink(in io.Reader, out io.WriteCloser, log *slog.Logger, hear func(method string)) *link {
+func newLink(in io.Reader, out io.WriteCloser, log *slog.Logger, handler Handler) *link {
 	l := &link{
-		writing: make(chan struct{}, 1), requests: make(chan jsonrpc.Frame, maxRequests),
-		out: out, log: log, hear: hear, waiting: map[string]*waiter{}, ended: make(chan struct{}),
+		writing: make(chan struct{}, 1), answers: make(chan []byte, maxRequests), out: out, log: log, handler: handler,
+		waiting: map[string]*waiter{}, asked: map[string]context.CancelFunc{},
 	}
+	l.life, l.end = context.WithCancelCause(context.Background())
 	l.writing <- struct{}{}
-	go l.answerRequests()
+	go l.sendAnswers()
 	go func() {
 		var defect error
 		panics.Into(&defect, func() { l.read(jsonrpc.NewLineReader(in, maxFrame)) })
@@ -72,17 +83,19 @@ func newLink(in io.Reader, out io.WriteCloser, log *slog.Logger, hear func(metho
 	return l
 }
 
+// Ended returns a channel that is closed when the server has ended.
+func (l *link) Ended() <-chan struct{} { return l.life.Done() }
+
 // Call sends a request and returns the result of its response, as it was written. params is a JSON object without
 // progressToken; with progress the server is asked to report it. The error is a [*jsonrpc.Fault] if the server says so.
 func (l *link) Call(
 	ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
 ) (json.RawMessage, error) {
 	w := &waiter{done: make(chan jsonrpc.Frame, 1), progress: progress}
-	l.mu.Lock()
-	if l.err != nil {
-		l.mu.Unlock()
-		return nil, l.err
+	if l.life.Err() != nil {
+		return nil, context.Cause(l.life)
 	}
+	l.mu.Lock()
 	l.last++
 	id := strconv.FormatInt(l.last, 10)
 	l.waiting["n"+id] = w
@@ -105,8 +118,8 @@ func (l *link) Call(
 	select {
 	case f := <-w.done:
 		return resultOf(method, f)
-	case <-l.ended:
-		return nil, l.err
+	case <-l.life.Done():
+		return nil, context.Cause(l.life)
 	case <-ctx.Done():
 		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
 		return nil, ctx.Err()
@@ -131,58 +144,28 @@ func (l *link) Notify(method string, params json.RawMessage) error {
 	return l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
 }
 
-// respond answers a request of the server.
-func (l *link) respond(id json.RawMessage, result any, fault *jsonrpc.Fault) error {
-	return l.send(bytes.TrimSuffix(jsonrpc.Response(id, result, fault), []byte("\n")))
-}
-
 // writeTime is how long a server may take to read a message. One that reads nothing is ended.
 const writeTime = 10 * time.Second
 
 func (l *link) send(message []byte) error {
 	select {
 	case <-l.writing:
-	case <-l.ended:
-		return l.err
+	case <-l.life.Done():
+		return context.Cause(l.life)
 	}
 	defer func() { l.writing <- struct{}{} }()
 	if out, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		_ = out.SetWriteDeadline(time.Now().Add(writeTime)) // a pipe has deadlines
 	}
-	if _, err := l.out.Write(append(message, '\n')); err != nil {
+	if _, err := l.out.Write(append(bytes.TrimSuffix(message, []byte("\n")), '\n')); err != nil {
 		why := ErrEnded // its pipe is broken
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			why = fmt.Errorf("the server has read nothing for %s", writeTime)
 		}
 		l.end(why)
-		return l.err
+		return context.Cause(l.life)
 	}
 	return nil
-}
-
-// maxRequests is how many requests of a server may wait for their answers. Further ones are dropped.
-const maxRequests = 64
-
-// answerRequests answers the requests of the server, one after the other.
-func (l *link) answerRequests() {
-	for {
-		select {
-		case f := <-l.requests:
-			l.request(f)
-		case <-l.ended:
-			return
-		}
-	}
-}
-
-// end ends all calls with an error.
-func (l *link) end(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err == nil {
-		l.err = err
-		close(l.ended)
-	}
 }
 
 // read reads messages until the stream ends.
@@ -198,48 +181,61 @@ func (l *link) read(lines *jsonrpc.LineReader) {
 			l.end(ErrEnded)
 			return
 		}
-		f, fault := jsonrpc.Parse(line)
-		switch {
-		case fault != nil && l.lenient(line): // a response that strict readers refuse
-		case fault != nil && f.ID != nil && bytes.Contains(line, []byte(`"result"`)):
-			l.failed(f.ID, jsonrpc.Faultf(internalError, "the answer of the server is no JSON: %s", fault.Message))
-		case fault != nil: // a banner, or a half message
-			l.mu.Lock()
-			l.noise++
-			first := l.noise == 1
-			l.mu.Unlock()
-			if first {
-				l.log.Warn("a server wrote something else than a message", "line", jsonrpc.Quoted(string(line)))
-			}
-		case f.IsResponse:
-			l.answered(f)
-		case f.Method == "notifications/progress":
-			l.progressed(line)
-		case f.ID != nil:
-			select {
-			case l.requests <- f:
-			default:
-			}
-		default:
-			l.hear(f.Method)
+		l.receive(line)
+	}
+}
+
+// receive handles a message of the server. The caller no longer uses the line.
+func (l *link) receive(line []byte) {
+	f, fault := jsonrpc.Parse(line)
+	if fault != nil {
+		if lenient, ok := leniently(line); ok {
+			f, fault = lenient, nil
 		}
+	}
+	switch {
+	case fault != nil && f.ID != nil && bytes.Contains(line, []byte(`"result"`)):
+		l.failed(f.ID, jsonrpc.Faultf(internalError, "the answer of the server is no JSON: %s", fault.Message))
+	case fault != nil: // a banner, or a half message
+		l.mu.Lock()
+		l.noise++
+		first := l.noise == 1
+		l.mu.Unlock()
+		if first {
+			l.log.Warn("a server wrote something else than a message", "line", jsonrpc.Quoted(string(line)))
+		}
+	case f.IsResponse:
+		l.answered(f)
+	case f.Method == "notifications/progress":
+		l.progressed(line)
+	case f.ID != nil:
+		l.asks(f, paramsOf(line))
+	case f.Method == "notifications/cancelled" && l.cancelled(line):
+	case l.handler.Notify != nil:
+		l.handler.Notify(f.Method, paramsOf(line))
 	}
 }
 
 // ErrEnded is why calls of a server fail that has ended.
 var ErrEnded = errors.New("the server has ended")
 
-// lenient handles a response with names that stand twice or half of a surrogate pair, as some encoders write them.
-func (l *link) lenient(line []byte) bool {
-	var m struct{ ID, Result, Error json.RawMessage }
-	if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Result == nil && m.Error == nil {
-		return false
+// leniently parses a message with names that stand twice or half of a surrogate pair, as some encoders write them, and
+// a request of any size.
+func leniently(line []byte) (f jsonrpc.Frame, ok bool) {
+	var m struct {
+		JSONRPC, Method   string
+		ID, Result, Error json.RawMessage
 	}
+	if json.Unmarshal(line, &m) != nil {
+		return f, false
+	}
+	f = jsonrpc.Frame{ID: m.ID, Method: m.Method, IsResponse: m.Method == "", Result: m.Result, Error: m.Error}
 	key, fault := jsonrpc.KeyOf(m.ID)
-	if fault == nil {
-		l.answered(jsonrpc.Frame{Key: key, IsResponse: true, Result: m.Result, Error: m.Error})
+	f.Key = key
+	if f.IsResponse {
+		return f, fault == nil && m.ID != nil && (m.Result != nil || m.Error != nil)
 	}
-	return fault == nil
+	return f, fault == nil && m.JSONRPC == "2.0" // else it may be a line of a log
 }
 
 // fail answers the request whose response is too long.
@@ -286,17 +282,99 @@ func (l *link) progressed(line []byte) {
 	}
 }
 
-// request answers a request of the server.
-func (l *link) request(f jsonrpc.Frame) {
-	var result any
+// Limits on the requests of a server that are open at once; together they bound memory.
+const (
+	maxRequests = 64       // further ones are answered as busy, and dropped if the server does not read the answers
+	maxParams   = 16 << 20 // bytes of their params
+)
+
+// asks starts the handler of a request of the server. The link itself answers ping, and refuses a request that exceeds
+// a limit.
+func (l *link) asks(f jsonrpc.Frame, params json.RawMessage) {
+	ctx, cancel := context.WithCancel(l.life)
 	var fault *jsonrpc.Fault
-	switch f.Method {
-	case "ping":
-		result = struct{}{}
-	default:
+	l.mu.Lock()
+	switch {
+	case f.Method == "ping":
+	case l.handler.Request == nil:
 		fault = jsonrpc.Faultf(MethodNotFound, "%s is not relayed to the client", jsonrpc.Quoted(f.Method))
+	case l.asked[f.Key] != nil:
+		fault = jsonrpc.BadRequest("id %s is in use", jsonrpc.Echo(string(f.ID)))
+	case len(l.asked) == maxRequests:
+		fault = jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: %d requests of the server are open; try again later", maxRequests)
+	case len(params) > maxParams:
+		fault = jsonrpc.BadParams("params of %d bytes are too long; send at most %d", len(params), maxParams)
+	default:
+		l.asked[f.Key] = cancel
+		l.mu.Unlock()
+		go l.answer(ctx, f, params)
+		return
 	}
-	_ = l.respond(f.ID, result, fault) // if it fails, the link has ended
+	l.mu.Unlock()
+	cancel()
+	message := jsonrpc.Response(f.ID, nil, fault)
+	if fault == nil {
+		message = jsonrpc.Response(f.ID, struct{}{}, nil)
+	}
+	select {
+	case l.answers <- message:
+	default:
+	}
+}
+
+// answer sends the handler's answer to a request of the server, unless the server has cancelled it.
+func (l *link) answer(ctx context.Context, f jsonrpc.Frame, params json.RawMessage) {
+	var result json.RawMessage
+	var err error
+	panics.Into(&err, func() { result, err = l.handler.Request(ctx, f.Method, params) })
+	cancelled := ctx.Err() != nil
+	l.mu.Lock()
+	l.asked[f.Key]()
+	delete(l.asked, f.Key)
+	l.mu.Unlock()
+	if defect, ok := errors.AsType[*panics.Caught](err); ok {
+		l.log.Error("answering a server's request failed", "method", jsonrpc.Quoted(f.Method), "cause", defect)
+		err = errors.New("a defect of the client")
+	}
+	fault, isFault := errors.AsType[*jsonrpc.Fault](err)
+	if err != nil && !isFault {
+		fault = jsonrpc.Faultf(internalError, "%s", jsonrpc.Echo(err.Error()))
+	}
+	message := jsonrpc.Response(f.ID, nil, fault)
+	if fault == nil {
+		message = jsonrpc.Response(f.ID, result, nil)
+	}
+	if !cancelled {
+		_ = l.send(message) // if it fails, the link has ended
+	}
+}
+
+// sendAnswers sends the answers of the link itself, one after the other.
+func (l *link) sendAnswers() {
+	for {
+		select {
+		case message := <-l.answers:
+			_ = l.send(message) // if it fails, the link has ended
+		case <-l.life.Done():
+			return
+		}
+	}
+}
+
+// cancelled ends a request of the server that it cancels. It reports whether there is such a request.
+func (l *link) cancelled(line []byte) bool {
+	var params struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(paramsOf(line), &params) // it was parsed before
+	key, _ := jsonrpc.KeyOf(params.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cancel := l.asked[key]
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
 }
 
 // paramsOf returns the params of a message as they are written.

@@ -21,6 +21,7 @@ type Command struct {
 	Args []string // the program, and its arguments
 	Dir  string   // "": the current one
 	Env  []string // names of variables that it gets besides those of every server
+	Set  []string // variables that it gets with these values, as NAME=VALUE
 }
 
 // always are the variables that every server gets. A client puts the secrets of a server into our environment.
@@ -28,15 +29,21 @@ var always = []string{"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR"}
 
 // environ divides an environment into what a server gets and the names of the rest.
 func (c Command) environ(all []string) (given, withheld []string) {
+	set := func(name string) bool {
+		return slices.ContainsFunc(c.Set, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	}
 	for _, v := range all {
 		name, _, _ := strings.Cut(v, "=")
+		if set(name) {
+			continue
+		}
 		if slices.Contains(always, name) || strings.HasPrefix(name, "LC_") || slices.Contains(c.Env, name) {
 			given = append(given, v)
 		} else {
 			withheld = append(withheld, name)
 		}
 	}
-	return given, withheld
+	return append(given, c.Set...), withheld
 }
 
 // Process is a running server. It ends with [Process.Close], and with this process.
@@ -48,9 +55,8 @@ type Process struct {
 // grace is how long a server may take to end after its input has ended.
 const grace = 2 * time.Second
 
-// Start starts a command. hear is called with the method of each notification of the server, one after the other. What
-// the server writes to standard error goes to the log.
-func (c Command) Start(log *slog.Logger, hear func(method string)) (*Process, error) {
+// Start starts a command. What the server writes to standard error goes to the log.
+func (c Command) Start(log *slog.Logger, handler Handler) (*Process, error) {
 	program, err := exec.LookPath(c.Args[0])
 	if err == nil {
 		program, err = filepath.Abs(program)
@@ -89,7 +95,7 @@ func (c Command) Start(log *slog.Logger, hear func(method string)) (*Process, er
 	all = []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} // of the command
 	go drain(errs, log)
 	// It ends with standard output: the sandbox ends all that holds it open.
-	p := &Process{link: newLink(out, in, log, hear)}
+	p := &Process{link: newLink(out, in, log, handler)}
 	p.stop = sync.OnceFunc(func() {
 		_ = in.Close()
 		select {
@@ -106,9 +112,6 @@ func (c Command) Start(log *slog.Logger, hear func(method string)) (*Process, er
 
 // Close ends the process and all that it started.
 func (p *Process) Close() { p.stop() }
-
-// Ended returns a channel that is closed when the server has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // drain logs the lines of standard error, cut to 400 bytes, and reads on whatever comes.
 func drain(r io.Reader, log *slog.Logger) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"time"
 
@@ -23,39 +24,60 @@ const (
 	maxEntries = 1000
 )
 
-// Tools returns the approved tools of the server, in its order. Those of a server that was seen before come from its
-// record, and the server starts meanwhile.
-func (s *Server) Tools(ctx context.Context) ([]tools.Tool, error) {
-	if s.options.Records != nil {
-		r, err := s.options.Records.Load(s.options.key())
-		if err != nil {
-			return nil, err
+// tools returns the approved tools of the server, in its order, and the version of that list. Those of a server that
+// was seen before come from its record, while the server starts.
+func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err error) {
+	s.mu.Lock()
+	known := s.record.known()
+	s.mu.Unlock()
+	if !known {
+		if _, _, err := s.running(ctx); err != nil {
+			return nil, 0, err
 		}
-		if r != nil {
-			s.record = r
-		}
-	}
-	if s.record.known() {
-		go func() {
-			if _, _, err := s.running(s.life); err != nil && s.life.Err() == nil {
-				s.options.Log.Warn("an upstream server does not start", "cause", err)
-			}
-		}()
-	} else if _, _, err := s.running(ctx); err != nil {
-		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []tools.Tool
+	if s.damaged != nil {
+		return nil, 0, s.damaged
+	}
+	if s.version == 0 {
+		s.build()
+	}
+	return s.listed, s.version, nil
+}
+
+// build makes a new list of tools: those that are approved, not held back, and that the process has. The caller holds
+// the lock.
+func (s *Server) build() {
+	s.version++
+	s.listed = nil
 	for _, d := range s.record.Approved {
-		t, err := s.tool(d)
-		if err != nil {
-			s.options.Log.Warn("a tool of an upstream server is not offered", "cause", err)
+		name := nameOf(d)
+		if s.present != nil && !s.present[name] || s.record.holds(name) || !s.allows(name) {
 			continue
 		}
-		all = append(all, t)
+		t, err := s.tool(d)
+		if err != nil {
+			s.options.Log.Warn("a tool of an upstream server is not offered", "server", s.options.Name, "cause", err)
+			continue
+		}
+		s.listed = append(s.listed, t)
 	}
-	return all, nil
+}
+
+// allows reports whether a tool is offered by the lists of the options.
+func (s *Server) allows(name string) bool {
+	matches := func(pattern string) bool {
+		ok, err := path.Match(pattern, name)
+		return ok && err == nil
+	}
+	return (len(s.options.Allow) == 0 || slices.ContainsFunc(s.options.Allow, matches)) &&
+		!slices.ContainsFunc(s.options.Deny, matches)
+}
+
+// holds reports whether a tool is held back.
+func (r *Record) holds(name string) bool {
+	return slices.ContainsFunc(r.Held, func(h Held) bool { return h.Name == name })
 }
 
 // known reports whether the server was seen before.
@@ -82,7 +104,17 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 		r.Modern = s.record.Modern
 	}
 	changed = r.compare(listed) || changed
-	if s.record = r; len(r.Held) > 0 {
+	before := s.listed
+	s.record, s.present = r, map[string]bool{}
+	for _, d := range listed {
+		s.present[nameOf(d)] = true
+	}
+	s.build()
+	same := func(a, b tools.Tool) bool { return bytes.Equal(a.Listing, b.Listing) }
+	if s.version > 1 && !slices.EqualFunc(before, s.listed, same) {
+		s.client.Notify("notifications/tools/list_changed", nil)
+	}
+	if len(r.Held) > 0 {
 		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
 			"with", "mcp-funnel upstream diff "+s.options.key(), "tools", len(r.Held))
 	}
@@ -104,26 +136,39 @@ func unique(definitions []json.RawMessage) []json.RawMessage {
 	})
 }
 
+func (s *Server) holds(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.holds(name)
+}
+
 // heldBack returns an error if a tool is held back.
 func (s *Server) heldBack(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range s.record.Held {
-		if h.Name == name {
-			key := s.options.key()
-			return fmt.Errorf("the server has changed the definition of %s since it was approved, and the call was not passed on; "+
-				"a person can look at it and approve it: mcp-funnel upstream diff %s %s, mcp-funnel upstream approve %s %s",
-				name, key, name, key, name)
+	if !s.record.holds(name) {
+		return nil
+	}
+	if s.options.Records != nil {
+		r, err := s.options.Records.Load(s.options.key())
+		if err == nil && r != nil && !r.holds(name) { // approved meanwhile
+			s.record = r
+			s.build()
+			s.client.Notify("notifications/tools/list_changed", nil)
+			return nil
 		}
 	}
-	return nil
+	key := s.options.key()
+	return fmt.Errorf("the server has changed the definition of %s since it was approved, and the call was not passed on; "+
+		"a person can look at it and approve it: mcp-funnel upstream diff %s %s, mcp-funnel upstream approve %s %s",
+		name, key, name, key, name)
 }
 
 // listTime is how long a list of the server's resources or prompts may take: ours wait for it.
 const listTime = 5 * time.Second
 
-// List returns the entries of all pages of a list as the server writes them, none if it does not have that method.
-func (s *Server) List(ctx context.Context, method, member string) ([]json.RawMessage, error) {
+// entries returns the entries of all pages of a list as the server writes them, none if it does not have that method.
+func (s *Server) entries(ctx context.Context, method, member string) ([]json.RawMessage, error) {
 	ctx, stop := context.WithTimeout(ctx, listTime)
 	defer stop()
 	p, modern, err := s.running(ctx)
@@ -137,16 +182,66 @@ func (s *Server) List(ctx context.Context, method, member string) ([]json.RawMes
 	return all, err
 }
 
-// Call sends a request to the server, and returns its result as it was written.
-func (s *Server) Call(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// do sends a request to the server, and returns its result as it was written.
+func (s *Server) do(ctx context.Context, r Request) (json.RawMessage, error) {
 	p, modern, err := s.running(ctx)
-	if err == nil && modern {
-		params, err = s.declared(params)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return p.Call(ctx, method, params, nil)
+	if modern && (r.Method == "resources/subscribe" || r.Method == "resources/unsubscribe") {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if stop := s.watched[r.Name]; r.Method == "resources/unsubscribe" && stop != nil {
+			stop()
+			delete(s.watched, r.Name)
+		} else if r.Method == "resources/subscribe" && stop == nil {
+			s.watch(p, r.Name)
+		}
+		return json.RawMessage("{}"), nil
+	}
+	return s.send(ctx, p, modern, r.Method, r.Params, nil, r.Ask)
+}
+
+// watch subscribes to a resource of a server of the stateless protocol, or to its lists with "". The caller holds the
+// lock.
+func (s *Server) watch(p connection, uri string) {
+	if len(s.watched) >= maxEntries {
+		return
+	}
+	what := map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true}
+	if uri != "" {
+		what = map[string]any{"resourceSubscriptions": []string{uri}}
+	}
+	ctx, stop := context.WithCancel(s.life)
+	s.watched[uri] = stop
+	raw, err := json.Marshal(map[string]any{"notifications": what})
+	if err == nil {
+		raw, err = s.declared(raw)
+	}
+	if err == nil {
+		go p.Call(ctx, "subscriptions/listen", raw, nil) //nolint:errcheck // a server need not have it
+	}
+}
+
+// tell sends a notification to a server that runs and speaks the protocol with sessions.
+func (s *Server) tell(method string) {
+	s.mu.Lock()
+	p, modern := s.process, s.record.Modern
+	s.mu.Unlock()
+	if p != nil && !modern {
+		_ = p.Notify(method, json.RawMessage("{}")) // if it has ended, it learns it when it starts
+	}
+}
+
+// setLevel sets the level of log messages from which the server sends them, now and at later starts.
+func (s *Server) setLevel(ctx context.Context, params json.RawMessage) {
+	s.mu.Lock()
+	s.level = params
+	p, modern := s.process, s.record.Modern
+	s.mu.Unlock()
+	if p != nil && !modern {
+		_, _ = p.Call(ctx, "logging/setLevel", params, nil) // it need not have log messages
+	}
 }
 
 // list returns the entries of all pages of a list.
@@ -204,6 +299,7 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	if err := json.Unmarshal(entry, &e); err != nil {
 		return tools.Tool{}, err
 	}
+	e.Name = nameOf(entry) // exactly as it is approved
 	var schema struct {
 		Type string `json:"type"`
 	}
@@ -287,17 +383,27 @@ func without(object json.RawMessage, name string) (json.RawMessage, error) {
 // maxName is how long the name of a tool may be for clients.
 const maxName = 64
 
-// Renamed returns a tool that is listed by another name, of which the first 64 characters count.
-func Renamed(t tools.Tool, name string) (tools.Tool, error) {
+// renamed returns a tool that is listed by another name, of which the first 64 characters count.
+func renamed(t tools.Tool, name string) (tools.Tool, error) {
 	t.Name = name[:min(len(name), maxName)]
-	rest, err := without(t.Listing, "name")
+	var err error
+	t.Listing, err = withMember(t.Listing, "name", t.Name)
+	return t, err
+}
+
+// withMember returns a JSON object with a text as a member, which stands first. The others stay as they are written.
+func withMember(object json.RawMessage, name, text string) (json.RawMessage, error) {
+	rest, err := without(object, name)
 	if err != nil {
-		return t, err
+		return nil, err
 	}
-	t.Listing = fmt.Appendf(nil, `{"name":%q`, t.Name)
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		return nil, err
+	}
+	out := fmt.Appendf(nil, `{%q:%s`, name, quoted)
 	if len(rest) > len("{}") {
-		t.Listing = append(t.Listing, ',')
+		out = append(out, ',')
 	}
-	t.Listing = append(t.Listing, rest[1:]...)
-	return t, nil
+	return append(out, rest[1:]...), nil
 }

@@ -181,12 +181,15 @@ func definition(all []json.RawMessage, name string) json.RawMessage {
 	return nil
 }
 
-func nameOf(definition json.RawMessage) string {
-	var d struct {
-		Name string `json:"name"`
-	}
-	_ = json.Unmarshal(definition, &d) // a definition without a name is not offered
-	return d.Name
+func nameOf(definition json.RawMessage) string { return memberOf(definition, "name") }
+
+// memberOf returns a member of an object that is a text; "" if it has none.
+func memberOf(object json.RawMessage, member string) string {
+	var all map[string]json.RawMessage
+	var text string
+	_ = json.Unmarshal(object, &all) // a definition without a name is not offered
+	_ = json.Unmarshal(all[member], &text)
+	return text
 }
 
 // canonical returns a definition with its keys in order.

@@ -1,9 +1,11 @@
 // Package upstream offers the tools of other MCP servers. What they answer goes through the funnel: a small result is
 // passed on as it was written, a large one is stored.
 //
-//	Server ── record.go: what is approved ── system/mcpclient: the process
-//	  ├─ list.go: its tools, as it lists them
-//	  └─ result.go: a result of a call, as output of a tool
+//	Group ── Session: the servers of one client, group.go
+//	           └─ Server ── record.go: what is approved ── system/mcpclient: the process
+//	                ├─ list.go: its tools and other lists, as it writes them
+//	                ├─ exchange.go: a call, and what the server asks meanwhile
+//	                └─ result.go: a result of a call, as output of a tool
 package upstream
 
 import (
@@ -11,13 +13,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
+	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -41,34 +45,43 @@ const (
 	startTime    = 20 * time.Second // in all
 )
 
-// Options configures a server.
+// Options configures one server.
 type Options struct {
+	Common
+	Name    string // stands before the names that clash with others: of [a-z0-9_-]
 	Command mcpclient.Command
 	Remote  *mcpclient.Endpoint // instead of Command
-	Version string              // of this program
-	Records *Records            // nil: nothing is remembered, and all tools are trusted
-	Log     *slog.Logger        // nil: nothing is logged
-	JQ      tools.Tool          // runs the filters of references
 	Literal []string            // tools whose arguments are no references
-	Prefix  string              // stands before the name of a tool that clashes with another
-	Observe bool                // results are passed on whatever their size; the schema of results is listed
+	Allow   []string            // patterns of the tools that are offered, with * and ?; none: all
+	Deny    []string            // patterns of tools that are not
+	Timeout time.Duration       // of a call; 0: none
+	starts  chan struct{}       // holds a value for each start that is under way
 }
 
-// Server is another MCP server. It is started by its first use, and again after it has ended.
+// Server is another MCP server of one client. It is started by its first use, and again after it has ended.
 type Server struct {
 	options Options
-	life    context.Context // ends with Close
+	client  Client
+	life    context.Context // ends with close
 	end     context.CancelFunc
 
 	mu       sync.Mutex // of what follows; never held while the server is asked
 	process  connection
 	starting chan struct{} // closed when the start has ended; nil: none
 	failure  error         // of the last start
+	damaged  error         // of its record: it is not started
 	record   *Record
+	present  map[string]bool // the tools that the process lists; nil: not known yet
+	listed   []tools.Tool    // what [Server.tools] returns, in this version
+	version  int
 	failed   int // starts in a row
 	next     time.Time
 	listing  bool // the tools are being listed again
 	again    bool // and must be once more
+	level    json.RawMessage
+	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
+	open     []*exchange
+	waiting  map[string]*exchange // for the repeated call
 }
 
 // connection is a running server: a process, or a session over HTTP.
@@ -81,8 +94,8 @@ type connection interface {
 	Close()
 }
 
-// name returns the words of the server's command, or its URL without a query, which may hold a key.
-func (o Options) name() []string {
+// Words returns the words of the server's command, or its URL without a query, which may hold a key.
+func (o Options) Words() []string {
 	if o.Remote != nil {
 		url, _, _ := strings.Cut(o.Remote.URL, "?")
 		return []string{url}
@@ -98,21 +111,33 @@ func (o Options) key() string {
 	return Key(o.Command.Args)
 }
 
-// Name returns the server's command line, or its URL.
-func (s *Server) Name() string { return strings.Join(s.options.name(), " ") }
-
-// New returns a server that is not started.
-func New(o Options) *Server {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+// newServer returns a server that is not started.
+func newServer(o Options, c Client) *Server {
+	s := &Server{
+		options: o, client: c, record: &Record{V: 1, Command: o.Words()}, waiting: map[string]*exchange{},
+		watched: map[string]context.CancelFunc{},
 	}
-	s := &Server{options: o, record: &Record{V: 1, Command: o.name()}}
 	s.life, s.end = context.WithCancel(context.Background())
+	if o.Records == nil {
+		return s
+	}
+	if r, err := o.Records.Load(o.key()); err != nil {
+		s.damaged = err
+	} else if r != nil {
+		s.record = r
+	}
 	return s
 }
 
-// Close ends the server, also one that is being started.
-func (s *Server) Close() {
+// warm starts a server.
+func (s *Server) warm() {
+	if _, _, err := s.running(s.life); err != nil && s.life.Err() == nil {
+		s.options.Log.Warn("an upstream server does not start", "server", s.options.Name, "cause", err)
+	}
+}
+
+// close ends the server, also one that is being started.
+func (s *Server) close() {
 	s.end()
 	s.mu.Lock()
 	p, starting := s.process, s.starting
@@ -140,11 +165,15 @@ func (s *Server) running(ctx context.Context) (p connection, modern bool, err er
 			s.mu.Unlock()
 			return nil, false, mcpclient.ErrEnded
 		}
+		if s.damaged != nil {
+			s.mu.Unlock()
+			return nil, false, s.damaged
+		}
 		if p, modern = s.process, s.record.Modern; p != nil {
 			select {
 			case <-p.Ended():
 				s.process = nil
-				s.options.Log.Warn("an upstream server has ended, and is started again", "server", s.options.name()[0])
+				s.options.Log.Warn("an upstream server has ended, and is started again", "server", s.options.Name)
 				go p.Close()
 			default:
 				s.mu.Unlock()
@@ -155,8 +184,8 @@ func (s *Server) running(ctx context.Context) (p connection, modern bool, err er
 		if started == nil {
 			if wait := time.Until(s.next); wait > 0 {
 				s.mu.Unlock()
-				return nil, false, fmt.Errorf("the server of this tool cannot be started: %w; it is tried again in %s", s.failure,
-					wait.Round(time.Second))
+				return nil, false, fmt.Errorf("the server %s cannot be started: %w; it is tried again in %s",
+					s.options.Name, s.failure, wait.Round(time.Second))
 			}
 			started = make(chan struct{})
 			s.starting = started
@@ -175,28 +204,19 @@ func (s *Server) running(ctx context.Context) (p connection, modern bool, err er
 			return p, modern, nil
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("the server of this tool cannot be started: %w", err)
+			return nil, false, fmt.Errorf("the server %s cannot be started: %w", s.options.Name, err)
 		}
 	}
 }
 
 // begin starts the server, lists its tools, and closes started.
 func (s *Server) begin(started chan struct{}) {
-	ctx, stop := context.WithTimeoutCause(s.life, startTime, fmt.Errorf("it has not answered within %s", startTime))
-	defer stop()
-	s.mu.Lock()
-	known, modern := s.record.known(), s.record.Modern
-	s.mu.Unlock()
-	hello, err := s.connect(ctx, known, modern)
+	s.options.starts <- struct{}{}
+	defer func() { <-s.options.starts }()
+	var hello greeting
 	var listed []json.RawMessage
-	if err == nil {
-		if listed, err = s.list(ctx, hello.p, hello.modern, "tools/list", "tools"); err != nil {
-			hello.p.Close()
-		}
-	}
-	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+	var err error
+	panics.Into(&err, func() { hello, listed, err = s.greet() })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(started)
@@ -208,6 +228,38 @@ func (s *Server) begin(started chan struct{}) {
 	}
 	s.failed, s.process = 0, hello.p
 	s.compare(listed, &hello)
+	s.greeted(hello)
+}
+
+// greet starts the server and lists its tools.
+func (s *Server) greet() (hello greeting, listed []json.RawMessage, err error) {
+	ctx, stop := context.WithTimeoutCause(s.life, startTime, fmt.Errorf("it has not answered within %s", startTime))
+	defer stop()
+	s.mu.Lock()
+	known, modern := s.record.known(), s.record.Modern
+	s.mu.Unlock()
+	if hello, err = s.connect(ctx, known, modern); err == nil {
+		if listed, err = s.list(ctx, hello.p, hello.modern, "tools/list", "tools"); err != nil {
+			hello.p.Close()
+		}
+	}
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return hello, listed, err
+}
+
+// greeted sets up a new process: the level of its log messages, and what it is to tell. The caller holds the lock.
+func (s *Server) greeted(hello greeting) {
+	for uri, stop := range s.watched {
+		stop()
+		delete(s.watched, uri)
+	}
+	if hello.modern {
+		s.watch(hello.p, "")
+	} else if s.level != nil {
+		go hello.p.Call(s.life, "logging/setLevel", s.level, nil) //nolint:errcheck // it need not have log messages
+	}
 }
 
 // greeting is what a server said when it was started.
@@ -223,8 +275,8 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 	if g.p, err = s.start(); err != nil {
 		return g, err
 	}
-	if s.options.Remote != nil || known && !modern { // over HTTP the stateless era is not spoken yet
-		if err = s.initialize(ctx, &g); err == nil || s.options.Remote != nil || ctx.Err() != nil {
+	if known && !modern {
+		if err = s.initialize(ctx, &g); err == nil || ctx.Err() != nil {
 			return g, err
 		}
 		if g.p, err = s.start(); err != nil { // it may be a newer version, which speaks the other era
@@ -252,23 +304,36 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 	return g, s.initialize(ctx, &g)
 }
 
+// insideVariable lists the servers that a process stands behind, so that one that wraps itself is seen.
+const insideVariable = "FUNNEL_INSIDE"
+
 func (s *Server) start() (connection, error) {
+	handler := mcpclient.Handler{Notify: s.hear, Request: s.answer}
 	if s.options.Remote != nil {
-		return s.options.Remote.Open()
+		return s.options.Remote.Open(s.options.Log, handler)
 	}
-	return s.options.Command.Start(s.options.Log, s.hear)
+	inside := os.Getenv(insideVariable)
+	if slices.Contains(strings.Fields(inside), s.options.key()) {
+		return nil, errors.New("the server starts itself: its command runs mcp-funnel with the same server again")
+	}
+	c := s.options.Command
+	c.Set = append(slices.Clone(c.Set), insideVariable+"="+strings.TrimSpace(inside+" "+s.options.key()))
+	return c.Start(s.options.Log, handler)
 }
 
 // hear handles a notification of the server.
-func (s *Server) hear(method string) {
-	if method != "notifications/tools/list_changed" {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.again = s.listing; !s.listing && s.process != nil { // else the start lists them
-		s.listing = true
-		go s.relist(s.process, s.record.Modern)
+func (s *Server) hear(method string, params json.RawMessage) {
+	switch method {
+	case "notifications/tools/list_changed":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.again = s.listing; !s.listing && s.process != nil { // else the start lists them
+			s.listing = true
+			go s.relist(s.process, s.record.Modern)
+		}
+	case "notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/resources/updated",
+		"notifications/message", "notifications/elicitation/complete":
+		s.client.Notify(method, params)
 	}
 }
 
@@ -293,7 +358,7 @@ func (s *Server) relist(p connection, modern bool) {
 // initialize opens the session of the older era; if it fails the process is ended.
 func (s *Server) initialize(ctx context.Context, g *greeting) error {
 	params, err := json.Marshal(map[string]any{
-		"protocolVersion": sessionsProtocol, "capabilities": struct{}{}, "clientInfo": s.self(),
+		"protocolVersion": sessionsProtocol, "capabilities": s.capabilities(), "clientInfo": s.self(),
 	})
 	var raw json.RawMessage
 	if err == nil {
@@ -321,11 +386,35 @@ func instructionsIn(result json.RawMessage) string {
 	return content.Clip(r.Instructions, maxInstructions)
 }
 
-// Instructions returns what the server says of itself, as far as it is known.
-func (s *Server) Instructions() string {
+// instructions returns what the server says of itself, and which of its tools are held back. One that was not seen
+// before is waited for.
+func (s *Server) instructions(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	known := s.record.known()
+	s.mu.Unlock()
+	if !known {
+		if _, _, err := s.running(ctx); err != nil {
+			return "", err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.Instructions
+	text := s.record.Instructions
+	if n := len(s.record.Held); n > 0 && !s.options.Observe {
+		text = strings.TrimSpace(fmt.Sprintf("%s\n\n%d of its tools changed or are new, and are not listed before a person approves them: "+
+			"mcp-funnel upstream diff %s", text, n, s.options.key()))
+	}
+	return text, nil
+}
+
+// capabilities returns those of the client's capabilities that concern what a server asks.
+func (s *Server) capabilities() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	_ = json.Unmarshal(s.client.Capabilities, &all) // none
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
+		return name != "sampling" && name != "elicitation" && name != "roots"
+	})
+	return all
 }
 
 func (s *Server) self() map[string]string {
@@ -337,7 +426,7 @@ func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 	for name, value := range map[string]any{
 		metaPrefix + "protocolVersion":    statelessProtocol,
 		metaPrefix + "clientInfo":         s.self(),
-		metaPrefix + "clientCapabilities": struct{}{},
+		metaPrefix + "clientCapabilities": s.capabilities(),
 	} {
 		raw, err := json.Marshal(value)
 		if err != nil {
@@ -353,9 +442,18 @@ func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 // run returns the function that runs a tool of the server.
 func (s *Server) run(name string) func(context.Context, tools.Input, tools.Output) error {
 	return func(ctx context.Context, in tools.Input, out tools.Output) error {
+		if s.options.Timeout > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeoutCause(ctx, s.options.Timeout,
+				fmt.Errorf("the server has not answered within its timeout of %s", s.options.Timeout))
+			defer stop()
+		}
+		call, err := json.Marshal([]any{name, in.Args})
+		if err != nil {
+			return err
+		}
 		if !s.options.Observe && !s.isLiteral(name) {
 			names := &resolver{jq: s.options.JQ, in: in}
-			var err error
 			if in.Args, err = names.resolve(ctx, in.Args); err != nil {
 				return err
 			}
@@ -374,17 +472,16 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 		if err == nil {
 			err = s.heldBack(name)
 		}
-		if err == nil && modern {
-			params, err = s.declared(params)
-		}
 		if err != nil {
 			return err
 		}
-		raw, err := p.Call(ctx, "tools/call", params, func(p json.RawMessage) { report(p, out) })
-		if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) {
+		raw, err := s.call(ctx, string(call), params, p, modern, in, out)
+		switch fault := (*jsonrpc.Fault)(nil); {
+		case errors.As(err, &fault):
 			return fmt.Errorf("%s (%d)", fault.Message, fault.Code)
-		}
-		if err != nil {
+		case errors.Is(err, context.DeadlineExceeded) && s.options.Timeout > 0:
+			return context.Cause(ctx)
+		case err != nil:
 			return err
 		}
 		return writeResult(raw, in, out)
@@ -393,7 +490,7 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 
 // isLiteral reports whether the arguments of a tool are passed on as they are. It may be named as it is listed.
 func (s *Server) isLiteral(name string) bool {
-	return slices.Contains(s.options.Literal, name) || slices.Contains(s.options.Literal, s.options.Prefix+"_"+name)
+	return slices.Contains(s.options.Literal, name) || slices.Contains(s.options.Literal, s.options.Name+"_"+name)
 }
 
 // report passes progress on. A share of 1 is counted in hundredths.

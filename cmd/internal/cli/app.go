@@ -29,23 +29,22 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
 // App holds the wired parts that commands use.
 type App struct {
-	Store        *observations.Store // nil if it could not be opened: answers then say "not kept"
-	Trace        *trace.Log          // nil if it could not be opened: calls are then not traced
-	Counter      *tokens.Counter
-	Catalog      []tools.Tool // of the toolsets that are offered
-	Funnel       *funnel.Funnel
-	Sources      source.Set
-	Shell        *shell.Shell
-	Log          *slog.Logger
-	Further      string       // what else a stored output is good for, in a receipt
-	Observe      bool         // tools of the other server are only measured
-	Instructions string       // of the other server
-	Relay        server.Relay // another server that is offered too; nil: none
-	local        bool         // callers are on this machine
+	Store     *observations.Store // nil if it could not be opened: answers then say "not kept"
+	Trace     *trace.Log          // nil if it could not be opened: calls are then not traced
+	Counter   *tokens.Counter
+	Catalog   []tools.Tool // of the toolsets that are offered
+	Funnel    *funnel.Funnel
+	Sources   source.Set
+	Shell     *shell.Shell
+	Log       *slog.Logger
+	Further   string          // what else a stored output is good for, in a receipt
+	Upstreams *upstream.Group // other servers that are offered too; nil: none
+	local     bool            // callers are on this machine
 
 	Investigator *investigate.Investigator
 	Asker        *ask.Asker

@@ -24,6 +24,15 @@ func (s *Settings) AfterApply(k *kong.Context) error {
 			return errors.New("--store is empty: name a directory, or leave it out for the default one")
 		}
 	}
+	servers, err := s.Servers()
+	if err != nil {
+		return ConfigError{err}
+	}
+	if len(servers) == 0 && !strings.HasPrefix(k.Command(), "wrap") { // the tools of others are not known yet
+		if err := s.checkTools(); err != nil {
+			return err
+		}
+	}
 	return s.check()
 }
 
@@ -87,12 +96,8 @@ func (s *Settings) check() error {
 	return err
 }
 
-// toolLimits returns the limits of single tools.
-func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
-	out := map[string]funnel.ToolLimits{}
-	if len(s.Uncut)+len(s.ToolLimit) == 0 {
-		return out, nil
-	}
+// checkTools refuses limits of tools that do not exist.
+func (s *Settings) checkTools() error {
 	all := toolNames(server.Catalog(server.Parts{Toolsets: server.Toolsets})) // of toolsets that are not offered, too
 	check := func(setting, name string) error {
 		if slices.Contains(all, name) || hook.Replaces(name) {
@@ -102,8 +107,28 @@ func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 	}
 	for _, name := range s.Uncut {
 		if err := check("--uncut", name); err != nil {
-			return nil, err
+			return err
 		}
+	}
+	for _, text := range s.ToolLimit {
+		name, _, named := strings.Cut(strings.TrimSpace(text), ".")
+		if !named {
+			continue // it is no limit
+		}
+		if err := check("--tool-limit", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toolLimits returns the limits of single tools.
+func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
+	out := map[string]funnel.ToolLimits{}
+	if len(s.Uncut)+len(s.ToolLimit) == 0 {
+		return out, nil
+	}
+	for _, name := range s.Uncut {
 		out[name] = funnel.ToolLimits{Uncut: true}
 	}
 	for _, text := range s.ToolLimit {
@@ -113,9 +138,6 @@ func (s *Settings) toolLimits() (map[string]funnel.ToolLimits, error) {
 		n, err := strconv.Atoi(value)
 		if !named || err != nil {
 			return nil, fmt.Errorf("--tool-limit: %.60q is not a limit; write run.receipt-tokens=1200", text)
-		}
-		if err := check("--tool-limit", tool); err != nil {
-			return nil, err
 		}
 		t := out[tool]
 		if err := t.Limits.Set(limit, n); err != nil {

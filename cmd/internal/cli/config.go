@@ -149,6 +149,15 @@ func unknownVariable(environment []string, app *kong.Application) error {
 
 // readConfig reads a configuration file; every error names file, line and column.
 func readConfig(path string, app *kong.Application) (map[string]any, error) {
+	text, err := configText(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseConfig(path, text, settingNames(app))
+}
+
+// configText returns the text of a configuration file.
+func configText(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // a FIFO would make us wait for a writer
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
@@ -164,7 +173,7 @@ func readConfig(path string, app *kong.Application) (map[string]any, error) {
 	if len(text) > maxConfig {
 		return nil, fmt.Errorf("%s: over 1 MiB; a configuration file is smaller", path)
 	}
-	return parseConfig(path, bytes.TrimPrefix(text, []byte("\ufeff")), settingNames(app))
+	return bytes.TrimPrefix(text, []byte("\ufeff")), checkFlat(path, text)
 }
 
 func settingNames(app *kong.Application) map[string]*kong.Flag {
@@ -178,9 +187,6 @@ func settingNames(app *kong.Application) map[string]*kong.Flag {
 }
 
 func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
-	if err := checkFlat(path, text); err != nil {
-		return nil, err
-	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, fmt.Errorf(
@@ -206,7 +212,13 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
 		}
 		for _, e := range entries {
-			name := strings.TrimSpace(e.Key.String())
+			name := strings.Trim(e.Key.String(), ` "'`)
+			if name == upstreamsKey || name == clientsKey { // see servers.go
+				if entriesOf(e.Value) == nil {
+					return nil, at(path, e.Value, fmt.Errorf("%s has an entry for each server, by its name", name))
+				}
+				continue
+			}
 			flag, ok := known[name]
 			if !ok {
 				keys := slices.Sorted(maps.Keys(known))
@@ -232,9 +244,9 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 	return values, nil
 }
 
-// maxNested is the number of nesting characters that a configuration file may have; it needs a list or two. The
+// maxNested is the number of nesting characters that a configuration file may have: a server has three or four. The
 // parser's memory and time grow with the square of the nesting.
-const maxNested = 64
+const maxNested = 512
 
 // checkFlat refuses deeply nested and very long files before they are parsed.
 func checkFlat(path string, text []byte) error {
@@ -243,7 +255,7 @@ func checkFlat(path string, text []byte) error {
 		nested += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
 		nested += max(0, bytes.Count(line, []byte("- "))-1) + bytes.Count(line, []byte("? "))
 		if nested > maxNested || n > 1000 {
-			return fmt.Errorf("%s:%d:1: a configuration file is a flat list of `name: value`", path, n+1)
+			return fmt.Errorf("%s:%d:1: a configuration file has at most 1000 lines and %d brackets", path, n+1, maxNested)
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ type Settings struct {
 	JqIdle         Age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
 	CallTimeout Age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
-	AskTimeout  Age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"20s" placeholder:"TIME" help:"Time limit for the client to answer a question of a tool."`
+	AskTimeout  Age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"10m" placeholder:"TIME" help:"Time limit for the client to answer a question of another server."`
 	MaxMessage  size `group:"limits" min:"1024" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
 	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
 	EofGrace    Age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`

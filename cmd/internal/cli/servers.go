@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
+)
+
+// The keys of a configuration file that describe other servers: ours, whose entries are checked, and that of clients,
+// whose entries may have keys of the client.
+const (
+	upstreamsKey = "upstreams"
+	clientsKey   = "mcpServers"
+)
+
+// serverEntry is one server of a configuration file.
+type serverEntry struct {
+	Command     string            `json:"command"`
+	Args        []string          `json:"args"`
+	Dir         string            `json:"cwd"`
+	Env         map[string]string `json:"env"`      // values, with ${VAR}
+	KeepEnv     []string          `json:"keep-env"` // names of our own variables
+	URL         string            `json:"url"`
+	Headers     map[string]string `json:"headers"`
+	Allow       []string          `json:"allow"` // patterns of tools
+	Deny        []string          `json:"deny"`
+	NoReference []string          `json:"no-reference"`
+	Timeout     string            `json:"timeout"` // of a call
+}
+
+// clientEntry has further keys that clients write.
+type clientEntry struct {
+	serverEntry
+	ServerURL string          `json:"serverUrl"` // Windsurf
+	HTTPURL   string          `json:"httpUrl"`   // Gemini CLI
+	Disabled  bool            `json:"disabled"`
+	Timeout   json.RawMessage `json:"timeout"` // in units of the client, which is not told
+}
+
+// Servers returns the other servers of the configuration file, in the order of their names.
+func (s *Settings) Servers() ([]upstream.Options, error) {
+	if s.Config == "" {
+		return nil, nil
+	}
+	text, err := configText(ExpandPath(s.Config))
+	if err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s", s.Config, content.ClipBytes(err.Error(), 500))
+	}
+	var all []upstream.Options
+	for _, doc := range file.Docs {
+		for _, section := range entriesOf(doc.Body) {
+			kind := strings.Trim(section.Key.String(), ` "'`)
+			if kind != upstreamsKey && kind != clientsKey {
+				continue
+			}
+			for _, e := range entriesOf(section.Value) {
+				o, err := serverOf(kind, strings.Trim(e.Key.String(), ` "'`), e.Value)
+				if err != nil {
+					return nil, at(s.Config, e.Key, err)
+				}
+				if slices.ContainsFunc(all, func(other upstream.Options) bool { return o.Name == other.Name }) {
+					return nil, at(s.Config, e.Key, fmt.Errorf("two servers have the name %s", o.Name))
+				}
+				if o.Name != "" {
+					all = append(all, o)
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b upstream.Options) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// entriesOf returns the entries of a mapping; none of another node.
+func entriesOf(n ast.Node) []*ast.MappingValueNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	return nil
+}
+
+// valueOf returns a node as JSON has it.
+func valueOf(n ast.Node) (any, error) {
+	switch n := n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		out := map[string]any{}
+		for _, e := range entriesOf(n) {
+			v, err := valueOf(e.Value)
+			if err != nil {
+				return nil, err
+			}
+			out[strings.Trim(e.Key.String(), ` "'`)] = v
+		}
+		return out, nil
+	case *ast.SequenceNode:
+		out := []any{}
+		for _, item := range n.Values {
+			v, err := valueOf(item)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.LiteralNode:
+		return n.Value.Value, nil
+	case *ast.BoolNode:
+		return n.Value, nil
+	case *ast.NullNode:
+		return nil, nil
+	case *ast.IntegerNode, *ast.FloatNode:
+		return json.Number(n.GetToken().Value), nil
+	}
+	return nil, fmt.Errorf("%s is not understood here", n.Type())
+}
+
+// serverOf returns the options of one server; without a name it is disabled.
+func serverOf(kind, name string, n ast.Node) (o upstream.Options, err error) {
+	v, err := valueOf(n)
+	if err != nil {
+		return o, fmt.Errorf("%.60s: %w", name, err)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return o, err
+	}
+	var e serverEntry
+	d := json.NewDecoder(bytes.NewReader(text))
+	if kind == upstreamsKey {
+		d.DisallowUnknownFields()
+		err = d.Decode(&e)
+	} else {
+		var c clientEntry
+		err = d.Decode(&c)
+		if e = c.serverEntry; c.Disabled {
+			return o, err
+		}
+		for _, url := range []string{c.ServerURL, c.HTTPURL} {
+			if url != "" {
+				e.URL = url
+			}
+		}
+	}
+	if err == nil {
+		o, err = e.options()
+	}
+	if all, ok := v.(map[string]any); ok && err != nil && (all["oauth"] != nil || all["auth"] != nil) {
+		err = errors.New("a log-in by OAuth is not supported: give the token as a header, Authorization: Bearer ${TOKEN}")
+	}
+	if err != nil {
+		return o, fmt.Errorf("%.60s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if o.Name = ServerName(name); o.Name == "" {
+		return o, fmt.Errorf("the name %.60q has no letter or digit", name)
+	}
+	return o, nil
+}
+
+// options returns the entry as options.
+func (e serverEntry) options() (o upstream.Options, err error) {
+	switch {
+	case (e.Command == "") == (e.URL == ""):
+		return o, errors.New("a server has either a command or a url")
+	case e.URL != "" && len(e.Args)+len(e.Env)+len(e.KeepEnv) > 0:
+		return o, errors.New("a server at a url has no args and no variables: it has headers")
+	case e.Command != "" && len(e.Headers) > 0:
+		return o, errors.New("a command has no headers: it has variables, env and keep-env")
+	}
+	if o.Timeout, err = time.ParseDuration(e.Timeout); e.Timeout != "" && (err != nil || o.Timeout <= 0) {
+		return o, fmt.Errorf("timeout: %.40q is no time, such as 5m", e.Timeout)
+	}
+	for _, pattern := range slices.Concat(e.Allow, e.Deny) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return o, fmt.Errorf("%.60q is no pattern of tools", pattern)
+		}
+	}
+	o.Allow, o.Deny, o.Literal = e.Allow, e.Deny, e.NoReference
+	if e.URL != "" {
+		o.Remote = &mcpclient.Endpoint{Headers: map[string]string{}}
+		if o.Remote.URL, err = Expanded(e.URL); err != nil {
+			return o, err
+		}
+		for name, value := range e.Headers {
+			if o.Remote.Headers[name], err = Expanded(value); err != nil {
+				return o, fmt.Errorf("headers: %s: %w", name, err)
+			}
+		}
+		return o, nil
+	}
+	o.Command = mcpclient.Command{Args: append([]string{ExpandPath(e.Command)}, e.Args...), Dir: e.Dir, Env: e.KeepEnv}
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		value, err := Expanded(e.Env[name])
+		if err != nil {
+			return o, fmt.Errorf("env: %s: %w", name, err)
+		}
+		o.Command.Set = append(o.Command.Set, name+"="+value)
+	}
+	return o, nil
+}
+
+// variable matches ${NAME} and ${NAME:-DEFAULT}.
+var variable = regexp.MustCompile(`\$\{(?:env:)?(\w+)(:-[^}]*)?\}`)
+
+// Expanded returns a text with the values of the variables that it names as ${NAME}.
+func Expanded(text string) (string, error) {
+	var missing string
+	out := variable.ReplaceAllStringFunc(text, func(v string) string {
+		m := variable.FindStringSubmatch(v)
+		value, set := os.LookupEnv(m[1])
+		switch {
+		case set:
+			return value
+		case m[2] != "":
+			return m[2][2:]
+		}
+		missing = m[1]
+		return ""
+	})
+	if missing != "" {
+		return "", fmt.Errorf("the variable %s is not set", missing)
+	}
+	return out, nil
+}
+
+// noName matches what no name of a server has.
+var noName = regexp.MustCompile(`[^a-z0-9_-]+`)
+
+// ServerName returns a text as the name of a server.
+func ServerName(text string) string {
+	return strings.Trim(noName.ReplaceAllString(strings.ToLower(text), "-"), "-")
+}

@@ -1,0 +1,135 @@
+package upstream_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fixtureServer returns the command of the fixture server, which speaks both eras, over stdio.
+func fixtureServer(t *testing.T) []string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "fixture")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../fixture")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return []string{program, "-store", t.TempDir()}
+}
+
+// anna answers a form.
+const anna = `{"action":"accept","content":{"name":"Anna","username":"anna","age":1}}`
+
+// answer answers the server's requests until the response with this id, and returns it.
+func (c *client) answer(id string, reply string) string {
+	c.t.Helper()
+	for {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			c.t.Fatalf("%v\n%s", err, c.errs)
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			c.t.Fatal(err)
+		}
+		switch {
+		case m.Method == "" && string(m.ID) == id:
+			return line
+		case m.Method == "elicitation/create":
+			if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, reply); err != nil {
+				c.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Questions of a server of either era reach a client of either era, and their replies the server, which is called once.
+func TestQuestions(t *testing.T) {
+	for name, s := range map[string]struct {
+		command []string
+		tool    string
+		want    []string
+	}{
+		"of the sessions era":  {sick("asks", ""), "echo", []string{"call 1: ", "ask 0", "ask 1", "Anna"}},
+		"of the stateless era": {fixtureServer(t), "test_elicitation", []string{"action=accept", "anna"}},
+	} {
+		t.Run("a server "+name, func(t *testing.T) {
+			store := t.TempDir()
+			old := startWith(t, `{"elicitation":{}}`, wrapped(store, s.command...)...)
+			if _, err := fmt.Fprintf(old.in, `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":%q,"arguments":{}}}`+"\n",
+				s.tool); err != nil {
+				t.Fatal(err)
+			}
+			contains(t, old.answer("77", anna), s.want...)
+
+			c := startProcess(t, wrapped(store, s.command...)...)
+			const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+				`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+			more := ""
+			for i := 0; ; i++ {
+				got := c.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":{},%s%s}`, s.tool, more, meta))
+				var r struct {
+					ResultType    string
+					InputRequests map[string]json.RawMessage
+					RequestState  string
+				}
+				if err := json.Unmarshal([]byte(got), &r); err != nil || i > 3 {
+					t.Fatalf("%v: %s", err, got)
+				}
+				if r.ResultType != "input_required" {
+					contains(t, got, s.want...)
+					break
+				}
+				for name := range r.InputRequests {
+					more = fmt.Sprintf(`"requestState":%q,"inputResponses":{%q:%s},`, r.RequestState, name, anna)
+				}
+			}
+			// A client that cannot be asked is none.
+			mute := start(t, wrapped(store, s.command...)...)
+			contains(t, mute.call(s.tool, "{}"), "elicitation")
+		})
+	}
+}
+
+func contains(t *testing.T, text string, all ...string) {
+	t.Helper()
+	for _, want := range all {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %.2000s", want, text)
+		}
+	}
+}
+
+// Notifications of a server reach a client as the server writes them, and a changed tool is taken from the list.
+func TestNotifications(t *testing.T) {
+	c := start(t, wrapped(t.TempDir(), sick("tells", filepath.Join(t.TempDir(), "state"))...)...)
+	if list := names(t, c.request("tools/list", "{}")); !strings.Contains(strings.Join(list, " "), "echo") {
+		t.Errorf("tools: %q", list)
+	}
+	c.last++
+	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"import","arguments":{}}}`+"\n",
+		c.last); err != nil {
+		t.Fatal(err)
+	}
+	var all string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && strings.Count(all, "\n") < 5; {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += line
+	}
+	contains(t, all, `"data":{"n":1.50}`, "notifications/prompts/list_changed", `"uri":"test://1"`, "told",
+		"notifications/tools/list_changed")
+	if list := names(t, c.request("tools/list", "{}")); strings.Contains(strings.Join(list, " "), "echo") {
+		t.Errorf("the changed tool is listed: %q", list)
+	}
+	contains(t, c.call("echo", "{}"), "mcp-funnel upstream approve")
+}

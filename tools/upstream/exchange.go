@@ -1,0 +1,248 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// exchange is one call of a tool, and the questions that the server asks meanwhile. It can outlive a run of the tool: a
+// client of the stateless protocol answers by repeating its call, which joins the exchange. Nothing is sent twice.
+type exchange struct {
+	ctx       context.Context // ends with the exchange
+	cancel    context.CancelFunc
+	questions chan *question
+	done      chan struct{} // closed when result and err are set
+	result    json.RawMessage
+	err       error
+	asked     []*question // so far; used by the run that attends
+	expiry    *time.Timer // ends an exchange that no run attends
+
+	mu  sync.Mutex
+	out tools.Output // of the run that attends; nil: none
+}
+
+// question is a question of the server, and where its reply goes.
+type question struct {
+	tools.Question
+	ctx      context.Context // of the server's request
+	reply    chan reply
+	answered bool
+}
+
+type reply struct {
+	result json.RawMessage
+	err    error
+}
+
+const (
+	unattended = time.Minute // how long an exchange waits for a repeated call
+	maxRounds  = 10          // in which a server of the stateless protocol asks during one request
+)
+
+// call sends a call of a tool to the server and returns its result. key names the call: its tool and arguments.
+func (s *Server) call(
+	ctx context.Context, key string, params json.RawMessage, p connection, modern bool, in tools.Input, out tools.Output,
+) (json.RawMessage, error) {
+	s.mu.Lock()
+	e := s.waiting[key]
+	if delete(s.waiting, key); e == nil {
+		e = &exchange{questions: make(chan *question), done: make(chan struct{})}
+		e.ctx, e.cancel = context.WithCancel(s.life)
+		s.open = append(s.open, e)
+		go s.hold(e, p, modern, params)
+	} else {
+		e.expiry.Stop()
+	}
+	s.mu.Unlock()
+	e.attend(out)
+	defer e.attend(nil)
+	result, err := e.attended(ctx, in.Ask)
+	switch {
+	case errors.Is(err, tools.ErrAsked):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.waiting[key] != nil { // of an equal call
+			e.cancel()
+			break
+		}
+		s.waiting[key] = e
+		e.expiry = time.AfterFunc(unattended, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.waiting[key] == e {
+				delete(s.waiting, key)
+			}
+			e.cancel()
+		})
+	default:
+		e.cancel()
+	}
+	return result, err
+}
+
+// hold sends the call, and ends the exchange.
+func (s *Server) hold(e *exchange, p connection, modern bool, params json.RawMessage) {
+	var defect error
+	panics.Into(&defect, func() {
+		e.result, e.err = s.send(e.ctx, p, modern, "tools/call", params, e.progress, e.ask)
+	})
+	if defect != nil {
+		e.err = defect
+	}
+	s.mu.Lock()
+	s.open = slices.DeleteFunc(s.open, func(o *exchange) bool { return o == e })
+	s.mu.Unlock()
+	close(e.done)
+	e.cancel()
+}
+
+func (e *exchange) attend(out tools.Output) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.out = out
+}
+
+func (e *exchange) progress(params json.RawMessage) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.out != nil {
+		report(params, e.out)
+	}
+}
+
+// ask has a question of the server answered by the client of the run that attends.
+func (e *exchange) ask(ctx context.Context, q tools.Question) (json.RawMessage, error) {
+	one := &question{Question: q, ctx: ctx, reply: make(chan reply, 1)}
+	select {
+	case e.questions <- one:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.done:
+		return nil, errNobody
+	}
+	select {
+	case r := <-one.reply:
+		return r.result, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.done:
+		return nil, errNobody
+	}
+}
+
+var errNobody = errors.New("the call that the question belongs to has ended")
+
+// attended has the client answer the questions of the server, in their order, and returns the result. A run that
+// repeats an earlier one asks the earlier questions again: they are answered at once.
+func (e *exchange) attended(ctx context.Context, ask tools.Asker) (json.RawMessage, error) {
+	for i := 0; ; i++ {
+		if i == len(e.asked) {
+			select {
+			case q := <-e.questions:
+				e.asked = append(e.asked, q)
+			case <-e.done:
+				return e.result, e.err
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		q := e.asked[i]
+		asking, stop := context.WithCancel(ctx)
+		unlink, unhook := context.AfterFunc(e.ctx, stop), context.AfterFunc(q.ctx, stop)
+		result, err := ask(asking, q.Question)
+		unlink()
+		unhook()
+		stop()
+		if errors.Is(err, tools.ErrAsked) {
+			return nil, err
+		}
+		if !q.answered {
+			q.answered = true
+			q.reply <- reply{result, err}
+		}
+	}
+}
+
+// send sends a request to the server and returns its result. ask answers what a server of the stateless protocol asks
+// before it has one; nil: such a result is returned.
+func (s *Server) send(
+	ctx context.Context, p connection, modern bool, method string, params json.RawMessage,
+	progress func(json.RawMessage), ask tools.Asker,
+) (json.RawMessage, error) {
+	for range maxRounds {
+		sent := params
+		if modern {
+			var err error
+			if sent, err = s.declared(params); err != nil {
+				return nil, err
+			}
+		}
+		raw, err := p.Call(ctx, method, sent, progress)
+		if err != nil || !modern || ask == nil || !bytes.Contains(raw, []byte(`"input_required"`)) {
+			return raw, err
+		}
+		var r struct {
+			Type     string                    `json:"resultType"`
+			Requests map[string]tools.Question `json:"inputRequests"`
+			State    json.RawMessage           `json:"requestState"`
+		}
+		if err := json.Unmarshal(raw, &r); err != nil || r.Type != "input_required" {
+			return raw, nil // it is a result that has the words
+		}
+		responses := map[string]json.RawMessage{}
+		for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+			if responses[name], err = ask(ctx, r.Requests[name]); err != nil {
+				return nil, err
+			}
+		}
+		if params, err = answering(params, responses, r.State); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("the server has asked in %d rounds, and still has no result", maxRounds)
+}
+
+// answering returns the params of a request with the replies to what was asked.
+func answering(
+	params json.RawMessage, responses map[string]json.RawMessage, state json.RawMessage,
+) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	replies, err := json.Marshal(responses)
+	if err = errors.Join(err, json.Unmarshal(params, &all)); err != nil {
+		return nil, err
+	}
+	if all["inputResponses"] = replies; state != nil {
+		all["requestState"] = state
+	}
+	return json.Marshal(all)
+}
+
+// answer answers a request of the server: by the client of the last call that is open, else by the session's.
+func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	s.mu.Lock()
+	ask := s.client.Ask
+	if n := len(s.open); n > 0 {
+		ask = s.open[n-1].ask
+	}
+	s.mu.Unlock()
+	if ask == nil {
+		ask = tools.NoClient
+	}
+	result, err := ask(ctx, tools.Question{Method: method, Params: params})
+	if lacks := (*tools.CapabilityError)(nil); errors.As(err, &lacks) {
+		return nil, jsonrpc.Faultf(mcpclient.MethodNotFound, "%s", lacks)
+	}
+	return result, err
+}

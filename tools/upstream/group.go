@@ -1,0 +1,319 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// Group is the servers that stand behind this one.
+type Group struct {
+	servers []Options
+	ours    []string // names of our own tools and prompts
+	observe bool
+	log     *slog.Logger
+
+	mu       sync.Mutex
+	sessions map[*Session]bool // that are open
+}
+
+// Common is what the servers of a group have in common.
+type Common struct {
+	Version string   // of this program
+	Records *Records // nil: nothing is remembered, and all tools are trusted
+	Log     *slog.Logger
+	JQ      tools.Tool // runs the filters of references
+	Observe bool       // results are passed on whatever their size; the schema of results is listed
+	Ours    []string   // names of our own tools and prompts: others get the server's name before theirs
+}
+
+// atOnce is how many servers of a group are started at the same time.
+const atOnce = 2
+
+// NewGroup returns a group of servers.
+func NewGroup(c Common, servers ...Options) *Group {
+	g := &Group{ours: c.Ours, observe: c.Observe, log: c.Log, sessions: map[*Session]bool{}}
+	if c.Log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	c.Log = g.log
+	starts := make(chan struct{}, atOnce)
+	for _, o := range servers {
+		o.Common, o.starts = c, starts
+		g.servers = append(g.servers, o)
+	}
+	return g
+}
+
+// Observes reports whether results are passed on whatever their size.
+func (g *Group) Observes() bool { return g.observe }
+
+// Client is who uses the servers of a session.
+type Client struct {
+	Capabilities json.RawMessage                             // as it declared them; nil: none
+	Ask          tools.Asker                                 // asks it outside of a call; nil: it cannot be asked
+	Notify       func(method string, params json.RawMessage) // sends it a notification of a server
+}
+
+// Session is the servers of one client: processes and connections of its own.
+type Session struct {
+	group   *Group
+	servers []*Server
+
+	mu      sync.Mutex
+	tools   []tools.Tool // of all servers, when their lists had these versions
+	version []int
+	routes  map[string]route // of prompts and resources, by kind and name
+}
+
+// route is where a prompt or a resource comes from.
+type route struct {
+	server *Server
+	name   string // that the server gave it
+}
+
+// Open returns a session of a client, and starts the servers.
+func (g *Group) Open(c Client) *Session {
+	s := &Session{group: g, routes: map[string]route{}}
+	for _, o := range g.servers {
+		s.servers = append(s.servers, newServer(o, c))
+	}
+	g.mu.Lock()
+	g.sessions[s] = true
+	g.mu.Unlock()
+	for _, one := range s.servers {
+		go one.warm()
+	}
+	return s
+}
+
+// Close ends the servers.
+func (s *Session) Close() {
+	s.each(func(_ int, one *Server) { one.close() })
+	s.group.mu.Lock()
+	defer s.group.mu.Unlock()
+	delete(s.group.sessions, s)
+}
+
+// Close ends the servers of all sessions.
+func (g *Group) Close() {
+	g.mu.Lock()
+	var all sync.WaitGroup
+	for s := range g.sessions {
+		all.Go(s.Close)
+	}
+	g.mu.Unlock()
+	all.Wait()
+}
+
+// each calls f for all servers, at the same time.
+func (s *Session) each(f func(i int, one *Server)) {
+	var all sync.WaitGroup
+	for i, one := range s.servers {
+		all.Go(func() { f(i, one) })
+	}
+	all.Wait()
+}
+
+// warn says in the log that something of a server is left out.
+func (s *Session) warn(one *Server, what string, err error) {
+	s.group.log.Warn("an upstream server: "+what, "server", one.options.Name, "cause", err)
+}
+
+// Instructions returns what the servers say of themselves, and which of their tools are held back. It is an error if
+// no server can be started; others are left out.
+func (s *Session) Instructions(ctx context.Context) (string, error) {
+	texts, failures := make([]string, len(s.servers)), make([]error, len(s.servers))
+	s.each(func(i int, one *Server) { texts[i], failures[i] = one.instructions(ctx) })
+	if err := s.unlessAll(failures); err != nil {
+		return "", err
+	}
+	if len(s.servers) > 1 {
+		for i, one := range s.servers {
+			if texts[i] != "" {
+				texts[i] = one.options.Name + ": " + texts[i]
+			}
+		}
+	}
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "\n\n"), nil
+}
+
+// unlessAll returns the errors if all servers failed; it logs the others.
+func (s *Session) unlessAll(failures []error) error {
+	bad := 0
+	for _, err := range failures {
+		if err != nil {
+			bad++
+		}
+	}
+	if bad == len(s.servers) {
+		return errors.Join(failures...)
+	}
+	for i, err := range failures {
+		if err != nil {
+			s.warn(s.servers[i], "it cannot be started, and its tools are left out", err)
+		}
+	}
+	return nil
+}
+
+// Tools returns the tools of all servers. One that has the name of ours, or of an earlier server's, gets the name of
+// its server before its own. It is an error if no server can be started; the tools of others are left out.
+func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
+	lists, failures := make([][]tools.Tool, len(s.servers)), make([]error, len(s.servers))
+	version := make([]int, len(s.servers))
+	s.each(func(i int, one *Server) { lists[i], version[i], failures[i] = one.tools(ctx) })
+	if err := s.unlessAll(failures); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Equal(version, s.version) {
+		return s.tools, nil
+	}
+	s.tools, s.version = nil, version
+	taken := map[string]bool{}
+	for _, name := range s.group.ours {
+		taken[name] = true
+	}
+	for i, list := range lists {
+		for _, t := range list {
+			if taken[t.Name] {
+				var err error
+				if t, err = renamed(t, s.servers[i].options.Name+"_"+t.Name); err != nil {
+					return nil, err
+				}
+			}
+			if taken[t.Name] {
+				s.warn(s.servers[i], "a tool is not offered", fmt.Errorf("another has the name %s", t.Name))
+				continue
+			}
+			taken[t.Name] = true
+			s.tools = append(s.tools, t)
+		}
+	}
+	return s.tools, nil
+}
+
+// Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.
+func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool, err error) {
+	for {
+		all, err := s.Tools(ctx)
+		if at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name }); at >= 0 || err != nil {
+			if err != nil {
+				return t, false, err
+			}
+			return all[at], true, nil
+		}
+		own := func(one *Server) string { return strings.TrimPrefix(name, one.options.Name+"_") }
+		held := slices.IndexFunc(s.servers, func(one *Server) bool { return one.holds(own(one)) })
+		if held < 0 {
+			return t, false, nil
+		}
+		if err := s.servers[held].heldBack(own(s.servers[held])); err != nil {
+			return t, false, err
+		}
+	}
+}
+
+// kinds are the lists besides tools: the member of a result that has the entries, and the member that names one.
+var kinds = map[string]struct{ member, name string }{
+	"resources/list":           {"resources", "uri"},
+	"resources/templates/list": {"resourceTemplates", "uriTemplate"},
+	"prompts/list":             {"prompts", "name"},
+}
+
+// List returns the entries of a list of all servers as they write them. A prompt with a name that is taken gets the
+// name of its server before its own. A server that does not answer is left out.
+func (s *Session) List(ctx context.Context, method string) (entries []json.RawMessage, member string) {
+	kind := kinds[method]
+	lists := make([][]json.RawMessage, len(s.servers))
+	s.each(func(i int, one *Server) {
+		var err error
+		lists[i], err = one.entries(ctx, method, kind.member)
+		var fault *jsonrpc.Fault // it has none, or does not say them
+		if err != nil && !errors.As(err, &fault) {
+			s.warn(one, "a list is left out: "+method, err)
+		}
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, list := range lists {
+		for _, entry := range list {
+			name := memberOf(entry, kind.name)
+			listed := name
+			if method == "prompts/list" && s.isTaken(method, name, s.servers[i]) {
+				listed = s.servers[i].options.Name + "_" + name
+				if again, err := withMember(entry, kind.name, listed); err == nil {
+					entry = again
+				}
+			}
+			s.routes[method+" "+listed] = route{s.servers[i], name}
+			entries = append(entries, entry)
+		}
+	}
+	return entries, kind.member
+}
+
+// isTaken reports whether another server's prompt, or one of ours, has a name. The caller holds the lock.
+func (s *Session) isTaken(method, name string, by *Server) bool {
+	r, known := s.routes[method+" "+name]
+	return known && r.server != by || slices.Contains(s.group.ours, name)
+}
+
+// Request is a request about something of a server that is no tool.
+type Request struct {
+	Method string
+	Params json.RawMessage
+	List   string      // in which what it is about is listed
+	Name   string      // under which it is listed
+	Ask    tools.Asker // answers what the server asks; nil: the question is the result
+}
+
+// Do sends a request to the server that has what it is about, and returns its result as it was written.
+func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
+	s.mu.Lock()
+	to, known := s.routes[r.List+" "+r.Name]
+	s.mu.Unlock()
+	if !known && len(s.servers) > 1 { // it was not listed yet, or is of a template
+		s.List(ctx, r.List)
+		s.mu.Lock()
+		to, known = s.routes[r.List+" "+r.Name]
+		s.mu.Unlock()
+	}
+	if known {
+		if to.name != r.Name {
+			var err error
+			if r.Params, err = withMember(r.Params, kinds[r.List].name, to.name); err != nil {
+				return nil, err
+			}
+		}
+		return to.server.do(ctx, r)
+	}
+	var result json.RawMessage
+	var err error
+	for _, one := range s.servers {
+		if result, err = one.do(ctx, r); err == nil {
+			return result, nil
+		}
+	}
+	return nil, err
+}
+
+// Tell sends a notification to all servers that run and speak the protocol with sessions.
+func (s *Session) Tell(method string) {
+	s.each(func(_ int, one *Server) { one.tell(method) })
+}
+
+// SetLevel sets the level of log messages from which the servers send them.
+func (s *Session) SetLevel(ctx context.Context, params json.RawMessage) {
+	s.each(func(_ int, one *Server) { one.setLevel(ctx, params) })
+}
