@@ -22,16 +22,21 @@ type client struct {
 	about   map[string]string // description by tool
 
 	binary, store string
+	heard         strings.Builder // all lines that the server wrote
+	limits        map[string]any  // of _meta["funnel/limits"] of each call; nil: none
 }
 
-func startServer(t *testing.T, root string) *client {
+func startServer(t *testing.T, root string) *client { return startWith(t, "serve", "--root", root) }
+
+// startWith starts the built program with a command, on a store of its own.
+func startWith(t *testing.T, command ...string) *client {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "mcp-funnel")
 	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/mcp-funnel").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.Command(binary, "serve", "--root", root, "--store", filepath.Join(dir, "store"))
+	cmd := exec.Command(binary, append([]string{"--store", filepath.Join(dir, "store")}, command...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -81,6 +86,7 @@ func (s *client) request(method string, params, result any) {
 		if err != nil {
 			s.t.Fatal(method, err)
 		}
+		s.heard.Write(line)
 		var m struct {
 			ID     int
 			Result json.RawMessage
@@ -102,7 +108,11 @@ func (s *client) request(method string, params, result any) {
 // call returns the text of a tool's answer.
 func (s *client) call(c call) string {
 	var result struct{ Content []struct{ Text string } }
-	s.request("tools/call", map[string]any{"name": c.tool, "arguments": c.args}, &result)
+	params := map[string]any{"name": c.tool, "arguments": c.args}
+	if s.limits != nil {
+		params["_meta"] = map[string]any{"funnel/limits": s.limits}
+	}
+	s.request("tools/call", params, &result)
 	var b strings.Builder
 	for _, block := range result.Content {
 		b.WriteString(block.Text + "\n")

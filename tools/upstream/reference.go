@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 
 // An argument may name a text instead of having it: {"$obs": "obs:ID"}, also with "jq": "FILTER" or "lines": "A-B", or
 // as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the observation, the results
-// of the filter (strings as they are, one a line), or those lines.
+// of the filter (strings as they are, one a line), or those lines. Where the schema wants no string, it gets the JSON
+// value that the text is.
 
 // Limits of the texts that arguments may name, in bytes: of one, and of all of a call.
 const (
@@ -62,11 +64,31 @@ type resolver struct {
 	size  int      // of all texts
 }
 
-// resolve returns a value with its references replaced. Values without one are returned as they are written.
-func (s *resolver) resolve(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+// shape is what a schema says of a value, as far as that is needed.
+type shape struct {
+	Type       any // a name, or a list of names
+	Properties map[string]json.RawMessage
+	Items      json.RawMessage
+}
+
+// isText reports whether a value may be a string. One of which the schema says nothing may be.
+func (s shape) isText() bool {
+	if list, ok := s.Type.([]any); ok {
+		return slices.Contains(list, any("string"))
+	}
+	return s.Type == nil || s.Type == "string"
+}
+
+// resolve returns a value of a schema with its references replaced. Values without one are returned as they are
+// written.
+func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (json.RawMessage, error) {
 	trimmed := bytes.TrimSpace(raw)
 	if len(trimmed) == 0 || !bytes.Contains(trimmed, []byte(observations.Prefix)) {
 		return raw, nil
+	}
+	var of shape
+	if json.Unmarshal(schema, &of) != nil { // nothing is known of the value
+		of = shape{}
 	}
 	switch trimmed[0] {
 	case '"':
@@ -75,7 +97,7 @@ func (s *resolver) resolve(ctx context.Context, raw json.RawMessage) (json.RawMe
 			return nil, err
 		}
 		if r, ok := parseReference(text); ok {
-			return s.text(ctx, r)
+			return s.text(ctx, r, of.isText())
 		}
 	case '{':
 		var object map[string]json.RawMessage
@@ -90,10 +112,10 @@ func (s *resolver) resolve(ctx context.Context, raw json.RawMessage) (json.RawMe
 				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" or "lines": not %s`,
 					jsonrpc.Quoted(string(trimmed)))
 			}
-			return s.text(ctx, r)
+			return s.text(ctx, r, of.isText())
 		}
 		for name, value := range object {
-			with, err := s.resolve(ctx, value)
+			with, err := s.resolve(ctx, value, of.Properties[name])
 			if err != nil {
 				return nil, err
 			}
@@ -106,7 +128,7 @@ func (s *resolver) resolve(ctx context.Context, raw json.RawMessage) (json.RawMe
 			return nil, err
 		}
 		for i, value := range list {
-			with, err := s.resolve(ctx, value)
+			with, err := s.resolve(ctx, value, of.Items)
 			if err != nil {
 				return nil, err
 			}
@@ -117,20 +139,27 @@ func (s *resolver) resolve(ctx context.Context, raw json.RawMessage) (json.RawMe
 	return raw, nil
 }
 
-// text returns the text of a reference as a JSON string.
-func (s *resolver) text(ctx context.Context, r reference) (json.RawMessage, error) {
-	text, err := s.read(ctx, r)
+// text returns the text of a reference: as a JSON string, or as the value that it is.
+func (s *resolver) text(ctx context.Context, r reference, asString bool) (json.RawMessage, error) {
+	text, err := s.read(ctx, r, asString)
+	if err == nil && !asString && !json.Valid([]byte(text)) {
+		err = errors.New("the schema of this argument wants no string, and the text is not one JSON value: make one by jq, " +
+			"such as [.rows[].name]")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not passed on, and the tool is not called: %w", jsonrpc.Echo(r.Obs), err)
 	}
 	if s.size += len(text); s.size > maxReferences {
 		return nil, fmt.Errorf("the texts that this call names have over %d MiB: the tool is not called", maxReferences>>20)
 	}
+	if !asString {
+		return json.RawMessage(text), nil
+	}
 	return json.Marshal(text)
 }
 
-// read returns the text of a reference. Lines have their ends, but for the last one.
-func (s *resolver) read(ctx context.Context, r reference) (string, error) {
+// read returns the text of a reference. Lines have their ends, but for the last one; bare is for strings of a filter.
+func (s *resolver) read(ctx context.Context, r reference, bare bool) (string, error) {
 	if _, err := observations.ParseID(r.Obs); err != nil {
 		return "", err
 	}
@@ -143,7 +172,7 @@ func (s *resolver) read(ctx context.Context, r reference) (string, error) {
 		return "", errors.New(why)
 	}
 	if r.JQ != nil {
-		return s.filtered(ctx, r.Obs, *r.JQ)
+		return s.filtered(ctx, r.Obs, *r.JQ, bare)
 	}
 	text, err := src.Text()
 	if err != nil {
@@ -200,11 +229,11 @@ func parseLines(s string) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// filtered returns the results of a filter of jq on an observation, one a line; strings as they are.
-func (s *resolver) filtered(ctx context.Context, obs, filter string) (string, error) {
+// filtered returns the results of a filter of jq on an observation, one a line; strings as they are if bare.
+func (s *resolver) filtered(ctx context.Context, obs, filter string, bare bool) (string, error) {
 	in := s.in
 	var err error
-	in.Args, err = json.Marshal(map[string]any{"source": obs, "filter": filter, "raw": true, "save": true})
+	in.Args, err = json.Marshal(map[string]any{"source": obs, "filter": filter, "raw": bare, "save": true})
 	if err != nil {
 		return "", err
 	}
@@ -266,4 +295,16 @@ func (p *gatheredPage) Next(tools.Call) { p.next = true }
 func (p *gatheredPage) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 	p.failed = errTooLarge
 	return tools.ErrPageFull
+}
+
+// schemaOf returns the schema of a tool's arguments; nil if they have no reference.
+func (s *Server) schemaOf(tool string, args json.RawMessage) json.RawMessage {
+	if !bytes.Contains(args, []byte(observations.Prefix)) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var of map[string]json.RawMessage
+	_ = json.Unmarshal(definition(s.record.Approved, tool), &of) // one that is not approved is not called
+	return of["inputSchema"]
 }

@@ -454,7 +454,7 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 		}
 		if !s.options.Observe && !s.isLiteral(name) {
 			names := &resolver{jq: s.options.JQ, in: in}
-			if in.Args, err = names.resolve(ctx, in.Args); err != nil {
+			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
 			}
 			for _, note := range names.notes {
