@@ -140,6 +140,9 @@ func (d *display) wholeFacts() receipt.Facts {
 // draft returns the draft of a receipt from the facts as they are now.
 func (d *display) draft(verdict policy.Verdict) *receipt.Draft {
 	f := d.facts(verdict)
+	if since := d.call.output.since; since != "" {
+		f.Notes = strings.TrimPrefix(f.Notes+"; "+since, "; ")
+	}
 	d.lost = f.NotKept != ""
 	return receipt.NewDraft(f)
 }

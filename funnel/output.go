@@ -48,6 +48,7 @@ type output struct {
 	found    []string                                // see [tools.Output.Findings]
 	masked   int                                     // secrets masked in the notes
 	same     bool                                    // see [tools.Repeater]
+	since    string                                  // see [tools.Comparer]
 	replaces string                                  // see [tools.Output.Answered]
 	stored   func(id string)                         // called when the output is stored; nil: nothing is
 	record   func() (*observations.Recording, error) // opens the recording of the output
@@ -119,6 +120,11 @@ func (o *output) Cut(n int64) { o.set(func() { o.capture.Cut(n) }) }
 
 // Unchanged implements [tools.Repeater].
 func (o *output) Unchanged() { o.set(func() { o.same = true }) }
+
+// Since implements [tools.Comparer].
+func (o *output) Since(says string) {
+	o.set(func() { o.since, _ = o.mask.String(says) })
+}
 
 func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }
 

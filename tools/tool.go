@@ -46,6 +46,10 @@ type Cutter interface{ Cut(bytes int64) }
 // earlier call.
 type Repeater interface{ Unchanged() }
 
+// Comparer is implemented by an [Output] whose receipt says what changed since an earlier call. An output that is shown
+// whole does not say it.
+type Comparer interface{ Since(says string) }
+
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 

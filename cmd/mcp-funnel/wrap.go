@@ -63,7 +63,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		if noRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
-		return offer(a, c.Observe, servers...), nil
+		return offer(a, c.Observe, s.Deltas, servers...), nil
 	})
 }
 
@@ -97,8 +97,8 @@ func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
 }
 
 // offer has an app offer the tools of other servers. They are started for each client; end ends them.
-func offer(a *cli.App, observe bool, servers ...upstream.Options) (end func()) {
-	common := upstream.Common{Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe}
+func offer(a *cli.App, observe, deltas bool, servers ...upstream.Options) (end func()) {
+	common := upstream.Common{Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe, NoDelta: !deltas}
 	common.JQ, _ = a.Tool("jq") // every catalog has it
 	if observe {
 		a.Catalog = nil

@@ -89,7 +89,7 @@ func serveSick(fault, state string) {
 				`{"text":{"type":"string"}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},`+
 				`{"name":"rows","description":"Rows.","inputSchema":{"type":"object"}},`+
 				`{"name":"import","description":"Counts.","inputSchema":{"type":"object","properties":{"csv":{"type":"string"}}}},`+
-				`{"name":"raw","description":"Returns it.","inputSchema":{"type":"object"}},%s`+
+				`{"name":"raw","description":"Returns it.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},%s`+
 				`{"name":"search","description":"Clashes.","inputSchema":{"type":"object"}}]}`, echo, map[string]string{
 				"odd tools": `{"name":"odd","inputSchema":{}},{"name":"echo","description":"Again.","inputSchema":{"type":"object"}},`,
 			}[fault]))
@@ -110,6 +110,10 @@ func serveSick(fault, state string) {
 				result(`{"content":[{"type":"text","text":"right"}]}`)
 			case fault == "huge frame" && calls == 1:
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, m.ID, strings.Repeat("y", 300<<20))
+			case m.Params.Name == "raw" && m.Params.Arguments["result"] == nil: // the text of a file
+				text, _ := os.ReadFile(state)           //nolint:gosec // the test's own file
+				quoted, _ := json.Marshal(string(text)) // a string
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
 			case m.Params.Name == "raw": // the result as the caller wants it
 				result(string(m.Params.Arguments["result"]))
 			case fault == "NaN":

@@ -219,6 +219,60 @@ func TestByReference(t *testing.T) {
 	}
 }
 
+// The receipt of a read-only tool says what changed since the same call; a small answer, other tools and other
+// arguments are as before, and so is all with --no-deltas.
+func TestDeltas(t *testing.T) {
+	var log, values strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&log, "job %d is done\n", i)
+		fmt.Fprintf(&values, `{"job":%d,"done":true},`, i)
+	}
+	list := "[" + strings.TrimSuffix(values.String(), ",") + "]"
+	for _, off := range []bool{false, true} {
+		store, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
+		words := wrapped(store, sick("none", state)...)
+		if off {
+			words = slices.Insert(words, 1, "--no-deltas")
+		}
+		c, last := start(t, words...), ""
+		for _, step := range []struct{ text, args, says string }{
+			{log.String(), `{}`, ""},
+			{log.String(), `{}`, "unchanged since "},
+			{log.String(), `{"other":1}`, ""},
+			{strings.Replace(log.String(), "job 7 is", "job 7 was", 1), `{}`,
+				": 1 line added, 1 removed, times aside: -job 7 is done | +job 7 was done"},
+			{"few", `{}`, ""},
+			{list, `{}`, ": "},
+			{strings.Replace(list, `{"job":7,"done":true}`, `{"job":7,"done":false}`, 1), `{}`,
+				": 1 line added, 1 removed, times aside, of the JSON with a line for each value: -\\\"done\\\": true | +\\\"done\\\": false"},
+		} {
+			if err := os.WriteFile(state, []byte(step.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := c.call("raw", step.args)
+			id := observation.FindString(got)
+			said := strings.Contains(got, "since obs:")
+			if step.text == "few" && got != `{"content":[{"type":"text","text":"few"}]}` {
+				t.Errorf("small: %s", got)
+			}
+			if want := step.says != "" && !off; said != want || want && (!strings.Contains(got, step.says) ||
+				!strings.Contains(got, "since "+last) || id == last) {
+				t.Errorf("off %t: %s\nwant %s", off, got, step.says)
+			}
+			if step.says == "unchanged since " && said && (strings.Contains(got, "head:") || len(got) > 1000) {
+				t.Errorf("more than one line: %s", got)
+			}
+			if step.args == "{}" && id != "" {
+				last = id
+			}
+		}
+		c.call("rows", "{}") // is not read-only
+		if got := c.call("rows", "{}"); strings.Contains(got, "since obs:") {
+			t.Errorf("rows: %s", got)
+		}
+	}
+}
+
 // With --observe nothing changes, and stats says what would have been saved.
 func TestObserve(t *testing.T) {
 	store, command := t.TempDir(), sick("none", "")

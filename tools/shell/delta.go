@@ -1,36 +1,19 @@
 package shell
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/rogpeppe/go-internal/diff"
-
-	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Limits of deltas.
-const (
-	maxCompared  = 1 << 20 // bytes of an output that is compared line by line
-	maxLastRuns  = 1000    // commands whose last output is remembered
-	maxDeltaHunk = 3       // changed lines that are quoted
-)
+// lastKey names a command of an owner.
+type lastKey struct{ owner, cwd, command string }
 
-// remember notes where the output of a command is stored.
-func (s *Shell) remember(j *job, id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.last) >= maxLastRuns {
-		clear(s.last)
-	}
-	s.last[j.key] = lastRun{observations.Prefix + id, j.seen.text.sum.Sum64(), j.tests}
+// testsOf are the failed tests of a command.
+type testsOf struct {
+	failed map[string]string // names as they are shown, by key
+	whole  bool              // all tests ran, and all that failed are here
 }
 
 // testsOf returns the failed tests of a command that has ended with an exit code. A command that failed without a
@@ -43,46 +26,6 @@ func (j *job) testsOf(exit int) testsOf {
 		t.failed[failed.key] = failed.name
 	}
 	return t
-}
-
-// delta says in one line what changed since the last stored output of the same command; "" if there is none. same
-// reports that nothing did.
-func (s *Shell) delta(ctx context.Context, j *job, in tools.Input) (says string, same bool) {
-	s.mu.Lock()
-	last, known := s.last[j.key]
-	s.mu.Unlock()
-	if !known || j.cut > 0 {
-		return "", false
-	}
-	equal := j.seen.text.sum.Sum64() == last.sum
-	src, err := in.Sources.Open(ctx, last.name)
-	switch {
-	case err != nil && equal: // the last output may have expired, and must not be named
-		return "unchanged since the last run, whose output is not stored any more", false
-	case err != nil:
-		return "", false
-	}
-	defer func() { _ = src.Close() }()
-	if equal {
-		return "unchanged since " + last.name, true
-	}
-	if tests := describeTests(last.testsOf, j.tests); tests != "" {
-		return "since " + last.name + ": " + tests, false
-	}
-	if src.Size > maxCompared || j.seen.text.over {
-		return "changed since " + last.name + "; both are too long to be compared here", false
-	}
-	before := newCopied()
-	b, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size))
-	if err != nil {
-		return "", false
-	}
-	before.add(b)
-	old, now := before.lines(), j.seen.text.lines()
-	if bytes.Equal(old, now) {
-		return "unchanged since " + last.name + ", times aside", true
-	}
-	return describeDelta(last.name, old, now), false
 }
 
 // describeTests says which tests were fixed and which fail for the first time, by name; "" if the same tests fail.
@@ -118,33 +61,4 @@ func missingIn(tests, others map[string]string) (names []string) {
 		}
 	}
 	return names
-}
-
-// describeDelta counts the lines that differ, quotes some and says how many it does not quote.
-func describeDelta(name string, before, after []byte) string {
-	var added, removed int
-	var quoted []string
-	inside := false // behind the names of the two texts
-	for line := range strings.Lines(string(diff.Diff("a", before, "b", after))) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case !inside:
-			inside = strings.HasPrefix(line, "@@ ")
-			continue
-		case strings.HasPrefix(line, "+"):
-			added++
-		case strings.HasPrefix(line, "-"):
-			removed++
-		default:
-			continue
-		}
-		if len(quoted) < maxDeltaHunk {
-			quoted = append(quoted, content.ClipBytes(line, 100))
-		}
-	}
-	if more := added + removed - len(quoted); more > 0 {
-		quoted = append(quoted, fmt.Sprintf("… and %d more", more))
-	}
-	return fmt.Sprintf("since %s: %s added, %d removed, times aside: %s", name,
-		content.Plural(int64(added), "line", "lines"), removed, strings.Join(quoted, " | "))
 }

@@ -15,6 +15,9 @@ const Prefix = "run:"
 // idleTimeout is how long a command, or the rest of its output, waits for the next call.
 const idleTimeout = 30 * time.Minute
 
+// maxEnded is how many commands that ended are remembered.
+const maxEnded = 1000
+
 // keep makes a job available to later calls, and returns its handle.
 func (s *Shell) keep(j *job) string {
 	if err := j.detach(); err != nil {
@@ -81,7 +84,7 @@ func (s *Shell) noteEnded(j *job, exit int, id string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.ended) >= maxLastRuns {
+	if len(s.ended) >= maxEnded {
 		clear(s.ended)
 	}
 	s.ended[j.handle] = e

@@ -232,8 +232,9 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	for _, note := range s.notes(j, status) {
 		out.Note(note)
 	}
-	if !s.options.NoDeltas {
-		says, same := s.delta(ctx, j, in)
+	if !s.options.NoDeltas && j.cut == 0 {
+		told := func(last testsOf) string { return describeTests(last, j.tests) }
+		says, same := s.last.Since(ctx, in.Sources, j.key, &j.seen.text, told)
 		if out.Note(says); same {
 			if repeater, ok := out.(tools.Repeater); ok {
 				repeater.Unchanged()
@@ -255,7 +256,11 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		out.Note(fmt.Sprintf("%s has ended with exit code %d", j.handle, status.Exit))
 	}
 	s.noteEnded(j, status.Exit, "")
-	out.OnStored(func(id string) { j.setPrefix(id); s.remember(j, id); s.noteEnded(j, status.Exit, id) })
+	out.OnStored(func(id string) {
+		j.setPrefix(id)
+		s.last.Remember(j.key, id, &j.seen.text, j.tests)
+		s.noteEnded(j, status.Exit, id)
+	})
 	if j.ended() == endedTimeout {
 		advice := fmt.Sprintf("give more, up to %d, or let it do less", int(s.options.MaxTimeout.Seconds()))
 		if j.timeout >= s.options.MaxTimeout {

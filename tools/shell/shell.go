@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/delta"
 )
 
 // Toolset is the name of this package's toolset.
@@ -107,10 +108,10 @@ type Shell struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  map[string][]*slot             // commands of each owner
-	jobs     map[string]*job                // by handle: those that outlived their call
-	ended    map[string]endedRun            // by handle: those that have ended since
-	last     map[lastKey]lastRun            // of each command, for deltas
+	running  map[string][]*slot  // commands of each owner
+	jobs     map[string]*job     // by handle: those that outlived their call
+	ended    map[string]endedRun // by handle: those that have ended since
+	last     delta.Outputs[lastKey, testsOf]
 	scratch  map[string]*scratch            // by owner
 	guards   map[string]*guards             // by root, while commands may write below it
 	caches   map[string]*observations.Cache // by their name in the store
@@ -127,7 +128,7 @@ type Shell struct {
 func New(o Options) *Shell {
 	return &Shell{
 		options: o.withDefaults(), noSpare: func() {},
-		running: map[string][]*slot{}, jobs: map[string]*job{}, last: map[lastKey]lastRun{}, scratch: map[string]*scratch{},
+		running: map[string][]*slot{}, jobs: map[string]*job{}, scratch: map[string]*scratch{},
 		guards: map[string]*guards{}, ended: map[string]endedRun{},
 		caches: map[string]*observations.Cache{}, measuring: map[*observations.Cache]bool{},
 	}

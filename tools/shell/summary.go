@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/delta"
 )
 
 // maxTail is how many of the last bytes of each stream are held, to find out why a command failed.
@@ -14,12 +15,12 @@ const maxTail = 8 << 10
 type summary struct {
 	bytes, lines int64
 	tail         []byte // of both streams
-	text         copied // for deltas
+	text         delta.Text
 	found        findings
 	errors       errorLines
 }
 
-func newSummary() summary { return summary{text: newCopied()} }
+func newSummary() summary { return summary{text: delta.NewText()} }
 
 func (s *summary) add(c chunk) {
 	s.bytes += int64(len(c.data))
@@ -28,7 +29,7 @@ func (s *summary) add(c chunk) {
 	if drop := len(s.tail) - maxTail; drop > 0 {
 		s.tail = s.tail[:copy(s.tail, s.tail[drop:])]
 	}
-	s.text.add(c.data)
+	s.text.Add(c.data)
 	if c.stderr {
 		s.errors.add(c.data, s.found.line)
 	}

@@ -302,9 +302,14 @@ func (s *Server) schemaOf(tool string, args json.RawMessage) json.RawMessage {
 	if !bytes.Contains(args, []byte(observations.Prefix)) {
 		return nil
 	}
+	return s.member(tool, "inputSchema")
+}
+
+// member returns a member of a tool's approved definition. A tool that has none is not called.
+func (s *Server) member(tool, name string) json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var of map[string]json.RawMessage
-	_ = json.Unmarshal(definition(s.record.Approved, tool), &of) // one that is not approved is not called
-	return of["inputSchema"]
+	_ = json.Unmarshal(definition(s.record.Approved, tool), &of) // a definition is JSON
+	return of[name]
 }

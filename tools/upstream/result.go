@@ -44,13 +44,15 @@ type result struct {
 	tools.Verbatim
 	in    tools.Input
 	out   tools.Output
-	size  int // of the images and sounds
-	known int // bytes of the result that are accounted for
+	size  int  // of the images and sounds
+	known int  // bytes of the result that are accounted for
+	apart bool // a part of it is stored apart
 }
 
 // writeResult writes the result of a call. What the text does not say is added to it if it is small, and stored beside
-// it if it is large. Structured content that says the same as the text stands for it.
-func writeResult(raw json.RawMessage, in tools.Input, out tools.Output) error {
+// it if it is large. Structured content that says the same as the text stands for it. compare is called with a text
+// that is large and has all of the result.
+func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare func(text string)) error {
 	var all struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
@@ -79,14 +81,13 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output) error {
 	if structured == "null" {
 		structured = ""
 	}
-	large := len(r.Text) > smallText || strings.Count(r.Text, "\n") >= smallLines
 	// A small result is passed on as it is, if nothing in it must be masked or made visible.
 	r.Altered = r.Altered || !in.AsShown(r.Text) || !in.AsShown(string(raw)) || len(raw)-r.known > smallText
 	switch {
 	case structured == "" || repeats(structured, r.Text):
 	case r.Text == "" || sameJSON(r.Text, structured):
 		r.Text = structured
-	case large:
+	case isLarge(r.Text):
 		if err := r.keep([]byte(structured), "the structured content"); err != nil {
 			return err
 		}
@@ -106,6 +107,9 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output) error {
 	if r.Altered && r.Beside != "" {
 		r.Text, r.Beside = r.Text+"\n"+r.Beside, ""
 	}
+	if isLarge(r.Text) && r.Parts == 0 && !r.apart {
+		compare(r.Text)
+	}
 	return r.write()
 }
 
@@ -113,6 +117,11 @@ func (r *result) write() error {
 	_, err := io.WriteString(r.out, r.Text)
 	r.out.Attach(r.Verbatim)
 	return err
+}
+
+// isLarge reports whether a text may become a receipt.
+func isLarge(text string) bool {
+	return len(text) > smallText || strings.Count(text, "\n") >= smallLines
 }
 
 // text returns the text of a content block. It writes images and sounds, and stores what is large or no text.
@@ -149,7 +158,7 @@ func (r *result) text(raw json.RawMessage) (string, error) {
 
 // store stores bytes and returns a line that names them.
 func (r *result) store(data []byte, name string) (string, error) {
-	r.Altered = true
+	r.Altered, r.apart = true, true
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})
 	if err != nil {
 		return "", fmt.Errorf("%s of the result (%d bytes) cannot be stored: %w", name, len(data), err)

@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/delta"
 )
 
 // Toolset is the name of the toolset of other servers' tools.
@@ -62,6 +63,7 @@ type Options struct {
 type Server struct {
 	options Options
 	client  Client
+	last    delta.Outputs[lastCall, struct{}]
 	life    context.Context // ends with close
 	end     context.CancelFunc
 
@@ -484,7 +486,7 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 		case err != nil:
 			return err
 		}
-		return writeResult(raw, in, out)
+		return writeResult(raw, in, out, func(text string) { s.since(ctx, name, text, in, out) })
 	}
 }
 

@@ -92,7 +92,7 @@ type Settings struct {
 	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"16777216" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
 	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"4" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
 	ScratchSize  size     `group:"commands" to:"Shell.ScratchMax" min:"1" default:"2GiB" placeholder:"SIZE" help:"Maximum size of the temporary files, home and caches of commands."`
-	Deltas       bool     `group:"commands" to:"!Shell.NoDeltas" default:"true" negatable:"" help:"Say what changed since the last stored output of the same command."`
+	Deltas       bool     `group:"commands" to:"!Shell.NoDeltas" default:"true" negatable:"" help:"Say what changed since the last stored output of the same command, or of the same call of a read-only tool of another server."`
 
 	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
 	SSE             bool     `group:"http" to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
