@@ -260,7 +260,7 @@ func TestHookMasksSecrets(t *testing.T) {
 	}
 }
 
-// TestHookCountsAsCoverage: what the client's own Read has shown counts for an investigation.
+// TestHookCountsAsCoverage: what the client's own Read has shown counts for an investigation, until the file changes.
 func TestHookCountsAsCoverage(t *testing.T) {
 	h := newHooked(t)
 	for _, name := range []string{"a.go", "b.go"} {
@@ -274,10 +274,30 @@ func TestHookCountsAsCoverage(t *testing.T) {
 		return out
 	}
 	investigate()
-	h.run(bytes.NewReader(h.event("Read", struct{}{}, map[string]any{"type": "text", "file": map[string]any{
-		"filePath": filepath.Join(h.dir, "a.go"), "content": "package a\n", "numLines": 1, "startLine": 1, "totalLines": 1,
-	}})), "hook")
-	if report := investigate("show=report"); !strings.Contains(report, ": 1 of 2 files, 50 % of the bytes\n") {
-		t.Error(report)
+	opened := func(want string) {
+		t.Helper()
+		if report := investigate("show=report"); !strings.Contains(report, "opened through this server: "+want+"\n") {
+			t.Errorf("want %q: %s", want, report)
+		}
 	}
+	read := func(text string) {
+		t.Helper()
+		path := filepath.Join(h.dir, "a.go")
+		out, complaints := h.run(bytes.NewReader(h.event("Read", map[string]any{"file_path": path}, map[string]any{
+			"type": "text", "file": map[string]any{
+				"filePath": path, "content": text, "numLines": 1, "startLine": 1, "totalLines": 1,
+			}})), "hook")
+		if out+complaints != "" {
+			t.Errorf("the hook printed %q, %q", out, complaints)
+		}
+	}
+	opened("nothing")
+	read("package a\n")
+	opened("1 of 2 files, 50 % of the bytes")
+	if err := os.WriteFile(filepath.Join(h.dir, "a.go"), []byte("package b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened("nothing")
+	read("package b\n")
+	opened("1 of 2 files, 50 % of the bytes")
 }

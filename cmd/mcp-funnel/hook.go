@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -85,13 +88,15 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 	}
 	defer app.Close()
 	if read {
-		path, _ = s.Masker().String(path)
 		shown := call.Output("file", "content")
+		hash := fingerprint(path, shown)
+		path, _ = s.Masker().String(path)
 		tokens, size := int64(app.Counter.Count(shown)), int64(len(shown))
 		return nil, app.Trace.Append(trace.Call{
 			At: time.Now(), Session: call.Key(), Owner: c.Owner, Tool: call.Tool, Source: path, Model: s.Model,
 			CallHash: observations.CallHash(call.Tool, call.Input), Status: "success", Verdict: string(policy.OK),
-			SeenBytes: size, SeenTokens: tokens, ShownTokens: tokens, Opened: []trace.Opened{{File: path, Shown: size}},
+			SeenBytes: size, SeenTokens: tokens, ShownTokens: tokens,
+			Opened: []trace.Opened{{File: path, Shown: size, Hash: hash}},
 		})
 	}
 	for i := range texts {
@@ -100,6 +105,21 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 		}
 	}
 	return call.Answer(texts), nil
+}
+
+// fingerprint returns the SHA-256 of a file, in hex, if it has the text that was shown of it; else "".
+func fingerprint(path, shown string) string {
+	f, _, err := osfile.OpenOwn(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	b, err := readBounded(f)
+	if err != nil || !bytes.Contains(b, []byte(shown)) {
+		return ""
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
 
 // readBounded reads all, unless that is more than the input of a hook may be.

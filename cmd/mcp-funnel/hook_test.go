@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -102,6 +103,7 @@ func TestHookTracesFiles(t *testing.T) {
 			shown += int64(len(line) - len(fmt.Sprintf("a.go:%d:", i+1)))
 		}
 	}
+	hash := fmt.Sprintf("%x", sha256.Sum256([]byte("text\n")))
 	lines := object{"output_mode": "content"}
 	for name, c := range map[string]struct {
 		tool            string
@@ -110,7 +112,9 @@ func TestHookTracesFiles(t *testing.T) {
 	}{
 		"Read": {"Read", object{"file_path": path("link")},
 			object{"type": "text", "file": object{"filePath": path("link"), "content": "text\n"}},
-			[]trace.Opened{{File: path("a.go"), Shown: 5}}},
+			[]trace.Opened{{File: path("a.go"), Shown: 5, Hash: hash}}},
+		"Read, other text": {"Read", object{}, object{"file": object{"filePath": path("a.go"), "content": "before"}},
+			[]trace.Opened{{File: path("a.go"), Shown: 6}}},
 		"Read, gone": {"Read", object{}, object{"file": object{"filePath": path("none"), "content": "text"}}, nil},
 		"Grep": {"Grep", lines, content("a.go:1:text\na.go-2-more\nb-1-c.go:7:x\nnone.go:1:y\nno name\n--\n"),
 			[]trace.Opened{{File: path("a.go"), Shown: 10}, {File: path("b-1-c.go"), Shown: 2}}},

@@ -69,8 +69,9 @@ type Call struct {
 
 // Opened is a file of which an answer showed something.
 type Opened struct {
-	File  string `json:"file"`  // absolute path
-	Shown int64  `json:"shown"` // bytes of it that were shown
+	File  string `json:"file"`           // absolute path
+	Shown int64  `json:"shown"`          // bytes of it that were shown
+	Hash  string `json:"hash,omitempty"` // SHA-256 of all of it then, in hex; "": not known
 }
 
 // Range is a part of a source, both ends included.

@@ -14,7 +14,7 @@ import (
 
 // opened is what calls showed of files: bytes by path below the target, and the calls themselves.
 type opened struct {
-	shown map[string]int64
+	shown map[string]int64 // of files that have changed since, nothing, where that is known
 	calls []openedCall
 }
 
@@ -44,7 +44,9 @@ func (w *work) openedFiles() *opened {
 				continue
 			}
 			rel = filepath.ToSlash(rel)
-			w.seen.shown[rel] += f.Shown
+			if now := w.file(rel); f.Hash == "" || now == nil || now.Hash == "" || now.Hash == f.Hash {
+				w.seen.shown[rel] += f.Shown
+			}
 			call.dirs[path.Dir(rel)] = true
 		}
 		if len(call.dirs) > 0 {
