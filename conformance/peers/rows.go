@@ -193,7 +193,9 @@ func (b *bench) fileRows() []row {
 	rows = append(rows, row{family: "mix", name: "p99 of a small call beside 40 searches, over HTTP", unit: "ms", bar: 300,
 		noisy: true, figures: b.mixed},
 		row{family: "run", name: "200 commands one after the other, over sh -c", unit: "ms", bar: 12, noisy: true,
-			figures: b.echoing})
+			figures: b.echoing},
+		row{family: "upstream", name: "10 MB answer, added by wrap beside the same server", unit: "ms", bar: 100,
+			figures: b.wrapping})
 	for _, what := range []struct{ name, argument string }{{"value", "at"}, {"record", "records"}} {
 		for _, end := range []struct {
 			name  string
