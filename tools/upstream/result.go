@@ -39,6 +39,9 @@ const (
 	smallText  = 2000
 )
 
+// maxShown is the size over which no answer shows a text whole, in bytes.
+const maxShown = 1_000_000
+
 // result is a result that is written as output of a tool.
 type result struct {
 	tools.Verbatim
@@ -82,7 +85,8 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		structured = ""
 	}
 	// A small result is passed on as it is, if nothing in it must be masked or made visible.
-	r.Altered = r.Altered || !in.AsShown(r.Text) || !in.AsShown(string(raw)) || len(raw)-r.known > smallText
+	r.Altered = r.Altered || len(r.Text) > maxShown || !in.AsShown(r.Text) || !in.AsShown(string(raw)) ||
+		len(raw)-r.known > smallText
 	switch {
 	case structured == "" || repeats(structured, r.Text):
 	case r.Text == "" || sameJSON(r.Text, structured):
