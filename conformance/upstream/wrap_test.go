@@ -266,6 +266,13 @@ func TestDeltas(t *testing.T) {
 				last = id
 			}
 		}
+		remove := []string{"--store", store, "observations", "rm", "--yes", last}
+		if out, err := exec.CommandContext(t.Context(), binary, remove...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if got := c.call("raw", "{}"); strings.Contains(got, last) || off == strings.Contains(got, "is not stored any more") {
+			t.Errorf("off %t, the output before is gone: %s", off, got)
+		}
 		c.call("rows", "{}") // is not read-only
 		if got := c.call("rows", "{}"); strings.Contains(got, "since obs:") {
 			t.Errorf("rows: %s", got)
