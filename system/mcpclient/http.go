@@ -1,26 +1,27 @@
 package mcpclient
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
-// Endpoint is a server that speaks streamable HTTP.
+// Endpoint is a server that speaks streamable HTTP, or its predecessor of protocol 2024-11-05, HTTP with SSE.
 type Endpoint struct {
 	URL     string
 	Headers map[string]string // sent with every request, and to this host only
@@ -28,207 +29,438 @@ type Endpoint struct {
 
 // Remote is a session with an endpoint. Its methods are those of [Process].
 type Remote struct {
+	*link
 	endpoint Endpoint
 	client   *http.Client
-	last     atomic.Int64
-	once     sync.Once
-	ended    chan struct{}
+	session  context.Context // ends when the server has lost the session, or with the link
+	lose     context.CancelCauseFunc
+	calls    sync.WaitGroup
 
-	mu       sync.Mutex
-	session  string // of Mcp-Session-Id
-	protocol string // that was negotiated
+	mu    sync.Mutex
+	state state
 }
 
-// errRedirect is why a redirect to another host is not followed: it would get the headers.
-var errRedirect = errors.New("the server redirects to another host")
+// state is what a server has said about its session.
+type state struct {
+	id       string // of Mcp-Session-Id
+	protocol string // that was negotiated
+	target   string // where messages are posted to
+	older    bool   // responses come on a stream of their own: HTTP with SSE
+}
+
+func (r *Remote) now() state {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state
+}
+
+func (r *Remote) set(change func(s *state)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.state)
+}
+
+// Times of a remote server.
+const (
+	connectTime  = 10 * time.Second
+	notifyTime   = 10 * time.Second // for all but calls, whose contexts end them
+	streamGrace  = time.Second      // for the end of a stream after its response; then its connection is closed
+	longestPause = time.Minute      // between streams
+	maxResumes   = 5                // of a call's stream without any event
+)
+
+// Why an answer of a server is not followed: the other host would get the headers.
+var (
+	errRedirect = errors.New("the server redirects to another host")
+	errEndpoint = errors.New("the server names an endpoint on another host")
+	errMethod   = errors.New("the server redirects to a page, and not as an MCP server does")
+)
 
 // Open returns a session with an endpoint, which is not initialized yet. It sends nothing.
-func (e Endpoint) Open(_ *slog.Logger, _ Handler) (*Remote, error) {
+func (e Endpoint) Open(log *slog.Logger, handler Handler) (*Remote, error) {
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s is no URL of a server: it must begin with http:// or https://", jsonrpc.Quoted(e.URL))
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = time.Minute
-	return &Remote{endpoint: e, ended: make(chan struct{}), client: &http.Client{
+	transport.DialContext = (&net.Dialer{Timeout: connectTime}).DialContext
+	r := &Remote{endpoint: e, state: state{target: e.URL}, link: newLink(log, handler), client: &http.Client{
 		Transport: transport,
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
-			if len(via) > 3 || to.URL.Host != u.Host || to.URL.Scheme != u.Scheme {
+			switch {
+			case len(via) > 3 || !sameOrigin(to.URL, u):
 				return errRedirect
+			case to.Method != via[0].Method:
+				return errMethod
 			}
 			return nil
 		},
-	}}, nil
+	}}
+	r.session, r.lose = context.WithCancelCause(r.life)
+	r.transmit, r.closes = r.send, true
+	return r, nil
 }
 
-// Ended returns a channel that is closed when the server has forgotten the session.
-func (r *Remote) Ended() <-chan struct{} { return r.ended }
+func sameOrigin(a, b *url.URL) bool { return a.Host == b.Host && a.Scheme == b.Scheme }
 
-func (r *Remote) end() { r.once.Do(func() { close(r.ended) }) }
+// Ended returns a channel that is closed when the server has lost the session. Calls that are running go on.
+func (r *Remote) Ended() <-chan struct{} { return r.session.Done() }
 
-// Close ends the session at the server, as far as it can be reached within a second.
+// Close ends the session at the server, as far as it can be reached within a second. If the server has lost the
+// session, the calls that are running go on in the background.
 func (r *Remote) Close() {
-	r.end()
+	if r.session.Err() == nil {
+		r.close()
+		return
+	}
+	go func() {
+		r.calls.Wait()
+		r.close()
+	}()
+}
+
+func (r *Remote) close() {
+	r.end(ErrEnded)
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	if request, err := r.request(ctx, http.MethodDelete, nil); err == nil && request.Header.Get("Mcp-Session-Id") != "" {
-		if response, err := r.client.Do(request); err == nil {
+	if r.now().id != "" {
+		if response, err := r.do(ctx, http.MethodDelete, message{}, ""); err == nil {
 			_ = response.Body.Close()
 		}
 	}
 	r.client.CloseIdleConnections()
 }
 
-func (r *Remote) request(ctx context.Context, method string, body []byte) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, method, r.endpoint.URL, bytes.NewReader(body))
+// Call is the same for every server, but the answer of initialize says which protocol later requests name.
+func (r *Remote) Call(
+	ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
+) (json.RawMessage, error) {
+	result, err := r.link.Call(ctx, method, params, progress)
+	if err == nil && method == "initialize" {
+		var agreed struct {
+			ProtocolVersion string `json:"protocolVersion"`
+		}
+		_ = json.Unmarshal(result, &agreed) // without it no version is sent
+		r.set(func(s *state) { s.protocol = agreed.ProtocolVersion })
+	}
+	return result, err
+}
+
+// headersKey is the key of a context's headers.
+type headersKey struct{}
+
+// WithHeaders returns a context whose calls send these headers over HTTP, such as Mcp-Param-Region. Values that are not
+// plain ASCII are encoded as MCP demands.
+func WithHeaders(ctx context.Context, headers map[string]string) context.Context {
+	return context.WithValue(ctx, headersKey{}, headers)
+}
+
+// headerValue encodes a text as MCP demands: as it is, or in base64 if it is not plain ASCII.
+func headerValue(s string) string {
+	hidden := func(c rune) bool { return c < ' ' || c > '~' }
+	if strings.ContainsFunc(s, hidden) || strings.Trim(s, " ") != s || strings.HasPrefix(s, "=?base64?") {
+		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
+	}
+	return s
+}
+
+// named is what a proxy may want to know of a message of the stateless era.
+type named struct {
+	Name string `json:"name"`
+	URI  string `json:"uri"`
+	Meta struct {
+		Version string `json:"io.modelcontextprotocol/protocolVersion"`
+	} `json:"_meta"`
+}
+
+// stateless returns what a message of the stateless era declares, and whether it is one.
+func (m message) stateless() (n named, ok bool) {
+	return n, json.Unmarshal(m.params, &n) == nil && n.Meta.Version != ""
+}
+
+// do sends a request. Its errors do not name the URL, which may hold a key. The caller closes the body.
+func (r *Remote) do(ctx context.Context, method string, m message, last string) (*http.Response, error) {
+	now := r.now()
+	request, err := http.NewRequestWithContext(ctx, method, now.target, bytes.NewReader(m.text))
 	if err != nil {
 		return nil, err
+	}
+	set := func(name, value string) {
+		if value != "" {
+			request.Header.Set(name, value)
+		}
 	}
 	for name, value := range r.endpoint.Headers {
 		request.Header.Set(name, value)
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.session != "" {
-		request.Header.Set("Mcp-Session-Id", r.session)
+	request.Header.Set("Accept", "text/event-stream")
+	if method == http.MethodPost {
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		request.Header.Set("Content-Type", "application/json")
 	}
-	if r.protocol != "" {
-		request.Header.Set("Mcp-Protocol-Version", r.protocol)
+	if n, ok := m.stateless(); ok {
+		set("Mcp-Protocol-Version", n.Meta.Version)
+		set("Mcp-Method", m.method)
+		switch m.method {
+		case "tools/call", "prompts/get":
+			set("Mcp-Name", headerValue(n.Name))
+		case "resources/read":
+			set("Mcp-Name", headerValue(n.URI))
+		}
+	} else {
+		set("Mcp-Session-Id", now.id)
+		set("Mcp-Protocol-Version", now.protocol)
+		set("Last-Event-Id", last)
 	}
-	return request, nil
+	headers, _ := ctx.Value(headersKey{}).(map[string]string)
+	for name, value := range headers {
+		request.Header.Set(name, headerValue(value))
+	}
+	response, err := r.client.Do(request)
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the server cannot be reached: %w", err)
+	}
+	return response, nil
 }
 
-// Notify sends a notification.
-func (r *Remote) Notify(method string, params json.RawMessage) error {
-	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+// send posts a message. The response to a request is awaited in a goroutine.
+func (r *Remote) send(ctx context.Context, m message) error {
+	switch {
+	case m.id != "" && r.session.Err() != nil:
+		return context.Cause(r.session)
+	case m.id != "":
+		r.calls.Go(func() { r.guard(func() { r.exchange(ctx, m) }) })
+		return nil
+	case m.method == "notifications/cancelled":
+		go r.post(m) //nolint:errcheck // the call has ended
+		return nil
+	}
+	err := r.post(m)
+	if err == nil && m.method == "notifications/initialized" && !r.now().older {
+		go r.guard(r.listen)
+	}
+	return err
+}
+
+// post sends a message that is no request.
+func (r *Remote) post(m message) error {
+	ctx, stop := context.WithTimeout(r.life, notifyTime)
 	defer stop()
-	response, err := r.post(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
+	response, err := r.do(ctx, http.MethodPost, m, "")
 	if err != nil {
 		return err
 	}
-	return response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // there is nothing in it
+	return r.check(response, m)
 }
 
-// post sends a message. The caller closes the body.
-func (r *Remote) post(ctx context.Context, message []byte) (*http.Response, error) {
-	request, err := r.request(ctx, http.MethodPost, message)
-	if err != nil {
-		return nil, err
-	}
-	response, err := r.client.Do(request)
-	if err != nil {
-		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err // without the URL, which may hold a key
+// exchange posts a request and receives messages until its stream ends. call ends with the call, its cause says how.
+func (r *Remote) exchange(call context.Context, m message) {
+	ctx, cancel := context.WithCancel(context.WithValue(r.life, headersKey{}, call.Value(headersKey{})))
+	defer cancel()
+	defer context.AfterFunc(call, func() {
+		if context.Cause(call) == errAnswered { //nolint:errorlint // it is never wrapped
+			sleep(ctx, streamGrace) // a stream that ends leaves its connection to the next request
 		}
-		return nil, fmt.Errorf("the server cannot be reached: %w", err)
+		cancel()
+	})()
+	err := r.converse(ctx, call, m)
+	if w := r.forget("n" + m.id); w != nil {
+		w.end(err)
 	}
+}
+
+// converse returns why no more messages come for a request. If the stream breaks before the response, it is resumed.
+func (r *Remote) converse(ctx, call context.Context, m message) error {
+	response, err := r.do(ctx, http.MethodPost, m, "")
+	if err == nil && m.method == "initialize" && slices.Contains([]int{400, 404, 405}, response.StatusCode) {
+		if why := r.openOlder(ctx); why == nil {
+			_ = response.Body.Close()
+			response, err = r.do(ctx, http.MethodPost, m, "")
+		} else if errors.Is(why, errEndpoint) {
+			err = why
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read as far as it is needed
+	if err := r.check(response, m); err != nil {
+		return err
+	}
+	if r.now().older {
+		<-call.Done() // the response comes on the stream of all
+		return nil
+	}
+	if m.method == "initialize" {
+		r.set(func(s *state) { s.id = response.Header.Get("Mcp-Session-Id") })
+	}
+	var c cursor
+	err = r.consume(response, &c)
+	_, stateless := m.stateless()
+	for tries := 0; c.id != "" && !stateless && tries < maxResumes && !errors.Is(err, errLong); tries++ {
+		at := c.id
+		if !sleep(call, min(longestPause, cmp.Or(c.retry, 100*time.Millisecond)<<tries)) {
+			break
+		}
+		if err = r.get(ctx, &c); c.id != at {
+			tries = -1
+		}
+		if status, refused := errors.AsType[noStreamError](err); refused && status < 500 {
+			break
+		}
+	}
+	return err
+}
+
+// check returns why a server does not serve a message. If it says so in a response, the response is received.
+func (r *Remote) check(response *http.Response, m message) error {
 	if response.StatusCode < 300 {
-		return response, nil
+		return nil
 	}
-	defer response.Body.Close() //nolint:errcheck // the answer is read as far as it is needed
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	now := r.now()
+	inSession := now.id != "" || now.older
+	f, fault := jsonrpc.Parse(text)
+	err := fmt.Errorf("the server answers %s: %s", response.Status, jsonrpc.Quoted(string(text)))
 	switch {
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("the server answers %s: it wants an authorization, such as "+
+		err = fmt.Errorf("the server answers %s: it wants an authorization, such as "+
 			"--header 'Authorization=Bearer ${TOKEN}'; a log-in by OAuth is not supported", response.Status)
-	case response.StatusCode == http.StatusNotFound || response.StatusCode >= 500:
-		r.end() // the next call opens a new session
+	case !inSession && fault == nil && f.IsResponse && f.Key == "n"+m.id:
+		r.answered(f)
+	case response.StatusCode == http.StatusNotFound && inSession || response.StatusCode >= 500:
+		r.lose(err) // the next call opens a new session
 	}
-	return nil, fmt.Errorf("the server answers %s: %s", response.Status, jsonrpc.Quoted(string(text)))
+	return err
 }
 
-// Call sends a request and returns the result of its response, as [Process] does.
-func (r *Remote) Call(
-	ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
-) (json.RawMessage, error) {
-	id := strconv.FormatInt(r.last.Add(1), 10)
-	if progress != nil {
-		var err error
-		if params, err = WithMeta(params, "progressToken", json.RawMessage(id)); err != nil {
-			return nil, err
-		}
-	}
-	response, err := r.post(ctx, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its last message
-	f, err := responseIn(response, "n"+id, progress)
-	if ctx.Err() != nil {
-		_ = r.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
-		return nil, ctx.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if method == "initialize" {
-		r.opened(response.Header.Get("Mcp-Session-Id"), f.Result)
-	}
-	return resultOf(method, f)
-}
-
-func (r *Remote) opened(session string, result json.RawMessage) {
-	var agreed struct {
-		ProtocolVersion string `json:"protocolVersion"`
-	}
-	_ = json.Unmarshal(result, &agreed) // without it no version is sent
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.session, r.protocol = session, agreed.ProtocolVersion
-}
-
-// responseIn returns the response with a key from a body of one message, or from a stream of events.
-func responseIn(response *http.Response, key string, progress func(json.RawMessage)) (f jsonrpc.Frame, err error) {
-	body := io.LimitReader(response.Body, maxFrame+1)
-	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-	switch kind {
+// consume receives the messages of a body, and returns why no more come.
+func (r *Remote) consume(response *http.Response, c *cursor) error {
+	switch kind := mediaType(response); kind {
 	case "application/json":
-		text, err := io.ReadAll(body)
+		text, err := io.ReadAll(io.LimitReader(response.Body, maxFrame+1))
 		if err == nil && len(text) > maxFrame {
-			err = fmt.Errorf("the answer has over %d MiB", maxFrame>>20)
+			err = errLong
 		}
 		if err != nil {
-			return f, err
+			return err
 		}
-		f, fault := jsonrpc.Parse(bytes.TrimSpace(text))
-		if fault != nil || f.Key != key {
-			return f, fmt.Errorf("the server's answer is no response to the request: %s", jsonrpc.Quoted(string(text)))
-		}
-		return f, nil
+		r.receive(bytes.TrimSpace(text))
+		return fmt.Errorf("the server's answer is no response to the request: %s",
+			jsonrpc.Quoted(string(text[:min(len(text), 1<<10)])))
 	case "text/event-stream":
-		return nextResponse(bufio.NewReaderSize(body, 64<<10), key, progress)
+		err := r.receiveEvents(events(response.Body), c)
+		if errors.Is(err, errLong) {
+			return err
+		}
+		return fmt.Errorf("the answer ended before the response: %w", err)
+	default:
+		return fmt.Errorf("the server answers with %s, and not as an MCP server does", jsonrpc.Quoted(kind))
 	}
-	return f, fmt.Errorf("the server answers with %s, and not as an MCP server does", jsonrpc.Quoted(kind))
 }
 
-// nextResponse reads events until the response with a key. Requests of the server are not answered.
-func nextResponse(in *bufio.Reader, key string, progress func(json.RawMessage)) (f jsonrpc.Frame, err error) {
-	var data []byte
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return f, fmt.Errorf("the answer ended before the response: %w", err)
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		if part, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			if len(data) > 0 {
-				data = append(data, '\n')
-			}
-			data = append(data, bytes.TrimPrefix(part, []byte(" "))...)
-		}
-		if len(line) > 0 || len(data) == 0 {
-			continue
-		}
-		message, fault := jsonrpc.Parse(data)
-		switch {
-		case fault != nil:
-		case message.IsResponse && message.Key == key:
-			return message, nil
-		case message.Method == "notifications/progress" && progress != nil:
-			progress(paramsOf(data))
-		}
-		data = nil
+func mediaType(response *http.Response) string {
+	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// noStreamError is the status of a server that has no stream.
+type noStreamError int
+
+func (e noStreamError) Error() string {
+	return fmt.Sprintf("the answer ended before the response, and the server answers %d when it is resumed", int(e))
+}
+
+// stream opens the stream of the server's own messages, or the one that broke at a cursor.
+func (r *Remote) stream(ctx context.Context, c *cursor) (*http.Response, error) {
+	response, err := r.do(ctx, http.MethodGet, message{}, c.id)
+	if err == nil && (response.StatusCode != http.StatusOK || mediaType(response) != "text/event-stream") {
+		_ = response.Body.Close()
+		return nil, noStreamError(response.StatusCode)
 	}
+	return response, err
+}
+
+// get receives the messages of a stream, and returns why no more come.
+func (r *Remote) get(ctx context.Context, c *cursor) error {
+	response, err := r.stream(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read to its end
+	return r.consume(response, c)
+}
+
+// listen receives the messages that belong to no call while the session lives, if the server has a stream of them.
+func (r *Remote) listen() {
+	var c cursor
+	pause, opened := time.Second, false
+	for {
+		start := time.Now()
+		err := r.get(r.session, &c)
+		status, refused := errors.AsType[noStreamError](err)
+		switch {
+		case refused && opened && status == http.StatusNotFound:
+			r.lose(errors.New("the server has forgotten the session"))
+			return
+		case refused && (!opened || status < 500):
+			return // it has none
+		case time.Since(start) > pause:
+			pause = time.Second
+		}
+		opened = opened || !refused
+		if !sleep(r.session, max(pause, c.retry)) {
+			return
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// sleep pauses. It reports false if ctx ends before.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// openOlder opens the stream of HTTP with SSE, whose first event names the URL to post to. All messages of the server
+// come on it, and its end is the end of the session.
+func (r *Remote) openOlder(ctx context.Context) error {
+	life, cancel := context.WithCancel(r.life)
+	defer context.AfterFunc(ctx, cancel)()
+	defer time.AfterFunc(connectTime, cancel).Stop()
+	var c cursor
+	response, err := r.stream(life, &c)
+	if err != nil {
+		cancel()
+		return err
+	}
+	in := events(response.Body)
+	kind, data, err := c.next(in)
+	target, wrong := response.Request.URL.Parse(string(data))
+	switch {
+	case err != nil:
+	case kind != "endpoint" || wrong != nil:
+		err = errMethod
+	case !sameOrigin(target, response.Request.URL):
+		err = errEndpoint
+	}
+	if err != nil {
+		cancel() // which closes the body
+		return err
+	}
+	r.set(func(s *state) { s.target, s.older = target.String(), true })
+	go r.guard(func() {
+		defer cancel()
+		_ = r.receiveEvents(in, &c)
+		r.end(ErrEnded)
+	})
+	return nil
 }

@@ -1,7 +1,8 @@
 // Package mcpclient is the client side of MCP for servers that are other programs: it starts one, sends requests and
 // passes results on as they are written.
 //
-//	Command.Start ── process.go: pipes, variables, the end of the whole tree
+//	Command.Start ── process.go: variables, the end of the whole tree ── pipe.go: messages are lines
+//	Endpoint.Open ── http.go: a request for each message ── events.go: messages are events
 //	  └─ link.go: ids, responses, progress, cancellation; what is no message is dropped
 package mcpclient
 
@@ -11,12 +12,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -40,16 +38,18 @@ type Handler struct {
 	Request func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// link speaks JSON-RPC with one server over two streams. It is safe for concurrent use.
+// link speaks JSON-RPC with one server. It is safe for concurrent use.
 type link struct {
-	out     io.WriteCloser
-	log     *slog.Logger
-	handler Handler
+	// transmit sends a message, or starts to. If it cannot be sent, it returns an error, or fails the call later.
+	transmit func(ctx context.Context, m message) error
+	closes   bool // a call of the stateless era is cancelled by the end of its context, which closes its stream
+	log      *slog.Logger
+	handler  Handler
+	hearing  sync.Mutex // held while the handler is notified
 
 	life    context.Context // ends with the link; its cause is why
 	end     context.CancelCauseFunc
-	writing chan struct{} // holds one token: who takes it writes a message
-	answers chan []byte   // of the link itself to requests of the server
+	answers chan struct{} // holds a token for each answer of the link itself that is being sent
 
 	mu      sync.Mutex
 	last    int64
@@ -58,29 +58,42 @@ type link struct {
 	noise   int                           // lines that were no messages
 }
 
+// message is a message to the server.
+type message struct {
+	text   []byte // as it is sent, without a newline
+	id     string // of a request
+	method string // of a request or a notification
+	params json.RawMessage
+}
+
 // waiter waits for the response to one request.
 type waiter struct {
-	done     chan jsonrpc.Frame
+	response jsonrpc.Frame
+	end      context.CancelCauseFunc      // with errAnswered after response was set
 	progress func(params json.RawMessage) // of notifications with the id as their token
 }
 
-func newLink(in io.Reader, out io.WriteCloser, log *slog.Logger, handler Handler) *link {
+// errAnswered is why a call ends that has a response.
+var errAnswered = errors.New("answered")
+
+// newLink returns a link whose transmit is still to be set.
+func newLink(log *slog.Logger, handler Handler) *link {
 	l := &link{
-		writing: make(chan struct{}, 1), answers: make(chan []byte, maxRequests), out: out, log: log, handler: handler,
+		answers: make(chan struct{}, maxRequests), log: log, handler: handler,
 		waiting: map[string]*waiter{}, asked: map[string]context.CancelFunc{},
 	}
 	l.life, l.end = context.WithCancelCause(context.Background())
-	l.writing <- struct{}{}
-	go l.sendAnswers()
-	go func() {
-		var defect error
-		panics.Into(&defect, func() { l.read(jsonrpc.NewLineReader(in, maxFrame)) })
-		if defect != nil {
-			log.Error("reading a server's messages failed", "cause", defect)
-			l.end(ErrEnded)
-		}
-	}()
 	return l
+}
+
+// guard runs a function that handles messages of the server. If it panics, the link ends.
+func (l *link) guard(read func()) {
+	var defect error
+	panics.Into(&defect, read)
+	if defect != nil {
+		l.log.Error("reading a server's messages failed", "cause", defect)
+		l.end(ErrEnded)
+	}
 }
 
 // Ended returns a channel that is closed when the server has ended.
@@ -91,39 +104,50 @@ func (l *link) Ended() <-chan struct{} { return l.life.Done() }
 func (l *link) Call(
 	ctx context.Context, method string, params json.RawMessage, progress func(json.RawMessage),
 ) (json.RawMessage, error) {
-	w := &waiter{done: make(chan jsonrpc.Frame, 1), progress: progress}
 	if l.life.Err() != nil {
 		return nil, context.Cause(l.life)
 	}
+	call, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(l.life, func() { end(context.Cause(l.life)) })()
+	w := &waiter{end: end, progress: progress}
 	l.mu.Lock()
 	l.last++
 	id := strconv.FormatInt(l.last, 10)
 	l.waiting["n"+id] = w
 	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		delete(l.waiting, "n"+id)
-		l.mu.Unlock()
-	}()
+	defer l.forget("n" + id)
 	if progress != nil {
 		var err error
 		if params, err = WithMeta(params, "progressToken", json.RawMessage(id)); err != nil {
 			return nil, err
 		}
 	}
-	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
-	if err := l.send(message); err != nil {
+	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
+	m := message{text, id, method, params}
+	if err := l.transmit(call, m); err != nil {
 		return nil, err
 	}
-	select {
-	case f := <-w.done:
-		return resultOf(method, f)
-	case <-l.life.Done():
-		return nil, context.Cause(l.life)
-	case <-ctx.Done():
-		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
-		return nil, ctx.Err()
+	<-call.Done()
+	switch cause := context.Cause(call); {
+	case cause == errAnswered: //nolint:errorlint // it is never wrapped
+		return resultOf(method, w.response)
+	case ctx.Err() == nil:
+		return nil, cause
 	}
+	if _, stateless := m.stateless(); !stateless || !l.closes {
+		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
+	}
+	return nil, ctx.Err()
+}
+
+// forget returns the waiter of a request, which no response reaches any more; nil if it has ended.
+func (l *link) forget(key string) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.waiting[key]
+	delete(l.waiting, key)
+	return w
 }
 
 // resultOf returns the result in a response, or the fault.
@@ -141,47 +165,18 @@ func resultOf(method string, f jsonrpc.Frame) (json.RawMessage, error) {
 
 // Notify sends a notification.
 func (l *link) Notify(method string, params json.RawMessage) error {
-	return l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params))
+	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
+	return l.transmit(l.life, message{text: text, method: method, params: params})
 }
 
-// writeTime is how long a server may take to read a message. One that reads nothing is ended.
-const writeTime = 10 * time.Second
-
-func (l *link) send(message []byte) error {
-	select {
-	case <-l.writing:
-	case <-l.life.Done():
-		return context.Cause(l.life)
+// respond answers a request of the server. It logs an answer that does not reach the server.
+func (l *link) respond(id json.RawMessage, result any, fault *jsonrpc.Fault) {
+	if fault != nil {
+		result = nil
 	}
-	defer func() { l.writing <- struct{}{} }()
-	if out, ok := l.out.(interface{ SetWriteDeadline(time.Time) error }); ok {
-		_ = out.SetWriteDeadline(time.Now().Add(writeTime)) // a pipe has deadlines
-	}
-	if _, err := l.out.Write(append(bytes.TrimSuffix(message, []byte("\n")), '\n')); err != nil {
-		why := ErrEnded // its pipe is broken
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			why = fmt.Errorf("the server has read nothing for %s", writeTime)
-		}
-		l.end(why)
-		return context.Cause(l.life)
-	}
-	return nil
-}
-
-// read reads messages until the stream ends.
-func (l *link) read(lines *jsonrpc.LineReader) {
-	for {
-		line, err := lines.Next()
-		var long *jsonrpc.TooLongError
-		switch {
-		case errors.As(err, &long):
-			l.fail(long)
-			continue
-		case err != nil:
-			l.end(ErrEnded)
-			return
-		}
-		l.receive(line)
+	text := bytes.TrimSuffix(jsonrpc.Response(id, result, fault), []byte("\n"))
+	if err := l.transmit(l.life, message{text: text}); err != nil && l.life.Err() == nil {
+		l.log.Warn("a request of a server could not be answered", "cause", err)
 	}
 }
 
@@ -212,6 +207,8 @@ func (l *link) receive(line []byte) {
 		l.asks(f, paramsOf(line))
 	case f.Method == "notifications/cancelled" && l.cancelled(line):
 	case l.handler.Notify != nil:
+		l.hearing.Lock()
+		defer l.hearing.Unlock()
 		l.handler.Notify(f.Method, paramsOf(line))
 	}
 }
@@ -238,12 +235,6 @@ func leniently(line []byte) (f jsonrpc.Frame, ok bool) {
 	return f, fault == nil && m.JSONRPC == "2.0" // else it may be a line of a log
 }
 
-// fail answers the request whose response is too long.
-func (l *link) fail(long *jsonrpc.TooLongError) {
-	l.failed(jsonrpc.FindID(long.Prefix), jsonrpc.Faultf(internalError,
-		"the answer has %d bytes, over the %d that are read", long.Size, maxFrame))
-}
-
 // failed answers a request whose response cannot be used.
 func (l *link) failed(id json.RawMessage, why *jsonrpc.Fault) {
 	key, fault := jsonrpc.KeyOf(id)
@@ -256,26 +247,16 @@ func (l *link) failed(id json.RawMessage, why *jsonrpc.Fault) {
 }
 
 func (l *link) answered(f jsonrpc.Frame) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if w := l.waiting[f.Key]; w != nil { // else it is late, or has a wrong id
-		delete(l.waiting, f.Key)
-		w.done <- f
+	if w := l.forget(f.Key); w != nil { // else it is late, or has a wrong id
+		w.response = f
+		w.end(errAnswered)
 	}
 }
 
 // progressed passes progress on to the call of its token.
 func (l *link) progressed(line []byte) {
-	var params struct {
-		Token json.RawMessage `json:"progressToken"`
-	}
-	_ = json.Unmarshal(paramsOf(line), &params) // it was parsed before
-	key, fault := jsonrpc.KeyOf(params.Token)
-	if fault != nil {
-		return
-	}
 	l.mu.Lock()
-	w := l.waiting[key]
+	w := l.waiting[keyIn(line, "progressToken")]
 	l.mu.Unlock()
 	if w != nil && w.progress != nil {
 		w.progress(paramsOf(line))
@@ -312,12 +293,12 @@ func (l *link) asks(f jsonrpc.Frame, params json.RawMessage) {
 	}
 	l.mu.Unlock()
 	cancel()
-	message := jsonrpc.Response(f.ID, nil, fault)
-	if fault == nil {
-		message = jsonrpc.Response(f.ID, struct{}{}, nil)
-	}
 	select {
-	case l.answers <- message:
+	case l.answers <- struct{}{}:
+		go func() {
+			defer func() { <-l.answers }()
+			l.respond(f.ID, struct{}{}, fault)
+		}()
 	default:
 	}
 }
@@ -340,41 +321,28 @@ func (l *link) answer(ctx context.Context, f jsonrpc.Frame, params json.RawMessa
 	if err != nil && !isFault {
 		fault = jsonrpc.Faultf(internalError, "%s", jsonrpc.Echo(err.Error()))
 	}
-	message := jsonrpc.Response(f.ID, nil, fault)
-	if fault == nil {
-		message = jsonrpc.Response(f.ID, result, nil)
-	}
 	if !cancelled {
-		_ = l.send(message) // if it fails, the link has ended
-	}
-}
-
-// sendAnswers sends the answers of the link itself, one after the other.
-func (l *link) sendAnswers() {
-	for {
-		select {
-		case message := <-l.answers:
-			_ = l.send(message) // if it fails, the link has ended
-		case <-l.life.Done():
-			return
-		}
+		l.respond(f.ID, result, fault)
 	}
 }
 
 // cancelled ends a request of the server that it cancels. It reports whether there is such a request.
 func (l *link) cancelled(line []byte) bool {
-	var params struct {
-		ID json.RawMessage `json:"requestId"`
-	}
-	_ = json.Unmarshal(paramsOf(line), &params) // it was parsed before
-	key, _ := jsonrpc.KeyOf(params.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	cancel := l.asked[key]
+	cancel := l.asked[keyIn(line, "requestId")]
 	if cancel != nil {
 		cancel()
 	}
 	return cancel != nil
+}
+
+// keyIn returns the [jsonrpc.Frame.Key] of an id in the params of a message, or "".
+func keyIn(line []byte, name string) string {
+	var params map[string]json.RawMessage
+	_ = json.Unmarshal(paramsOf(line), &params) // it was parsed before
+	key, _ := jsonrpc.KeyOf(params[name])
+	return key
 }
 
 // paramsOf returns the params of a message as they are written.

@@ -95,7 +95,7 @@ func (c Command) Start(log *slog.Logger, handler Handler) (*Process, error) {
 	all = []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} // of the command
 	go drain(errs, log)
 	// It ends with standard output: the sandbox ends all that holds it open.
-	p := &Process{link: newLink(out, in, log, handler)}
+	p := &Process{link: newPipe(out, in, log, handler)}
 	p.stop = sync.OnceFunc(func() {
 		_ = in.Close()
 		select {
