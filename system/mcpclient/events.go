@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 )
@@ -85,5 +84,3 @@ func (r *Remote) receiveEvents(in *bufio.Reader, c *cursor) error {
 		}
 	}
 }
-
-func events(r io.Reader) *bufio.Reader { return bufio.NewReaderSize(r, 64<<10) }

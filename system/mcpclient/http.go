@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -10,12 +11,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -34,10 +36,7 @@ type Remote struct {
 	client   *http.Client
 	session  context.Context // ends when the server has lost the session, or with the link
 	lose     context.CancelCauseFunc
-	calls    sync.WaitGroup
-
-	mu    sync.Mutex
-	state state
+	state    atomic.Pointer[state] // replaced while initialize is called
 }
 
 // state is what a server has said about its session.
@@ -48,22 +47,9 @@ type state struct {
 	older    bool   // responses come on a stream of their own: HTTP with SSE
 }
 
-func (r *Remote) now() state {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.state
-}
-
-func (r *Remote) set(change func(s *state)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change(&r.state)
-}
-
 // Times of a remote server.
 const (
-	connectTime  = 10 * time.Second
-	notifyTime   = 10 * time.Second // for all but calls, whose contexts end them
+	requestTime  = 10 * time.Second // to connect, and for all but calls, whose contexts end them
 	streamGrace  = time.Second      // for the end of a stream after its response; then its connection is closed
 	longestPause = time.Minute      // between streams
 	maxResumes   = 5                // of a call's stream without any event
@@ -83,8 +69,8 @@ func (e Endpoint) Open(log *slog.Logger, handler Handler) (*Remote, error) {
 		return nil, fmt.Errorf("%s is no URL of a server: it must begin with http:// or https://", jsonrpc.Quoted(e.URL))
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = (&net.Dialer{Timeout: connectTime}).DialContext
-	r := &Remote{endpoint: e, state: state{target: e.URL}, link: newLink(log, handler), client: &http.Client{
+	transport.DialContext = (&net.Dialer{Timeout: requestTime}).DialContext
+	r := &Remote{endpoint: e, link: newLink(log, handler), client: &http.Client{
 		Transport: transport,
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			switch {
@@ -98,6 +84,7 @@ func (e Endpoint) Open(log *slog.Logger, handler Handler) (*Remote, error) {
 	}}
 	r.session, r.lose = context.WithCancelCause(r.life)
 	r.transmit, r.closes = r.send, true
+	r.state.Store(&state{target: e.URL})
 	return r, nil
 }
 
@@ -106,24 +93,15 @@ func sameOrigin(a, b *url.URL) bool { return a.Host == b.Host && a.Scheme == b.S
 // Ended returns a channel that is closed when the server has lost the session. Calls that are running go on.
 func (r *Remote) Ended() <-chan struct{} { return r.session.Done() }
 
-// Close ends the session at the server, as far as it can be reached within a second. If the server has lost the
-// session, the calls that are running go on in the background.
+// Close ends the session at the server, as far as it can be reached within a second.
 func (r *Remote) Close() {
-	if r.session.Err() == nil {
-		r.close()
-		return
+	now := r.state.Load()
+	if r.session.Err() == nil || now.older {
+		r.end(ErrEnded)
 	}
-	go func() {
-		r.calls.Wait()
-		r.close()
-	}()
-}
-
-func (r *Remote) close() {
-	r.end(ErrEnded)
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	if r.now().id != "" {
+	if now.id != "" {
 		if response, err := r.do(ctx, http.MethodDelete, message{}, ""); err == nil {
 			_ = response.Body.Close()
 		}
@@ -137,17 +115,16 @@ func (r *Remote) Call(
 ) (json.RawMessage, error) {
 	result, err := r.link.Call(ctx, method, params, progress)
 	if err == nil && method == "initialize" {
-		var agreed struct {
-			ProtocolVersion string `json:"protocolVersion"`
-		}
+		var agreed struct{ ProtocolVersion string }
 		_ = json.Unmarshal(result, &agreed) // without it no version is sent
-		r.set(func(s *state) { s.protocol = agreed.ProtocolVersion })
+		now := *r.state.Load()
+		now.protocol = agreed.ProtocolVersion
+		r.state.Store(&now)
 	}
 	return result, err
 }
 
-// headersKey is the key of a context's headers.
-type headersKey struct{}
+type headersKey struct{} // of the headers in a context
 
 // WithHeaders returns a context whose calls send these headers over HTTP, such as Mcp-Param-Region. Values that are not
 // plain ASCII are encoded as MCP demands.
@@ -164,53 +141,46 @@ func headerValue(s string) string {
 	return s
 }
 
-// named is what a proxy may want to know of a message of the stateless era.
-type named struct {
-	Name string `json:"name"`
-	URI  string `json:"uri"`
-	Meta struct {
-		Version string `json:"io.modelcontextprotocol/protocolVersion"`
-	} `json:"_meta"`
-}
-
-// stateless returns what a message of the stateless era declares, and whether it is one.
-func (m message) stateless() (n named, ok bool) {
-	return n, json.Unmarshal(m.params, &n) == nil && n.Meta.Version != ""
+// stateless returns the version that a message of the stateless era declares, else "", and what its Mcp-Name is.
+func (m message) stateless() (version, name string) {
+	var p struct {
+		Name, URI string
+		Meta      map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(m.params, &p)                                                // the caller's own JSON
+	version, _ = jsonrpc.Unquote(p.Meta["io.modelcontextprotocol/protocolVersion"]) // it may be missing
+	switch m.method {
+	case "tools/call", "prompts/get":
+		name = headerValue(p.Name)
+	case "resources/read":
+		name = headerValue(p.URI)
+	}
+	return version, name
 }
 
 // do sends a request. Its errors do not name the URL, which may hold a key. The caller closes the body.
 func (r *Remote) do(ctx context.Context, method string, m message, last string) (*http.Response, error) {
-	now := r.now()
+	now := r.state.Load()
 	request, err := http.NewRequestWithContext(ctx, method, now.target, bytes.NewReader(m.text))
 	if err != nil {
 		return nil, err
 	}
-	set := func(name, value string) {
-		if value != "" {
-			request.Header.Set(name, value)
-		}
-	}
 	for name, value := range r.endpoint.Headers {
 		request.Header.Set(name, value)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "text/event-stream")
 	if method == http.MethodPost {
 		request.Header.Set("Accept", "application/json, text/event-stream")
-		request.Header.Set("Content-Type", "application/json")
 	}
-	if n, ok := m.stateless(); ok {
-		set("Mcp-Protocol-Version", n.Meta.Version)
-		set("Mcp-Method", m.method)
-		switch m.method {
-		case "tools/call", "prompts/get":
-			set("Mcp-Name", headerValue(n.Name))
-		case "resources/read":
-			set("Mcp-Name", headerValue(n.URI))
+	own := map[string]string{"Mcp-Session-Id": now.id, "Mcp-Protocol-Version": now.protocol, "Last-Event-Id": last}
+	if version, name := m.stateless(); version != "" {
+		own = map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": m.method, "Mcp-Name": name}
+	}
+	for name, value := range own {
+		if value != "" {
+			request.Header.Set(name, value)
 		}
-	} else {
-		set("Mcp-Session-Id", now.id)
-		set("Mcp-Protocol-Version", now.protocol)
-		set("Last-Event-Id", last)
 	}
 	headers, _ := ctx.Value(headersKey{}).(map[string]string)
 	for name, value := range headers {
@@ -232,14 +202,14 @@ func (r *Remote) send(ctx context.Context, m message) error {
 	case m.id != "" && r.session.Err() != nil:
 		return context.Cause(r.session)
 	case m.id != "":
-		r.calls.Go(func() { r.guard(func() { r.exchange(ctx, m) }) })
+		go r.guard(func() { r.exchange(ctx, m) })
 		return nil
 	case m.method == "notifications/cancelled":
 		go r.post(m) //nolint:errcheck // the call has ended
 		return nil
 	}
 	err := r.post(m)
-	if err == nil && m.method == "notifications/initialized" && !r.now().older {
+	if err == nil && m.method == "notifications/initialized" && !r.state.Load().older {
 		go r.guard(r.listen)
 	}
 	return err
@@ -247,7 +217,7 @@ func (r *Remote) send(ctx context.Context, m message) error {
 
 // post sends a message that is no request.
 func (r *Remote) post(m message) error {
-	ctx, stop := context.WithTimeout(r.life, notifyTime)
+	ctx, stop := context.WithTimeout(r.life, requestTime)
 	defer stop()
 	response, err := r.do(ctx, http.MethodPost, m, "")
 	if err != nil {
@@ -291,21 +261,20 @@ func (r *Remote) converse(ctx, call context.Context, m message) error {
 	if err := r.check(response, m); err != nil {
 		return err
 	}
-	if r.now().older {
+	now := r.state.Load()
+	if now.older {
 		<-call.Done() // the response comes on the stream of all
 		return nil
 	}
 	if m.method == "initialize" {
-		r.set(func(s *state) { s.id = response.Header.Get("Mcp-Session-Id") })
+		r.state.Store(&state{id: response.Header.Get("Mcp-Session-Id"), target: now.target})
 	}
 	var c cursor
 	err = r.consume(response, &c)
-	_, stateless := m.stateless()
-	for tries := 0; c.id != "" && !stateless && tries < maxResumes && !errors.Is(err, errLong); tries++ {
+	version, _ := m.stateless()
+	for tries := 0; c.id != "" && version == "" && tries < maxResumes && !errors.Is(err, errLong) &&
+		sleep(call, min(longestPause, cmp.Or(c.retry, 100*time.Millisecond)<<tries)); tries++ {
 		at := c.id
-		if !sleep(call, min(longestPause, cmp.Or(c.retry, 100*time.Millisecond)<<tries)) {
-			break
-		}
 		if err = r.get(ctx, &c); c.id != at {
 			tries = -1
 		}
@@ -322,7 +291,7 @@ func (r *Remote) check(response *http.Response, m message) error {
 		return nil
 	}
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	now := r.now()
+	now := r.state.Load()
 	inSession := now.id != "" || now.older
 	f, fault := jsonrpc.Parse(text)
 	err := fmt.Errorf("the server answers %s: %s", response.Status, jsonrpc.Quoted(string(text)))
@@ -340,7 +309,7 @@ func (r *Remote) check(response *http.Response, m message) error {
 
 // consume receives the messages of a body, and returns why no more come.
 func (r *Remote) consume(response *http.Response, c *cursor) error {
-	switch kind := mediaType(response); kind {
+	switch kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind {
 	case "application/json":
 		text, err := io.ReadAll(io.LimitReader(response.Body, maxFrame+1))
 		if err == nil && len(text) > maxFrame {
@@ -353,7 +322,7 @@ func (r *Remote) consume(response *http.Response, c *cursor) error {
 		return fmt.Errorf("the server's answer is no response to the request: %s",
 			jsonrpc.Quoted(string(text[:min(len(text), 1<<10)])))
 	case "text/event-stream":
-		err := r.receiveEvents(events(response.Body), c)
+		err := r.receiveEvents(bufio.NewReader(response.Body), c)
 		if errors.Is(err, errLong) {
 			return err
 		}
@@ -363,11 +332,6 @@ func (r *Remote) consume(response *http.Response, c *cursor) error {
 	}
 }
 
-func mediaType(response *http.Response) string {
-	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
-	return strings.ToLower(strings.TrimSpace(kind))
-}
-
 // noStreamError is the status of a server that has no stream.
 type noStreamError int
 
@@ -375,23 +339,16 @@ func (e noStreamError) Error() string {
 	return fmt.Sprintf("the answer ended before the response, and the server answers %d when it is resumed", int(e))
 }
 
-// stream opens the stream of the server's own messages, or the one that broke at a cursor.
-func (r *Remote) stream(ctx context.Context, c *cursor) (*http.Response, error) {
-	response, err := r.do(ctx, http.MethodGet, message{}, c.id)
-	if err == nil && (response.StatusCode != http.StatusOK || mediaType(response) != "text/event-stream") {
-		_ = response.Body.Close()
-		return nil, noStreamError(response.StatusCode)
-	}
-	return response, err
-}
-
-// get receives the messages of a stream, and returns why no more come.
+// get receives the server's own messages, or those of the stream that broke at a cursor. It returns why no more come.
 func (r *Remote) get(ctx context.Context, c *cursor) error {
-	response, err := r.stream(ctx, c)
+	response, err := r.do(ctx, http.MethodGet, message{}, c.id)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read to its end
+	if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		return noStreamError(response.StatusCode)
+	}
 	return r.consume(response, c)
 }
 
@@ -404,11 +361,8 @@ func (r *Remote) listen() {
 		err := r.get(r.session, &c)
 		status, refused := errors.AsType[noStreamError](err)
 		switch {
-		case refused && opened && status == http.StatusNotFound:
-			r.lose(errors.New("the server has forgotten the session"))
-			return
 		case refused && (!opened || status < 500):
-			return // it has none
+			return // it has none, or has forgotten the session
 		case time.Since(start) > pause:
 			pause = time.Second
 		}
@@ -422,12 +376,10 @@ func (r *Remote) listen() {
 
 // sleep pauses. It reports false if ctx ends before.
 func sleep(ctx context.Context, pause time.Duration) bool {
-	select {
-	case <-time.After(pause):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	timer, stop := context.WithTimeout(ctx, pause)
+	defer stop()
+	<-timer.Done()
+	return ctx.Err() == nil
 }
 
 // openOlder opens the stream of HTTP with SSE, whose first event names the URL to post to. All messages of the server
@@ -435,14 +387,14 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 func (r *Remote) openOlder(ctx context.Context) error {
 	life, cancel := context.WithCancel(r.life)
 	defer context.AfterFunc(ctx, cancel)()
-	defer time.AfterFunc(connectTime, cancel).Stop()
+	defer time.AfterFunc(requestTime, cancel).Stop()
 	var c cursor
-	response, err := r.stream(life, &c)
+	response, err := r.do(life, http.MethodGet, message{}, "")
 	if err != nil {
 		cancel()
 		return err
 	}
-	in := events(response.Body)
+	in := bufio.NewReader(response.Body)
 	kind, data, err := c.next(in)
 	target, wrong := response.Request.URL.Parse(string(data))
 	switch {
@@ -456,7 +408,7 @@ func (r *Remote) openOlder(ctx context.Context) error {
 		cancel() // which closes the body
 		return err
 	}
-	r.set(func(s *state) { s.target, s.older = target.String(), true })
+	r.state.Store(&state{target: target.String(), older: true})
 	go r.guard(func() {
 		defer cancel()
 		_ = r.receiveEvents(in, &c)

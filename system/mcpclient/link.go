@@ -1,7 +1,7 @@
 // Package mcpclient is the client side of MCP for servers that are other programs: it starts one, sends requests and
 // passes results on as they are written.
 //
-//	Command.Start ── process.go: variables, the end of the whole tree ── pipe.go: messages are lines
+//	Command.Start ── process.go: pipes, variables, the end of the whole tree; messages are lines
 //	Endpoint.Open ── http.go: a request for each message ── events.go: messages are events
 //	  └─ link.go: ids, responses, progress, cancellation; what is no message is dropped
 package mcpclient
@@ -47,14 +47,13 @@ type link struct {
 	handler  Handler
 	hearing  sync.Mutex // held while the handler is notified
 
-	life    context.Context // ends with the link; its cause is why
-	end     context.CancelCauseFunc
-	answers chan struct{} // holds a token for each answer of the link itself that is being sent
+	life context.Context // ends with the link; its cause is why
+	end  context.CancelCauseFunc
 
 	mu      sync.Mutex
 	last    int64
 	waiting map[string]*waiter            // by [jsonrpc.Frame.Key]
-	asked   map[string]context.CancelFunc // requests of the server that the handler answers, by Key
+	asked   map[string]context.CancelFunc // requests of the server that have no answer yet, by Key
 	noise   int                           // lines that were no messages
 }
 
@@ -73,14 +72,12 @@ type waiter struct {
 	progress func(params json.RawMessage) // of notifications with the id as their token
 }
 
-// errAnswered is why a call ends that has a response.
-var errAnswered = errors.New("answered")
+var errAnswered = errors.New("answered") // why a call ends that has a response
 
 // newLink returns a link whose transmit is still to be set.
 func newLink(log *slog.Logger, handler Handler) *link {
 	l := &link{
-		answers: make(chan struct{}, maxRequests), log: log, handler: handler,
-		waiting: map[string]*waiter{}, asked: map[string]context.CancelFunc{},
+		log: log, handler: handler, waiting: map[string]*waiter{}, asked: map[string]context.CancelFunc{},
 	}
 	l.life, l.end = context.WithCancelCause(context.Background())
 	return l
@@ -135,7 +132,7 @@ func (l *link) Call(
 	case ctx.Err() == nil:
 		return nil, cause
 	}
-	if _, stateless := m.stateless(); !stateless || !l.closes {
+	if version, _ := m.stateless(); version == "" || !l.closes {
 		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
 	}
 	return nil, ctx.Err()
@@ -167,17 +164,6 @@ func resultOf(method string, f jsonrpc.Frame) (json.RawMessage, error) {
 func (l *link) Notify(method string, params json.RawMessage) error {
 	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
 	return l.transmit(l.life, message{text: text, method: method, params: params})
-}
-
-// respond answers a request of the server. It logs an answer that does not reach the server.
-func (l *link) respond(id json.RawMessage, result any, fault *jsonrpc.Fault) {
-	if fault != nil {
-		result = nil
-	}
-	text := bytes.TrimSuffix(jsonrpc.Response(id, result, fault), []byte("\n"))
-	if err := l.transmit(l.life, message{text: text}); err != nil && l.life.Err() == nil {
-		l.log.Warn("a request of a server could not be answered", "cause", err)
-	}
 }
 
 // receive handles a message of the server. The caller no longer uses the line.
@@ -226,13 +212,10 @@ func leniently(line []byte) (f jsonrpc.Frame, ok bool) {
 	if json.Unmarshal(line, &m) != nil {
 		return f, false
 	}
-	f = jsonrpc.Frame{ID: m.ID, Method: m.Method, IsResponse: m.Method == "", Result: m.Result, Error: m.Error}
 	key, fault := jsonrpc.KeyOf(m.ID)
-	f.Key = key
-	if f.IsResponse {
-		return f, fault == nil && m.ID != nil && (m.Result != nil || m.Error != nil)
-	}
-	return f, fault == nil && m.JSONRPC == "2.0" // else it may be a line of a log
+	response := m.Method == "" && m.ID != nil && (m.Result != nil || m.Error != nil)
+	f = jsonrpc.Frame{ID: m.ID, Key: key, Method: m.Method, IsResponse: response, Result: m.Result, Error: m.Error}
+	return f, fault == nil && (response || m.Method != "" && m.JSONRPC == "2.0") // else it may be a line of a log
 }
 
 // failed answers a request whose response cannot be used.
@@ -265,49 +248,41 @@ func (l *link) progressed(line []byte) {
 
 // Limits on the requests of a server that are open at once; together they bound memory.
 const (
-	maxRequests = 64       // further ones are answered as busy, and dropped if the server does not read the answers
+	maxRequests = 64       // further ones are answered as busy; twice as many are dropped
 	maxParams   = 16 << 20 // bytes of their params
 )
 
-// asks starts the handler of a request of the server. The link itself answers ping, and refuses a request that exceeds
-// a limit.
+// asks starts the answer to a request of the server.
 func (l *link) asks(f jsonrpc.Frame, params json.RawMessage) {
 	ctx, cancel := context.WithCancel(l.life)
-	var fault *jsonrpc.Fault
 	l.mu.Lock()
-	switch {
-	case f.Method == "ping":
-	case l.handler.Request == nil:
-		fault = jsonrpc.Faultf(MethodNotFound, "%s is not relayed to the client", jsonrpc.Quoted(f.Method))
-	case l.asked[f.Key] != nil:
-		fault = jsonrpc.BadRequest("id %s is in use", jsonrpc.Echo(string(f.ID)))
-	case len(l.asked) == maxRequests:
-		fault = jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: %d requests of the server are open; try again later", maxRequests)
-	case len(params) > maxParams:
-		fault = jsonrpc.BadParams("params of %d bytes are too long; send at most %d", len(params), maxParams)
-	default:
-		l.asked[f.Key] = cancel
-		l.mu.Unlock()
-		go l.answer(ctx, f, params)
+	defer l.mu.Unlock()
+	open := len(l.asked)
+	if open == 2*maxRequests || l.asked[f.Key] != nil {
+		cancel()
+		l.log.Warn("a request of a server was dropped: its id is in use, or too many are open", "open", open)
 		return
 	}
-	l.mu.Unlock()
-	cancel()
-	select {
-	case l.answers <- struct{}{}:
-		go func() {
-			defer func() { <-l.answers }()
-			l.respond(f.ID, struct{}{}, fault)
-		}()
-	default:
-	}
+	l.asked[f.Key] = cancel
+	go l.answer(ctx, f, params, open >= maxRequests)
 }
 
-// answer sends the handler's answer to a request of the server, unless the server has cancelled it.
-func (l *link) answer(ctx context.Context, f jsonrpc.Frame, params json.RawMessage) {
+// answer answers a request of the server as the handler does, unless the server has cancelled it. The link itself
+// answers ping, and refuses a request that exceeds a limit.
+func (l *link) answer(ctx context.Context, f jsonrpc.Frame, params json.RawMessage, busy bool) {
 	var result json.RawMessage
 	var err error
-	panics.Into(&err, func() { result, err = l.handler.Request(ctx, f.Method, params) })
+	switch {
+	case f.Method == "ping": // its result is empty
+	case l.handler.Request == nil:
+		err = jsonrpc.Faultf(MethodNotFound, "%s is not relayed to the client", jsonrpc.Quoted(f.Method))
+	case busy:
+		err = jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: %d requests of the server are open; try again later", maxRequests)
+	case len(params) > maxParams:
+		err = jsonrpc.BadParams("params of %d bytes are too long; send at most %d", len(params), maxParams)
+	default:
+		panics.Into(&err, func() { result, err = l.handler.Request(ctx, f.Method, params) })
+	}
 	cancelled := ctx.Err() != nil
 	l.mu.Lock()
 	l.asked[f.Key]()
@@ -317,12 +292,21 @@ func (l *link) answer(ctx context.Context, f jsonrpc.Frame, params json.RawMessa
 		l.log.Error("answering a server's request failed", "method", jsonrpc.Quoted(f.Method), "cause", defect)
 		err = errors.New("a defect of the client")
 	}
-	fault, isFault := errors.AsType[*jsonrpc.Fault](err)
-	if err != nil && !isFault {
-		fault = jsonrpc.Faultf(internalError, "%s", jsonrpc.Echo(err.Error()))
+	if len(result) == 0 {
+		result = json.RawMessage("{}")
 	}
-	if !cancelled {
-		l.respond(f.ID, result, fault)
+	response := jsonrpc.Response(f.ID, result, nil)
+	if fault, ok := errors.AsType[*jsonrpc.Fault](err); ok {
+		response = jsonrpc.Response(f.ID, nil, fault)
+	} else if err != nil {
+		response = jsonrpc.Response(f.ID, nil, jsonrpc.Faultf(internalError, "%s", jsonrpc.Echo(err.Error())))
+	}
+	if cancelled {
+		return
+	}
+	err = l.transmit(l.life, message{text: bytes.TrimSuffix(response, []byte("\n"))})
+	if err != nil && l.life.Err() == nil {
+		l.log.Warn("a request of a server could not be answered", "cause", err)
 	}
 }
 

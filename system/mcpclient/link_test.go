@@ -49,6 +49,8 @@ func TestRequestsOfTheServer(t *testing.T) {
 			return params, nil
 		case "fault":
 			return nil, fmt.Errorf("wrapped: %w", &jsonrpc.Fault{Code: -7, Message: "no", Data: json.RawMessage(`{"a":1}`)})
+		case "nothing":
+			return nil, nil
 		case "error":
 			return nil, errors.New(strings.Repeat("x", 1000))
 		}
@@ -64,6 +66,7 @@ func TestRequestsOfTheServer(t *testing.T) {
 		{`"id":3,"method":"error"`, `"id":3,"error":{"code":-32603,` +
 			`"message":"` + jsonrpc.Echo(strings.Repeat("x", 1000)) + `"}`},
 		{`"id":4,"method":"panics"`, `"id":4,"error":{"code":-32603,"message":"a defect of the client"}`},
+		{`"id":6,"method":"nothing"`, `"id":6,"result":{}`},
 		{`"id":5,"method":"ping"`, `"id":5,"result":{}`},
 	} {
 		p.write(`{"jsonrpc":"2.0",%s}`, c[0])
