@@ -3,14 +3,12 @@
 package upstream_test
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,23 +21,7 @@ func serveHTTP(t *testing.T, token, root string) string {
 	cmd := exec.CommandContext(t.Context(), binary, "--store", t.TempDir(), "--min-free", "0", "--root", root,
 		"serve", "--http", "127.0.0.1:0")
 	cmd.Env = append(os.Environ(), "MCP_FUNNEL_TOKEN="+token)
-	errs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	address := regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	for lines := bufio.NewScanner(errs); lines.Scan(); {
-		if at := address.FindString(lines.Text()); at != "" {
-			go func() { _, _ = io.Copy(io.Discard, errs) }() // ends with the server
-			return "http://" + at + "/mcp"
-		}
-	}
-	t.Fatal("the server does not say where it listens")
-	return ""
+	return "http://" + listening(t, cmd, `127\.0\.0\.1:\d+`) + "/mcp"
 }
 
 func remote(store, url string, flags ...string) []string {

@@ -1,0 +1,230 @@
+//go:build linux
+
+package upstream_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+)
+
+// listening starts a server and returns the address that it writes to standard error.
+func listening(t *testing.T, cmd *exec.Cmd, address string) string {
+	t.Helper()
+	errs, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	found := regexp.MustCompile(address)
+	for lines := bufio.NewScanner(errs); lines.Scan(); {
+		if at := found.FindString(lines.Text()); at != "" {
+			go func() { _, _ = io.Copy(io.Discard, errs) }() // ends with the server
+			return at
+		}
+	}
+	t.Fatal("the server does not say where it listens")
+	return ""
+}
+
+// fixture builds our server with the tools of the conformance suite, beside the program, and returns its path.
+var fixture = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "fixture")
+	//nolint:noctx // the test's time limit ends it
+	out, err := exec.Command("go", "build", "-o", path, "../fixture").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+// fixtureServer starts the fixture and returns its URL.
+func fixtureServer(t *testing.T) string {
+	t.Helper()
+	path, err := fixture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "-http", "127.0.0.1:0", "-store", t.TempDir())
+	return listening(t, cmd, `http://127\.0\.0\.1:\d+`)
+}
+
+// session opens a session with a server at a URL. What the server sends of its own goes to heard. Requests of the
+// server get the replies of a client.
+func session(t *testing.T, url string) (r *mcpclient.Remote, heard chan string) {
+	t.Helper()
+	heard = make(chan string, 100)
+	r, err := mcpclient.Endpoint{URL: url}.Open(slog.New(slog.DiscardHandler), mcpclient.Handler{
+		Notify: func(method string, params json.RawMessage) { heard <- method + string(params) },
+		Request: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+			switch method {
+			case "sampling/createMessage":
+				return json.RawMessage(`{"role":"assistant","model":"m","content":{"type":"text","text":"sampled 42"}}`), nil
+			case "elicitation/create":
+				return json.RawMessage(`{"action":"accept","content":{"username":"ann","email":"a@b.c"}}`), nil
+			case "roots/list":
+				return json.RawMessage(`{"roots":[]}`), nil
+			}
+			return nil, errors.New("unexpected: " + method)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r, heard
+}
+
+func initialize(t *testing.T, r *mcpclient.Remote) {
+	t.Helper()
+	_, err := r.Call(t.Context(), "initialize", json.RawMessage(`{"protocolVersion":"2025-11-25","capabilities":`+
+		`{"sampling":{},"elicitation":{},"roots":{}},"clientInfo":{"name":"t","version":"1"}}`), nil)
+	if err == nil {
+		err = r.Notify("notifications/initialized", json.RawMessage("{}"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// calls is a table of calls: method, params, and what the result contains.
+type calls [][3]string
+
+func (all calls) run(t *testing.T, r *mcpclient.Remote) {
+	t.Helper()
+	for _, c := range all {
+		progress := 0
+		got, err := r.Call(t.Context(), c[0], json.RawMessage(c[1]), func(json.RawMessage) { progress++ })
+		if text := string(got) + errorText(err); !strings.Contains(text, c[2]) {
+			t.Errorf("%s %s: %.300s", c[0], c[1], text)
+		}
+		if strings.Contains(c[1], "progress") != (progress > 1) {
+			t.Errorf("%s %s: %d times progress", c[0], c[1], progress)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// Our own server, in the sessions era over both transports: it asks for what the call needs, and reports progress.
+func TestTransportsOfOurServer(t *testing.T) {
+	base := fixtureServer(t)
+	for _, path := range []string{"/mcp", "/sse"} {
+		r, heard := session(t, base+path)
+		initialize(t, r)
+		calls{
+			{"tools/call", `{"name":"test_simple_text","arguments":{}}`, `"text"`},
+			{"tools/call", `{"name":"test_sampling","arguments":{"prompt":"p"}}`, "sampled 42"},
+			{"tools/call", `{"name":"test_elicitation","arguments":{"message":"m"}}`, "ann"},
+			{"tools/call", `{"name":"test_tool_with_progress","arguments":{}}`, "done"},
+			{"logging/setLevel", `{"level":"info"}`, "{}"},
+			{"tools/call", `{"name":"test_tool_with_logging","arguments":{}}`, "logged"},
+			{"resources/read", `{"uri":"test://static-text"}`, "content of the static text"},
+			{"no/such", `{}`, "no/such"},
+		}.run(t, r)
+		if got := <-heard; !strings.Contains(got, "Tool execution started") {
+			t.Errorf("%s: heard %s", path, got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := r.Call(ctx, "tools/call", json.RawMessage(`{"name":"test_reconnection","arguments":{}}`),
+			nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: a cancelled call: %v", path, err)
+		}
+		cancel()
+		calls{{"ping", "{}", "{}"}}.run(t, r)
+		c := start(t, remote(t.TempDir(), base+path)...)
+		if got := c.call("test_simple_text", "{}"); !strings.Contains(got, "simple text") {
+			t.Errorf("%s, wrapped: %s", path, got)
+		}
+	}
+}
+
+// Our own server in the stateless era: names that are not ASCII, headers of arguments, and a subscription.
+func TestStatelessOverHTTP(t *testing.T) {
+	r, heard := session(t, fixtureServer(t)+"/mcp")
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
+		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	calls{
+		{"server/discover", `{` + meta + `}`, "supportedVersions"},
+		{"tools/call", `{"name":"test_simple_text","arguments":{},` + meta + `}`, `"text"`},
+		{"tools/call", `{"name":"no such tööl","arguments":{},` + meta + `}`, `no such tööl`},
+		{"resources/read", `{"uri":"test://static-text",` + meta + `}`, "content of the static text"},
+		{"tools/call", `{"name":"test_tool_with_progress","arguments":{},` + meta + `}`, "done"},
+		{"tools/call", `{"name":"test_custom_headers","arguments":{"region":"Köln"},` + meta + `}`, "header mismatch"},
+		{"no/such", `{` + meta + `}`, "no/such"},
+	}.run(t, r)
+	ctx := mcpclient.WithHeaders(t.Context(), map[string]string{"Mcp-Param-Region": "Köln"})
+	got, err := r.Call(ctx, "tools/call",
+		json.RawMessage(`{"name":"test_custom_headers","arguments":{"region":"Köln"},`+meta+`}`), nil)
+	if err != nil || !strings.Contains(string(got), "ok") {
+		t.Errorf("with its header: %s, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := r.Call(ctx, "subscriptions/listen",
+			json.RawMessage(`{"notifications":{"resourcesListChanged":true},`+meta+`}`), nil)
+		ended <- err
+	}()
+	if got := <-heard; !strings.Contains(got, "notifications/subscriptions/acknowledged") {
+		t.Errorf("heard %s", got)
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a subscription: %v", err)
+	}
+	calls{{"server/discover", `{` + meta + `}`, "supportedVersions"}}.run(t, r)
+}
+
+// Both HTTP transports of the reference server.
+func TestNodeTransports(t *testing.T) {
+	for _, transport := range []string{"streamableHttp", "sse"} {
+		words := nodeServer(t, "server-everything", transport)
+		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only to find a free port
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		_ = l.Close()
+		cmd.Env = append(os.Environ(), "PORT="+port)
+		listening(t, cmd, "(?i)(listening|running) on port "+port)
+		path := map[string]string{"streamableHttp": "/mcp", "sse": "/sse"}[transport]
+		r, heard := session(t, "http://127.0.0.1:"+port+path)
+		initialize(t, r)
+		calls{
+			{"tools/call", `{"name":"echo","arguments":{"message":"hi"}}`, "hi"},
+			{"tools/call", `{"name":"trigger-sampling-request","arguments":{"prompt":"p","maxTokens":5}}`, "sampled 42"},
+			{"tools/call", `{"name":"trigger-long-running-operation","arguments":{"duration":0.4,"steps":2},` +
+				`"_meta":{"progress":true}}`, "completed"},
+			{"resources/read", `{"uri":"demo://resource/static/document/features.md"}`, "contents"},
+			{"tools/call", `{"name":"toggle-simulated-logging","arguments":{}}`, "Started"},
+		}.run(t, r)
+		for h := ""; !strings.Contains(h, "-level"); { // a log message on the stream of the server's own messages
+			h = <-heard
+		}
+	}
+}
