@@ -98,7 +98,9 @@ func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
 
 // offer has an app offer the tools of other servers. They are started for each client; end ends them.
 func offer(a *cli.App, observe, deltas bool, servers ...upstream.Options) (end func()) {
-	common := upstream.Common{Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe, NoDelta: !deltas}
+	common := upstream.Common{
+		Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe, NoDelta: !deltas,
+	}
 	common.JQ, _ = a.Tool("jq") // every catalog has it
 	if observe {
 		a.Catalog = nil

@@ -1,25 +1,15 @@
+//go:build linux
+
 package upstream_test
 
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
-
-// fixtureServer returns the command of the fixture server, which speaks both eras, over stdio.
-func fixtureServer(t *testing.T) []string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "fixture")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../fixture")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return []string{program, "-store", t.TempDir()}
-}
 
 // anna answers a form.
 const anna = `{"action":"accept","content":{"name":"Anna","username":"anna","age":1}}`
@@ -52,15 +42,22 @@ func (c *client) answer(id string, reply string) string {
 
 // Questions of a server of either era reach a client of either era, and their replies the server, which is called once.
 func TestQuestions(t *testing.T) {
+	program, err := fixture()
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := []string{"action=accept", "anna"}
 	for name, s := range map[string]struct {
 		command []string
 		tool    string
 		want    []string
 	}{
 		"of the sessions era":  {sick("asks", ""), "echo", []string{"call 1: ", "ask 0", "ask 1", "Anna"}},
-		"of the stateless era": {fixtureServer(t), "test_elicitation", []string{"action=accept", "anna"}},
+		"of the stateless era": {[]string{program, "-store", t.TempDir()}, "test_elicitation", filled},
+		"at a URL":             {[]string{fixtureServer(t) + "/mcp"}, "test_elicitation", filled},
+		"at a URL with SSE":    {[]string{fixtureServer(t) + "/sse"}, "test_elicitation", filled},
 	} {
-		t.Run("a server "+name, func(t *testing.T) {
+		t.Run("of a server "+name, func(t *testing.T) {
 			store := t.TempDir()
 			old := startWith(t, `{"elicitation":{}}`, wrapped(store, s.command...)...)
 			if _, err := fmt.Fprintf(old.in, `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":%q,"arguments":{}}}`+"\n",

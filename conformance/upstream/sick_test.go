@@ -141,6 +141,8 @@ func serveSick(fault, state string) {
 				}
 				quoted, _ := json.Marshal(fmt.Sprint("call ", calls, ": ", replies)) // a string
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+			case fault == "counts":
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":"call %d"}]}`, calls))
 			case fault == "tells":
 				say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":{"n":1.50}}}`)
 				say(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)

@@ -60,6 +60,9 @@ func (s *Server) call(
 	if delete(s.waiting, key); e == nil {
 		e = &exchange{questions: make(chan *question), done: make(chan struct{})}
 		e.ctx, e.cancel = context.WithCancel(s.life)
+		if modern && s.options.Remote != nil {
+			e.ctx = mcpclient.WithHeaders(e.ctx, s.headers(params))
+		}
 		s.open = append(s.open, e)
 		go s.hold(e, p, modern, params)
 	} else {
@@ -245,4 +248,35 @@ func (s *Server) answer(ctx context.Context, method string, params json.RawMessa
 		return nil, jsonrpc.Faultf(mcpclient.MethodNotFound, "%s", lacks)
 	}
 	return result, err
+}
+
+// headers returns the headers that repeat arguments of a call: those whose schema has x-mcp-header.
+func (s *Server) headers(params json.RawMessage) map[string]string {
+	var call struct {
+		Name      string                     `json:"name"`
+		Arguments map[string]json.RawMessage `json:"arguments"`
+	}
+	var tool struct {
+		Schema struct {
+			Properties map[string]struct {
+				Header string `json:"x-mcp-header"`
+			} `json:"properties"`
+		} `json:"inputSchema"`
+	}
+	out := map[string]string{}
+	if json.Unmarshal(params, &call) != nil || json.Unmarshal(definition(s.record.Approved, call.Name), &tool) != nil {
+		return out
+	}
+	for name, p := range tool.Schema.Properties {
+		value := call.Arguments[name]
+		if p.Header == "" || value == nil || string(value) == "null" {
+			continue
+		}
+		text, err := jsonrpc.Unquote(value)
+		if err != nil { // a number, or true or false
+			text = string(value)
+		}
+		out["Mcp-Param-"+p.Header] = text
+	}
+	return out
 }

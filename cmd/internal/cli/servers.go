@@ -52,7 +52,7 @@ type clientEntry struct {
 	Timeout   json.RawMessage `json:"timeout"` // in units of the client, which is not told
 }
 
-// Servers returns the other servers of the configuration file, in the order of their names.
+// Servers returns the other servers of the configuration file, in its order.
 func (s *Settings) Servers() ([]upstream.Options, error) {
 	if s.Config == "" {
 		return nil, nil
@@ -86,7 +86,6 @@ func (s *Settings) Servers() ([]upstream.Options, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b upstream.Options) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 

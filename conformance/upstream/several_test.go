@@ -1,0 +1,162 @@
+//go:build linux
+
+package upstream_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// configured writes a configuration file and returns the command that serves it.
+func configured(t *testing.T, text string, command ...string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{binary, "--config", file, "--store", t.TempDir(), "--min-free", "0"}, command...)
+}
+
+// entry returns the entry of a sick server.
+func entry(fault, more string) string {
+	return fmt.Sprintf(`{command: %q, args: [sick, %q, ""]%s}`, os.Args[0], fault, more)
+}
+
+// Several servers stand side by side. A name that clashes gets the server's before it, a list of allowed tools counts,
+// and one that cannot be started is left out. The block of a client is read as it is.
+func TestSeveralServers(t *testing.T) {
+	t.Setenv("GIVEN", "planted")
+	config := "upstreams:\n  one: " + entry("none", ", deny: [ro*]") + "\n  two: " + entry("environment",
+		`, allow: [echo, search], env: {FROM: "the ${GIVEN}"}`) + "\n  bad: " + entry("ends at once", "") + "\n" +
+		`mcpServers: {"My Server!": {"type": "stdio", "command": "` + os.Args[0] + `", "args": ["sick", "none", ""],
+  "alwaysAllow": ["x"], "timeout": 60}, "off": {"command": "x", "disabled": true}}` + "\n"
+	c := start(t, configured(t, config, "wrap")...)
+	list := names(t, c.request("tools/list", "{}"))
+	theirs := list[slices.Index(list, "slice")+1:]
+	want := []string{"echo", "import", "raw", "one_search", "two_echo", "two_search",
+		"my-server_echo", "rows", "my-server_import", "my-server_raw", "my-server_search"}
+	if !slices.Equal(theirs, want) {
+		t.Errorf("tools: %q", list)
+	}
+	contains(t, c.call("two_echo", "{}"), "FROM=the planted")
+	if got := c.call("two_echo", "{}"); strings.Contains(got, "GIVEN") {
+		t.Errorf("a variable that is not given: %s", got)
+	}
+	contains(t, c.call("one_search", "{}"), "theirs")
+	contains(t, c.call("two_import", "{}"), "unknown tool")
+	contains(t, c.call("rows", "{}"), "kept whole")
+
+	own := start(t, configured(t, config, "serve", "--root", t.TempDir())...)
+	if list := names(t, own.request("tools/list", "{}")); !slices.Contains(list, "read") ||
+		!slices.Contains(list, "two_search") {
+		t.Errorf("serve: %q", list)
+	}
+}
+
+func TestBadServers(t *testing.T) {
+	for text, want := range map[string]string{
+		"upstreams: [a]":      "an entry for each server",
+		"upstreams:\n  a: {}": "either a command or a url",
+		"upstreams:\n  a: {command: x, url: http://x}":                   "either a command or a url",
+		"upstreams:\n  a: {command: x, colour: red}":                     `unknown field "colour"`,
+		"upstreams:\n  a: {command: x, timeout: soon}":                   "is no time",
+		"upstreams:\n  a: {url: 'http://x', headers: {A: '${NO_SUCH}'}}": "NO_SUCH is not set",
+		"upstreams:\n  a: {url: 'http://x', oauth: {}}":                  "OAuth is not supported",
+		"upstreams:\n  a: {command: x}\n  a: {command: y}":               "already defined",
+		"upstreams:\n  a: {command: x}\nmcpServers:\n  A: {command: y}":  "two servers have the name a",
+		"upstreams:\n  '!': {command: x}":                                "no letter or digit",
+		"upstreams:\n  a: {command: x, allow: ['[']}":                    "no pattern of tools",
+		"upstreams:\n  a: {url: 'http://x', args: [y]}":                  "a server at a url has no args",
+	} {
+		words := configured(t, text, "wrap")
+		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "config.yaml:") {
+			t.Errorf("%s: %v: %s", text, err, out)
+		}
+	}
+	words := configured(t, "", "wrap")
+	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "write the command of the server after --") {
+		t.Errorf("none: %v: %s", err, out)
+	}
+}
+
+// A server that starts itself is refused.
+func TestItself(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := fmt.Sprintf("min-free: 0\nstore: %s\nupstreams:\n  me: {command: %s, args: [--config, %s, wrap]}\n",
+		t.TempDir(), binary, file)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := refused(t, []string{binary, "--config", file, "wrap"})
+	contains(t, answer, "starts itself")
+}
+
+// Over HTTP each session has a process of its own, which ends with it.
+func TestSessionsHaveTheirOwn(t *testing.T) {
+	t.Setenv("MCP_FUNNEL_TOKEN", strings.Repeat("t", 40))
+	mark := filepath.Join(t.TempDir(), "mark")
+	cmd := exec.CommandContext(t.Context(), binary, "--store", t.TempDir(), "--min-free", "0", "--http", "127.0.0.1:0",
+		"wrap", "--", os.Args[0], "sick", "counts", mark)
+	url := listening(t, cmd, `http://127\.0\.0\.1:\d+/mcp`)
+	post := func(session, method, params string) (string, string) {
+		t.Helper()
+		verb := map[bool]string{true: "DELETE", false: "POST"}[method == ""]
+		request, err := http.NewRequestWithContext(t.Context(), verb, url,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+os.Getenv("MCP_FUNNEL_TOKEN"))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			request.Header.Set("Mcp-Session-Id", session)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close() //nolint:errcheck // it is read
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body), response.Header.Get("Mcp-Session-Id")
+	}
+	var sessions []string
+	for range 2 {
+		_, id := post("", "initialize", hello)
+		sessions = append(sessions, id)
+	}
+	for i, want := range []string{"call 1", "call 2", "call 1"} {
+		body, _ := post(sessions[i/2], "tools/call", `{"name":"echo","arguments":{}}`)
+		contains(t, body, want)
+	}
+	if n := len(processesWith(mark)); n < 3 { // wrap and two servers
+		t.Errorf("%d processes", n)
+	}
+	for _, id := range sessions {
+		post(id, "", "{}")
+	}
+	waitFor(t, func() bool { return len(processesWith(mark)) == 1 })
+}
+
+// waitFor waits until done holds, at most 10 seconds.
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to hold")
+		}
+	}
+}
