@@ -40,6 +40,8 @@ var All = map[string]string{
 	"S25": "an answer is right or says that it is not complete",
 	"S26": "the agent cannot widen its own rights",
 	"S27": "contained commands cannot touch what is outside, or the network",
+	"S28": "upstreams get no secret and no more than granted",
+	"S29": "a changed upstream tool is held back",
 	"S31": "it runs for days",
 	"S32": "known holes are absent",
 	"S33": "of a client's session file, only numbers and ids of the last 4 MiB are read, and only if it is the user's own file",

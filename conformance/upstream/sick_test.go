@@ -7,14 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
 
 // serveSick is an MCP server with a fault. Its tools are echo, rows (439 records), import (counts the lines of an
-// argument), and what a fault adds.
-func serveSick(fault, state string) {
+// argument), and what a fault adds. The file state may hold another description of echo, the tools as a JSON array, or
+// another fault as "fault: NAME". The names of called tools are appended to the file STATE.calls if there is one.
+func serveSick(usual, state string) {
+	fault := faultIn(state, usual)
 	if fault == "ignores SIGTERM" {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 	}
@@ -29,7 +33,7 @@ func serveSick(fault, state string) {
 	case "ends at once":
 		os.Exit(1)
 	}
-	calls := 0
+	calls, lists, late := 0, 0, ""
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -55,13 +59,14 @@ func serveSick(fault, state string) {
 		if err := json.Unmarshal(line, &m); err != nil || m.ID == nil {
 			continue
 		}
+		fault = faultIn(state, usual)
 		result := func(text string) { say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text) }
 		switch m.Method {
 		case "server/discover":
 			switch fault {
 			case "exits on discover":
 				os.Exit(1)
-			case "modern", "discover, then initialize":
+			case "modern", "environment, modern", "discover, then initialize":
 				result(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`)
 			case "silent on discover":
 			default:
@@ -72,11 +77,12 @@ func serveSick(fault, state string) {
 				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
 			}
 		case "initialize":
-			if fault == "never answers initialize" || fault == "modern" {
+			if fault == "never answers initialize" || strings.HasSuffix(fault, "modern") {
 				continue
 			}
 			result(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sick","version":"1"}}`)
 		case "tools/list":
+			lists++
 			if fault == "endless pages" {
 				result(`{"tools":[],"nextCursor":"again"}`)
 				continue
@@ -85,18 +91,48 @@ func serveSick(fault, state string) {
 			if b, err := os.ReadFile(state); err == nil { //nolint:gosec // the test's own file
 				echo = string(b)
 			}
+			if fault == "tells its secrets" {
+				echo = strings.Join(os.Environ(), " ")
+				_, _ = fmt.Fprintln(os.Stderr, echo)
+			}
+			if strings.HasPrefix(echo, "[") {
+				result(`{"tools":` + echo + `}`)
+				continue
+			}
 			result(fmt.Sprintf(`{"tools":[{"name":"echo", "description":%q, "inputSchema":{"type":"object","properties":`+
 				`{"text":{"type":"string"}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},`+
 				`{"name":"rows","description":"Rows.","inputSchema":{"type":"object"}},`+
 				`{"name":"import","description":"Counts.","inputSchema":{"type":"object","properties":{"csv":{"type":"string"}}}},`+
 				`{"name":"raw","description":"Returns it.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},%s`+
 				`{"name":"search","description":"Clashes.","inputSchema":{"type":"object"}}]}`, echo, map[string]string{
-				"odd tools": `{"name":"odd","inputSchema":{}},{"name":"echo","description":"Again.","inputSchema":{"type":"object"}},`,
+				"tells its secrets": `{"name":"fault","inputSchema":{"type":"object"}},`,
+				"odd tools":         `{"name":"odd","inputSchema":{}},{"name":"echo","description":"Again.","inputSchema":{"type":"object"}},`,
 			}[fault]))
 		case "tools/call":
 			calls++
 			args, _ := json.Marshal(m.Params.Arguments) // they came as JSON
+			record(state, m.Params.Name)
 			switch {
+			case m.Params.Name == "exit":
+				os.Exit(0)
+			case m.Params.Name == "lists": // how often its tools were listed
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":"lists: %d"}]}`, lists))
+			case m.Params.Name == "notify":
+				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				result(`{"content":[]}`)
+			case fault == "ends in a call":
+				os.Exit(1)
+			case fault == "floods stdout":
+				for range 2000 {
+					say("%s", strings.Repeat("noise ", 1400))
+				}
+				result(`{"content":[{"type":"text","text":"done"}]}`)
+			case fault == "late answer" && late == "":
+				late = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"late"}]}}`, m.ID)
+			case fault == "late answer":
+				say("%s", late)
+				late = ""
+				result(`{"content":[{"type":"text","text":"in time"}]}`)
 			case fault == "hangs" && m.Params.Name == "echo":
 			case fault == "dies every second call" && calls%2 == 0:
 				os.Exit(1)
@@ -108,8 +144,16 @@ func serveSick(fault, state string) {
 			case fault == "wrong id" && calls == 1:
 				say(`{"jsonrpc":"2.0","id":999999,"result":{"content":[]}}`)
 				result(`{"content":[{"type":"text","text":"right"}]}`)
-			case fault == "huge frame" && calls == 1:
-				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}`, m.ID, strings.Repeat("y", 300<<20))
+			case (fault == "huge frame" || fault == "1 GB frame") && calls == 1:
+				_, _ = fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID)
+				part := strings.Repeat("y", 1<<20)
+				for range map[string]int{"huge frame": 300, "1 GB frame": 1024}[fault] {
+					_, _ = fmt.Print(part)
+				}
+				say(`"}]}}`)
+			case fault == "tells its secrets" && m.Params.Name == "fault":
+				quoted, _ := json.Marshal(strings.Join(os.Environ(), " ")) // a string
+				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, quoted)
 			case m.Params.Name == "raw" && m.Params.Arguments["result"] == nil: // the text of a file
 				text, _ := os.ReadFile(state)           //nolint:gosec // the test's own file
 				quoted, _ := json.Marshal(string(text)) // a string
@@ -152,8 +196,8 @@ func serveSick(fault, state string) {
 				result(`{"content":[{"type":"text","text":"told"}]}`)
 			case fault == "reads no more":
 				time.Sleep(time.Hour)
-			case fault == "environment":
-				quoted, _ := json.Marshal(strings.Join(os.Environ(), "\n")) // a string
+			case strings.HasPrefix(fault, "environment"):
+				quoted, _ := json.Marshal(strings.Join(slices.Concat(os.Environ(), os.Args, openFiles()), "\n")) // a string
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
 			case m.Params.Name == "rows":
 				var rows []map[string]any
@@ -177,4 +221,39 @@ func serveSick(fault, state string) {
 			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
 		}
 	}
+}
+
+// faultIn returns the fault that the file state names, or the usual one.
+func faultIn(state, usual string) string {
+	b, _ := os.ReadFile(state) //nolint:gosec // the test's own file, which may be missing
+	if fault, ok := strings.CutPrefix(string(b), "fault: "); ok {
+		return fault
+	}
+	return usual
+}
+
+// record appends the name of a called tool to the file STATE.calls if there is one.
+func record(state, tool string) {
+	f, err := os.OpenFile(state+".calls", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return // nobody wants it
+	}
+	_, _ = fmt.Fprintln(f, tool)
+	_ = f.Close()
+}
+
+// openFiles returns a line "open: N FILE" for each descriptor of this process but the three standard ones and those
+// that Go's runtime opens.
+func openFiles() (all []string) {
+	links, _ := filepath.Glob("/proc/self/fd/*")
+	for _, l := range links {
+		to, err := os.Readlink(l)
+		n := filepath.Base(l)
+		if err != nil || len(n) == 1 && n < "3" || strings.HasPrefix(to, "anon_inode:") ||
+			strings.HasPrefix(to, "/sys/fs/cgroup/") {
+			continue // the descriptor of the listing itself is closed by now
+		}
+		all = append(all, "open: "+n+" "+to)
+	}
+	return all
 }
