@@ -60,6 +60,9 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
 		IsError    bool              `json:"isError"`
+		Meta       struct {
+			Server json.RawMessage `json:"io.modelcontextprotocol/serverInfo"` // in each result of the stateless era
+		} `json:"_meta"`
 	}
 	r := result{Verbatim: tools.Verbatim{Result: raw}, in: in, out: out}
 	if err := jsonv2.Unmarshal(raw, &all); err != nil { // also names that stand twice: readers differ in which counts
@@ -80,7 +83,7 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	}
 	r.Text = strings.Join(texts, "\n")
 	structured := string(all.Structured)
-	r.known += len(structured)
+	r.known += len(structured) + len(all.Meta.Server)
 	if structured == "null" {
 		structured = ""
 	}
