@@ -42,6 +42,7 @@ var All = map[string]string{
 	"S27": "contained commands cannot touch what is outside, or the network",
 	"S28": "upstreams get no secret and no more than granted",
 	"S29": "a changed upstream tool is held back",
+	"S30": "a sick upstream harms only its own calls",
 	"S31": "it runs for days",
 	"S32": "known holes are absent",
 	"S33": "of a client's session file, only numbers and ids of the last 4 MiB are read, and only if it is the user's own file",

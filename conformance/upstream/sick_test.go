@@ -27,9 +27,20 @@ func serveSick(usual, state string) {
 	case "banner on stdout":
 		say("Welcome! This is a server.")
 	case "grandchildren":
-		if err := exec.Command("sleep", "1000").Start(); err != nil { //nolint:noctx // it is to outlive this process
-			os.Exit(3)
+		if strings.HasSuffix(state, childMark) {
+			os.Exit(3) // a child must never start children
 		}
+		for _, child := range []*exec.Cmd{
+			exec.Command(os.Args[0], "sick", "sleeps", state+childMark),          //nolint:noctx // it is to outlive this process
+			exec.Command(os.Args[0], "sick", "ignores SIGTERM", state+childMark), //nolint:noctx // this one, too
+		} {
+			child.SysProcAttr = &syscall.SysProcAttr{Setsid: child.Args[2] != "sleeps"}
+			if err := child.Start(); err != nil {
+				os.Exit(3)
+			}
+		}
+	case "sleeps":
+		time.Sleep(time.Hour)
 	case "ends at once":
 		os.Exit(1)
 	}
@@ -38,7 +49,7 @@ func serveSick(usual, state string) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			if fault == "ignores SIGTERM" {
+			if usual == "ignores SIGTERM" || fault == "ignores SIGTERM" {
 				time.Sleep(time.Hour)
 			}
 			return
@@ -88,7 +99,8 @@ func serveSick(usual, state string) {
 				continue
 			}
 			echo := "Repeats."
-			if b, err := os.ReadFile(state); err == nil { //nolint:gosec // the test's own file
+			b, err := os.ReadFile(state) //nolint:gosec // the test's own file
+			if err == nil && !strings.HasPrefix(string(b), "fault: ") {
 				echo = string(b)
 			}
 			if fault == "tells its secrets" {
@@ -128,11 +140,11 @@ func serveSick(usual, state string) {
 				}
 				result(`{"content":[{"type":"text","text":"done"}]}`)
 			case fault == "late answer" && late == "":
-				late = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"late"}]}}`, m.ID)
+				late = answer(m.ID, string(args))
 			case fault == "late answer":
 				say("%s", late)
 				late = ""
-				result(`{"content":[{"type":"text","text":"in time"}]}`)
+				say("%s", answer(m.ID, string(args)))
 			case fault == "hangs" && m.Params.Name == "echo":
 			case fault == "dies every second call" && calls%2 == 0:
 				os.Exit(1)
@@ -221,6 +233,15 @@ func serveSick(usual, state string) {
 			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
 		}
 	}
+}
+
+// childMark ends the name of a child's state: it reads no fault of its parent's file.
+const childMark = ".child"
+
+// answer returns a response with a text.
+func answer(id json.RawMessage, text string) string {
+	quoted, _ := json.Marshal(text) // a string
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, id, quoted)
 }
 
 // faultIn returns the fault that the file state names, or the usual one.

@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,9 @@ type client struct {
 	out  *bufio.Reader
 	errs *bytes.Buffer
 	last int
+
+	others map[int]string // responses to requests that were only begun, by id
+	meta   string         // what each request declares in the stateless era
 }
 
 const hello = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
@@ -74,9 +78,21 @@ func start(t testing.TB, command ...string) *client {
 	return startWith(t, "{}", command...)
 }
 
+// stateless starts a server that is asked as the stateless era does.
+func stateless(t testing.TB, command ...string) *client {
+	t.Helper()
+	c := startProcess(t, command...)
+	c.meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+	return c
+}
+
 func startProcess(t testing.TB, command ...string) *client {
 	t.Helper()
-	c := &client{t: t, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), errs: &bytes.Buffer{}}
+	c := &client{
+		t: t, cmd: exec.CommandContext(t.Context(), command[0], command[1:]...), errs: &bytes.Buffer{},
+		others: map[int]string{},
+	}
 	c.cmd.WaitDelay = 5 * time.Second
 	c.cmd.Stderr = c.errs
 	var err error
@@ -101,14 +117,24 @@ func (c *client) end() {
 	_ = c.cmd.Wait()
 }
 
-// request returns the response to a request as it is written, from its result or error on.
-func (c *client) request(method, params string) string {
+// begin sends a request and returns its id.
+func (c *client) begin(method, params string) int {
 	c.t.Helper()
 	c.last++
+	if c.meta != "" {
+		params = strings.TrimSuffix(params, "}") + strings.Repeat(",", min(1, len(params)-len("{}"))) + c.meta
+	}
 	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.last, method, params)
 	if err != nil {
 		c.t.Fatalf("%s: %v\n%s", method, err, c.errs)
 	}
+	return c.last
+}
+
+// request returns the response to a request as it is written, from its result or error on.
+func (c *client) request(method, params string) string {
+	c.t.Helper()
+	want := c.begin(method, params)
 	for {
 		line, err := c.out.ReadString('\n')
 		if err != nil {
@@ -122,10 +148,25 @@ func (c *client) request(method, params string) string {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			c.t.Fatalf("%q: %v", line, err)
 		}
-		if m.Method == "" && string(m.ID) == fmt.Sprint(c.last) {
+		if m.Method != "" && m.ID != nil {
+			c.respond(m.ID, m.Method)
+			continue
+		}
+		if id, _ := strconv.Atoi(string(m.ID)); m.Method == "" && id == want {
 			return string(m.Result) + string(m.Error)
+		} else if m.Method == "" {
+			c.others[id] = string(m.Result) + string(m.Error)
 		}
 	}
+}
+
+// respond answers a request of the server, as a client with no further capabilities does.
+func (c *client) respond(id json.RawMessage, method string) {
+	answer := `"error":{"code":-32601,"message":"Method not found"}`
+	if method == "ping" {
+		answer = `"result":{}`
+	}
+	_, _ = fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", id, answer) // it may have ended
 }
 
 func (c *client) call(tool, args string) string {
@@ -533,13 +574,15 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// processesWith returns the processes whose command line has a text.
-func processesWith(mark string) (all []string) {
+// processesWith returns the command lines of the processes that have a text in theirs, by process id.
+func processesWith(mark string) map[int]string {
+	all := map[int]string{}
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
 		b, err := os.ReadFile(f)
-		if err == nil && bytes.Contains(b, []byte(mark)) && !strings.Contains(f, fmt.Sprint(os.Getpid())) {
-			all = append(all, string(bytes.ReplaceAll(b, []byte{0}, []byte(" "))))
+		if err == nil && bytes.Contains(b, []byte(mark)) && pid != os.Getpid() {
+			all[pid] = string(bytes.ReplaceAll(b, []byte{0}, []byte(" ")))
 		}
 	}
 	return all

@@ -1,0 +1,279 @@
+//go:build linux
+
+package upstream_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+)
+
+// realCall is a call of a tool of a real server. {ROOT} in its arguments stands for the server's directory.
+type realCall struct {
+	tool, args string
+	differs    bool // from call to call: a time, a variable, or a request that is not relayed
+}
+
+// realServer is a server of other people. {ROOT} in its command stands for a directory.
+type realServer struct {
+	name    string
+	command []string
+	calls   []realCall
+	large   int  // results that are stored
+	modern  bool // it speaks the stateless era
+}
+
+// tried compares a server with the same server wrapped: lists of tools, resources and prompts, and every tool called.
+// Small answers are the same bytes. Large ones are stored whole, also after wrap was killed: a new process on the same
+// store reads them.
+func (s realServer) tried(t *testing.T) {
+	store := t.TempDir()
+	// Two directories with names of one length: each process has its own.
+	roots := [2]string{filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")}
+	var commands [2][]string
+	for i, root := range roots {
+		copyDocs(t, root)
+		for _, word := range s.command {
+			commands[i] = append(commands[i], strings.ReplaceAll(word, "{ROOT}", root))
+		}
+	}
+	shown := func(side int, text string) string { return strings.ReplaceAll(text, roots[side], "{ROOT}") }
+	open := start
+	if s.modern {
+		open = stateless
+	}
+	direct, ours := open(t, commands[0]...), start(t, wrapped(store, commands[1]...)...)
+	theirs := direct.request("tools/list", "{}")
+	listed := s.sameTools(t, theirs, ours.request("tools/list", "{}"))
+	for _, name := range names(t, theirs) {
+		if !slices.ContainsFunc(s.calls, func(k realCall) bool { return k.tool == name }) {
+			t.Errorf("%s: %s is not called", s.name, name)
+		}
+	}
+	stored := map[string]string{} // results that went to the store, by observation
+	for _, k := range s.calls {
+		want := shown(0, direct.call(k.tool, strings.ReplaceAll(k.args, "{ROOT}", roots[0])))
+		got := shown(1, ours.call(listed[k.tool], strings.ReplaceAll(k.args, "{ROOT}", roots[1])))
+		failed := func(answer string) bool {
+			return strings.Contains(answer, `"isError":true`) || strings.Contains(answer, `"code":`)
+		}
+		id := observation.FindString(got)
+		switch {
+		case got == want:
+		case k.differs && failed(got) == failed(want):
+		case id != "":
+			stored[id] = want
+		default:
+			t.Errorf("%s: %s %s:\n%.600s\nwant %.600s", s.name, k.tool, k.args, got, want)
+		}
+	}
+	if len(stored) != s.large {
+		t.Errorf("%s: %d answers were stored, want %d", s.name, len(stored), s.large)
+	}
+	for method, member := range map[string]string{
+		"resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
+	} {
+		var theirs, all map[string][]json.RawMessage
+		_ = json.Unmarshal([]byte(direct.request(method, "{}")), &theirs) // an error has no such member
+		if err := json.Unmarshal([]byte(ours.request(method, "{}")), &all); err != nil {
+			t.Errorf("%s: %s: %v", s.name, method, err)
+		}
+		for _, one := range theirs[member] {
+			if !slices.ContainsFunc(all[member], func(o json.RawMessage) bool { return string(o) == string(one) }) {
+				t.Errorf("%s: %s lacks %s", s.name, method, one)
+			}
+		}
+	}
+	if err := ours.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	ours.end()
+	again := start(t, wrapped(store, commands[1]...)...)
+	for id, want := range stored {
+		text, err := exec.CommandContext(t.Context(), binary, "--store", store, "observations", "cat", id).Output()
+		if err != nil || !saysText(t, want, shown(1, string(text))) {
+			t.Errorf("%s: %s: %v: %.300s\nwant %.300s", s.name, id, err, text, want)
+		}
+		if got := again.call("grep", `{"source":"`+id+`","pattern":"^"}`); strings.Contains(got, `"isError":true`) {
+			t.Errorf("%s: %s after wrap was killed: %s", s.name, id, got)
+		}
+	}
+}
+
+// copyDocs copies our documentation into a new directory.
+func copyDocs(t *testing.T, to string) {
+	t.Helper()
+	if err := os.Mkdir(to, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pages, _ := filepath.Glob("../../docs/*.md")
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, filepath.Base(page)), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sameTools compares the entries of two lists of tools, apart from our own tools and the schemas of results. It returns
+// the names by which the tools are listed here: one that has the name of ours gets the server's before it.
+func (s realServer) sameTools(t *testing.T, direct, ours string) map[string]string {
+	t.Helper()
+	var want, got struct{ Tools []map[string]any }
+	if err := json.Unmarshal([]byte(direct), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(ours), &got); err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	for _, tool := range want.Tools {
+		delete(tool, "outputSchema")
+		name := fmt.Sprint(tool["name"])
+		for _, o := range got.Tools {
+			if as := fmt.Sprint(o["name"]); as == name || strings.HasSuffix(as, "_"+name) {
+				tool["name"] = as
+				a, _ := json.Marshal(tool) // it came as JSON
+				b, _ := json.Marshal(o)
+				if string(a) == string(b) {
+					listed[name] = as
+				}
+			}
+		}
+		if listed[name] == "" {
+			t.Errorf("%s: %s is not listed as it is", s.name, name)
+		}
+	}
+	return listed
+}
+
+// saysText reports whether a stored text is the text of a result, or its structured content.
+func saysText(t *testing.T, result, stored string) bool {
+	t.Helper()
+	var r struct {
+		Content           []json.RawMessage
+		StructuredContent json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(result), &r); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, raw := range r.Content {
+		var c struct{ Type, Text string }
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Type != "text" {
+			c.Text = string(raw)
+		}
+		texts = append(texts, c.Text)
+	}
+	return stored == strings.Join(texts, "\n") || stored == string(r.StructuredContent)
+}
+
+// graph are calls of the servers that keep a graph of knowledge, one in Node and one in Go.
+var graph = []realCall{
+	{tool: "create_entities", args: `{"entities":[{"name":"a","entityType":"t","observations":["x"]},` +
+		`{"name":"b","entityType":"t","observations":[]}]}`},
+	{tool: "create_relations", args: `{"relations":[{"from":"a","to":"b","relationType":"knows"}]}`},
+	{tool: "add_observations", args: `{"observations":[{"entityName":"a","contents":["y","z"]}]}`},
+	{tool: "search_nodes", args: `{"query":"a"}`}, {tool: "open_nodes", args: `{"names":["b"]}`},
+	{tool: "delete_observations", args: `{"deletions":[{"entityName":"a","observations":["y"]}]}`},
+	{tool: "delete_relations", args: `{"relations":[{"from":"a","to":"b","relationType":"knows"}]}`},
+	{tool: "create_entities", args: `{"entities":[{"name":"large","entityType":"t","observations":["` +
+		strings.Repeat(`line of it", "`, 3000) + `"]}]}`},
+	{tool: "read_graph", args: "{}"},
+	{tool: "delete_entities", args: `{"entityNames":["b","large"]}`}, {tool: "read_graph", args: "{}"},
+}
+
+// The tools of other people's servers are listed as they list them, but for the schema of results; small answers are
+// the same bytes, and large ones are stored whole.
+func TestNodeServers(t *testing.T) {
+	node := func(name string, args ...string) []string { return nodeServer(t, name, args...) }
+	for _, s := range []realServer{
+		{"everything", node("@modelcontextprotocol/server-everything"), []realCall{
+			{tool: "echo", args: `{"message":"hi <b>"}`}, {tool: "get-sum", args: `{"a":1,"b":2.50}`},
+			{tool: "get-tiny-image", args: "{}"}, {tool: "get-structured-content", args: `{"location":"New York"}`},
+			{tool: "get-resource-links", args: `{"count":3}`}, {tool: "get-sum", args: `{"a":"no number"}`},
+			{tool: "get-annotated-message", args: `{"messageType":"error","includeImage":true}`},
+			{tool: "get-resource-reference", args: `{"resourceType":"Text","resourceId":1}`, differs: true},
+			{tool: "get-env", args: "{}", differs: true},
+			{tool: "gzip-file-as-resource", args: `{"name":"a.gz","data":"data:text/plain,hello","outputType":"resource"}`},
+			{tool: "toggle-simulated-logging", args: "{}", differs: true},
+			{tool: "toggle-subscriber-updates", args: "{}", differs: true},
+			{tool: "trigger-long-running-operation", args: `{"duration":1,"steps":2}`},
+			{tool: "simulate-research-query", args: `{"topic":"x"}`, differs: true},
+		}, 0, false},
+		{"filesystem", node("@modelcontextprotocol/server-filesystem", "{ROOT}"), []realCall{
+			{tool: "list_directory", args: `{"path":"{ROOT}"}`}, {tool: "read_file", args: `{"path":"{ROOT}/RUN.md","head":3}`},
+			{tool: "read_text_file", args: `{"path":"{ROOT}/SPEED.md"}`},
+			{tool: "read_text_file", args: `{"path":"/no/such/file"}`},
+			{tool: "read_media_file", args: `{"path":"{ROOT}/RUN.md"}`},
+			{tool: "read_multiple_files", args: `{"paths":["{ROOT}/RUN.md","{ROOT}/SPEED.md","{ROOT}/none"]}`},
+			{tool: "create_directory", args: `{"path":"{ROOT}/new"}`},
+			{tool: "write_file", args: `{"path":"{ROOT}/new/a.txt","content":"one\ntwo\n"}`},
+			{tool: "edit_file", args: `{"path":"{ROOT}/new/a.txt","edits":[{"oldText":"one","newText":"1"}]}`},
+			{tool: "move_file", args: `{"source":"{ROOT}/new/a.txt","destination":"{ROOT}/new/b.txt"}`},
+			{tool: "read_text_file", args: `{"path":"{ROOT}/new/b.txt"}`},
+			{tool: "list_directory_with_sizes", args: `{"path":"{ROOT}"}`}, {tool: "directory_tree", args: `{"path":"{ROOT}"}`},
+			{tool: "search_files", args: `{"path":"{ROOT}","pattern":"**/*.md"}`},
+			{tool: "get_file_info", args: `{"path":"{ROOT}/RUN.md"}`, differs: true},
+			{tool: "list_allowed_directories", args: "{}"},
+		}, 3, false},
+		{"memory", slices.Concat([]string{"/usr/bin/env", "MEMORY_FILE_PATH={ROOT}/memory.json"},
+			node("@modelcontextprotocol/server-memory")), graph, 2, false},
+		{"ripgrep", node("mcp-ripgrep"), []realCall{
+			{tool: "search", args: `{"pattern":"bytes","path":"{ROOT}/SPEED.md"}`},
+			{tool: "search", args: `{"pattern":"e","path":"{ROOT}/SPEED.md"}`},
+			{tool: "advanced-search", args: `{"pattern":"the","path":"{ROOT}/SETTINGS.md","fixedStrings":true}`},
+			{tool: "count-matches", args: `{"pattern":"the","path":"{ROOT}/SPEED.md"}`},
+			// Its line "error: …" is marked, as if it imitated one of ours.
+			{tool: "count-matches", args: `{"pattern":"[","path":"{ROOT}/SPEED.md"}`, differs: true},
+			{tool: "list-files", args: `{"path":"{ROOT}","filePattern":"SPEED*"}`}, {tool: "list-file-types", args: "{}"},
+		}, 3, false},
+	} {
+		t.Run(s.name, s.tried)
+	}
+}
+
+// TestGoServers is [TestNodeServers] for the examples of the official Go SDK, of the version that conformance/clients
+// pins.
+func TestGoServers(t *testing.T) {
+	promise.OrdinaryRun(t)
+	bin := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/",
+		"github.com/modelcontextprotocol/go-sdk/examples/server/everything",
+		"github.com/modelcontextprotocol/go-sdk/examples/server/memory",
+		"github.com/modelcontextprotocol/go-sdk/examples/server/toolschemas")
+	build.Dir, build.Env = "../clients", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, s := range []realServer{
+		{"everything", []string{bin + "/everything"}, []realCall{
+			{tool: "greet", args: `{"name":"<Ann>"}`}, {tool: "greet", args: `{"name":7}`},
+			{tool: "greet (structured)", args: `{"name":"Ann"}`}, {tool: "greet (with Icons)", args: `{"name":"Ann"}`},
+			{tool: "greet (content with ResourceLink)", args: `{"name":"Ann"}`}, {tool: "ping", args: "{}"},
+			{tool: "log", args: "{}"}, {tool: "sample", args: "{}", differs: true}, {tool: "roots", args: "{}", differs: true},
+			{tool: "elicit (form)", args: "{}", differs: true}, {tool: "elicit (url)", args: "{}", differs: true},
+		}, 1, true},
+		{"memory", []string{bin + "/memory", "-memory", "{ROOT}/memory.json"}, graph, 2, true},
+		{"toolschemas", []string{bin + "/toolschemas"}, []realCall{
+			{tool: "simple greeting", args: `{"name":"Ann"}`}, {tool: "manual greeting", args: `{"name":"Ann"}`},
+			{tool: "unvalidated greeting", args: `{"user":"Ann"}`}, {tool: "customized greeting 1", args: `{"name":"Ann"}`},
+			{tool: "customized greeting 2", args: `{"name":"a name that is too long"}`},
+		}, 0, true},
+	} {
+		t.Run(s.name, s.tried)
+	}
+}
