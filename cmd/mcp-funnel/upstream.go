@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,17 +166,32 @@ func (c *upstreamApprove) Run(s *cli.Settings, w *cli.Streams) error {
 				return errors.New("nothing is approved")
 			}
 		}
-		names, err := r.Approve(c.Tools...)
-		if err != nil {
+		var names []string
+		if err := all.Change(c.Server, func(now *upstream.Record) (*upstream.Record, error) {
+			shownNames := c.Tools
+			for _, h := range r.Held {
+				if len(c.Tools) == 0 {
+					shownNames = append(shownNames, h.Name)
+				}
+				_, shown := r.Definitions(h.Name)
+				if now == nil || !bytes.Equal(shown, definitionNow(now, h.Name)) {
+					return nil, fmt.Errorf("the server has changed %.100q again meanwhile: nothing is approved", h.Name)
+				}
+			}
+			var err error
+			names, err = now.Approve(shownNames...)
+			return now, err
+		}); err != nil {
 			return err
 		}
-		if err := all.Save(c.Server, r); err != nil {
-			return err
-		}
-		cli.PrintMessage(w.Err, "approved: "+cli.InLine(strings.Join(names, ", "))+
-			"; start the client's server again to offer them")
+		cli.PrintMessage(w.Err, "approved: "+cli.InLine(strings.Join(names, ", "))+"; the next call finds them")
 		return nil
 	})
+}
+
+func definitionNow(r *upstream.Record, name string) json.RawMessage {
+	_, listed := r.Definitions(name)
+	return listed
 }
 
 // recordOf returns the record of a server that a user names.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -178,7 +179,11 @@ func TestS28HeadersGoToTheirHostOnly(t *testing.T) {
 		words := slices.Concat([]string{"-i"}, withPlanted(),
 			flagged(wrapped(t.TempDir(), url), []string{"--log-level", "debug"}, headers))
 		cmd := exec.CommandContext(t.Context(), "/usr/bin/env", words...)
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + hello + "}\n")
 		out, err := cmd.CombinedOutput()
+		if err == nil && strings.Contains(string(out), `"error"`) {
+			err = errors.New("initialize is refused")
+		}
 		return string(out), err
 	}
 

@@ -87,23 +87,33 @@ func (r *Record) known() bool { return r.Approved != nil }
 // are. The caller holds the lock; hello is what the server said at its start, nil later.
 func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 	listed = unique(listed)
-	r := s.record
-	if s.options.Records != nil {
-		if now, err := s.options.Records.Load(s.options.key()); err == nil && now != nil {
-			r = now
+	update := func(now *Record) (*Record, error) {
+		if now == nil {
+			now = s.record
 		}
+		changed := !now.known()
+		if changed {
+			now.Approved = listed
+		}
+		if hello != nil {
+			changed = changed || now.Modern != hello.modern || now.Instructions != hello.instructions
+			now.Modern, now.Instructions = hello.modern, hello.instructions
+		} else {
+			now.Modern = s.record.Modern
+		}
+		changed = now.compare(listed) || changed
+		if s.record = now; !changed {
+			return nil, nil
+		}
+		return now, nil
 	}
-	changed := !r.known()
-	if changed {
-		r.Approved = listed
+	if s.options.Records == nil {
+		_, _ = update(nil) // never fails
+	} else if err := s.options.Records.Change(s.options.key(), update); err != nil {
+		s.options.Log.Warn("the definitions of an upstream server's tools are not remembered", "cause", err)
+		_, _ = update(nil) // never fails
 	}
-	if hello != nil {
-		changed = changed || r.Modern != hello.modern || r.Instructions != hello.instructions
-		r.Modern, r.Instructions = hello.modern, hello.instructions
-	} else {
-		r.Modern = s.record.Modern
-	}
-	changed = r.compare(listed) || changed
+	r := s.record
 	before := s.listed
 	s.record, s.present = r, map[string]bool{}
 	for _, d := range listed {
@@ -117,12 +127,6 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 	if len(r.Held) > 0 {
 		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
 			"with", "mcp-funnel upstream diff "+s.options.key(), "tools", len(r.Held))
-	}
-	if !changed || s.options.Records == nil {
-		return
-	}
-	if err := s.options.Records.Save(s.options.key(), r); err != nil {
-		s.options.Log.Warn("the definitions of an upstream server's tools are not remembered", "cause", err)
 	}
 }
 

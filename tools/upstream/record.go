@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -92,6 +93,10 @@ func (r Records) Load(key string) (*Record, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // nothing was written to it
+	return r.load(root, key)
+}
+
+func (r Records) load(root *os.Root, key string) (*Record, error) {
 	text, err := osfile.ReadIn(root, key+".json", maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -107,19 +112,34 @@ func (r Records) Load(key string) (*Record, error) {
 	return &one, nil
 }
 
-// Save writes a record, by rename.
-func (r Records) Save(key string, one *Record) error {
-	text, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
+// Change calls change with a record, nil if there is none, and writes what it returns, if that is not nil. No other
+// process changes the record meanwhile.
+func (r Records) Change(key string, change func(*Record) (*Record, error)) error {
 	root, err := r.open()
 	if err != nil {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // the file is closed
+	lock, err := osfile.LockIn(root, key+".lock", lockTime)
+	if err != nil {
+		return err
+	}
+	defer osfile.Unlock(lock)
+	one, err := r.load(root, key)
+	if err == nil {
+		one, err = change(one)
+	}
+	if err != nil || one == nil {
+		return err
+	}
+	text, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
 	return osfile.ReplaceIn(root, key+".json", key+".tmp", text)
 }
+
+const lockTime = 5 * time.Second // for another process that writes a record
 
 // Approve approves the definitions of some tools of the last list, or of all; it returns their names.
 func (r *Record) Approve(names ...string) (approved []string, err error) {
