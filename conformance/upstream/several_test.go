@@ -61,6 +61,27 @@ func TestSeveralServers(t *testing.T) {
 	}
 }
 
+// The configuration of the documentation is taken.
+func TestDocumentedConfiguration(t *testing.T) {
+	text, err := os.ReadFile("../../docs/UPSTREAM.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	t.Setenv("SHOP_KEY", "x")
+	words := configured(t, block, "stats")
+	run := func() string {
+		out, _ := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput() // the text says it
+		return string(out)
+	}
+	contains(t, run(), "the variable ISSUES_TOKEN is not set")
+	t.Setenv("ISSUES_TOKEN", "y")
+	if out := run(); strings.Contains(out, "config.yaml") {
+		t.Error(out)
+	}
+}
+
 func TestBadServers(t *testing.T) {
 	for text, want := range map[string]string{
 		"upstreams: [a]":      "an entry for each server",
