@@ -50,24 +50,29 @@ func (r *LineReader) Next() ([]byte, error) {
 	}
 }
 
+// readLine collects a long line in blocks and joins them at its end: a buffer that grows would be copied as a whole each
+// time, which no goroutine can interrupt.
 func (r *LineReader) readLine() ([]byte, error) {
-	var line []byte
+	var blocks [][]byte
 	var size int64
 	for {
 		part, err := r.in.ReadSlice('\n')
 		size += int64(len(part))
 		if size <= r.max+2 { // the line end may be \r\n
-			line = append(line, part...)
-		} else if int64(len(line)) > maxPrefix {
-			line = bytes.Clone(line[:maxPrefix]) // the clone frees the rest of the buffer
+			blocks = append(blocks, bytes.Clone(part))
+		} else if len(blocks) > 1 {
+			blocks = [][]byte{blocks[0]} // the prefix
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if size > r.max+2 && (err == nil || errors.Is(err, io.EOF)) {
-			return nil, &TooLongError{Prefix: line, Size: size}
+			return nil, &TooLongError{Prefix: bytes.Join(blocks, nil), Size: size}
 		}
-		return line, err
+		if len(blocks) == 1 {
+			return blocks[0], err
+		}
+		return bytes.Join(blocks, nil), err
 	}
 }
 
