@@ -3,6 +3,9 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,6 +87,38 @@ func TestSuite(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestSuiteOfWrap runs the suite against the fixture server behind wrap: no scenario may fail that the bare server
+// passes (TestSuite). The suite sends no token: a proxy adds it.
+func TestSuiteOfWrap(t *testing.T) {
+	drivesOnly(t)
+	t.Parallel()
+	cmd := exec.Command(
+		binary(t), "--store", filepath.Join(t.TempDir(), "ours"), "--min-free", "0", "wrap", "--http", "127.0.0.1:0", "--",
+		program(t, "fixture"), "-store", filepath.Join(t.TempDir(), "theirs"),
+	) //nolint:noctx // it ends with the test
+	cmd.Env = append(environment(t), "MCP_FUNNEL_TOKEN="+testToken)
+	refused := exec.CommandContext(t.Context(), cmd.Path, "wrap", "--http", "127.0.0.1:0", "--", "none")
+	if out, err := refused.CombinedOutput(); err != nil && strings.Contains(string(out), "leave out --http") {
+		t.Skip("wrap does not serve HTTP yet")
+	}
+	target, err := url.Parse(strings.TrimSuffix(listening(t, cmd, "serving MCP at ").url, "/mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // a scenario asks for other hosts
+		r.Out.Header.Set("Authorization", "Bearer "+testToken)
+	}})
+	defer proxy.Close()
+	said, err := runSuite(t, "conformance", proxy.URL+"/mcp", "--suite", "active")
+	summary := closing(said)
+	t.Logf("conformance 0.1.16, behind wrap:\n%s", summary)
+	if m := suiteTotal.FindStringSubmatch(summary); err != nil || m == nil || m[2] != "0" || count(m[1]) < 39 {
+		t.Errorf("%v\n%s", err, failures(said))
 	}
 }
 
