@@ -100,10 +100,6 @@ func TestSuiteOfWrap(t *testing.T) {
 		program(t, "fixture"), "-store", filepath.Join(t.TempDir(), "theirs"),
 	) //nolint:noctx // it ends with the test
 	cmd.Env = append(environment(t), "MCP_FUNNEL_TOKEN="+testToken)
-	refused := exec.CommandContext(t.Context(), cmd.Path, "wrap", "--http", "127.0.0.1:0", "--", "none")
-	if out, err := refused.CombinedOutput(); err != nil && strings.Contains(string(out), "leave out --http") {
-		t.Skip("wrap does not serve HTTP yet")
-	}
 	target, err := url.Parse(strings.TrimSuffix(listening(t, cmd, "serving MCP at ").url, "/mcp"))
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -246,7 +245,7 @@ func (s *Server) capabilities() mcp.ServerCapabilities {
 
 func (s *Server) ping(context.Context, *call) (any, error) { return &mcp.EmptyResult{}, nil }
 
-func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
+func (s *Server) setLevel(ctx context.Context, k *call) (any, error) {
 	text, fault := k.frame.StringParam("level")
 	if fault != nil {
 		return nil, fault
@@ -257,7 +256,7 @@ func (s *Server) setLevel(_ context.Context, k *call) (any, error) {
 	}
 	k.conn.logLevel.Store(&level)
 	if up := k.conn.openedRelay(); up != nil {
-		go up.SetLevel(k.conn.ctx, fmt.Appendf(nil, `{"level":%q}`, level))
+		up.SetLevel(ctx, string(level))
 	}
 	return &mcp.EmptyResult{}, nil
 }

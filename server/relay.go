@@ -177,10 +177,26 @@ func (c *Conn) hearRelay() {
 		}
 		params = json.RawMessage(c.server.sanitize(string(params), true))
 		if message, err := jsonrpc.Notification(method, params); err == nil {
-			_ = c.SendOwn(message) // a client without a stream gets none
+			_ = c.sendBeside(message) // a client without a stream gets none
 		}
 	})
 	context.AfterFunc(c.ctx, stop)
+}
+
+// sendBeside sends a message on the stream of a tool's call that is open, else on one of its own.
+func (c *Conn) sendBeside(message []byte) error {
+	var open *call
+	c.mu.Lock()
+	for _, k := range c.calls {
+		if k.frame.Method == string(mcp.MethodToolsCall) {
+			open = k
+		}
+	}
+	c.mu.Unlock()
+	if open != nil && open.notes.Forward(message) == nil {
+		return nil
+	}
+	return c.SendOwn(message)
 }
 
 // openedRelay returns the other servers of a client of the sessions era; nil if they were not opened.

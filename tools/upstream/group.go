@@ -315,6 +315,8 @@ func (s *Session) Tell(method string) {
 }
 
 // SetLevel sets the level of log messages from which the servers send them.
-func (s *Session) SetLevel(ctx context.Context, params json.RawMessage) {
-	s.each(func(_ int, one *Server) { one.setLevel(ctx, params) })
+func (s *Session) SetLevel(ctx context.Context, level string) {
+	ctx, stop := context.WithTimeout(ctx, listTime)
+	defer stop()
+	s.each(func(_ int, one *Server) { one.setLevel(ctx, level) })
 }

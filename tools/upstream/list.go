@@ -238,14 +238,18 @@ func (s *Server) tell(method string) {
 }
 
 // setLevel sets the level of log messages from which the server sends them, now and at later starts.
-func (s *Server) setLevel(ctx context.Context, params json.RawMessage) {
+func (s *Server) setLevel(ctx context.Context, level string) {
+	s.level.Store(&level)
 	s.mu.Lock()
-	s.level = params
 	p, modern := s.process, s.record.Modern
 	s.mu.Unlock()
-	if p != nil && !modern {
-		_, _ = p.Call(ctx, "logging/setLevel", params, nil) // it need not have log messages
+	if p != nil && !modern { // requests of the stateless protocol say it themselves
+		setLevel(ctx, p, level)
 	}
+}
+
+func setLevel(ctx context.Context, p connection, level string) {
+	_, _ = p.Call(ctx, "logging/setLevel", fmt.Appendf(nil, `{"level":%q}`, level), nil) // it need not have log messages
 }
 
 // list returns the entries of all pages of a list.

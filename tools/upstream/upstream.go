@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
@@ -67,6 +68,8 @@ type Server struct {
 	life    context.Context // ends with close
 	end     context.CancelFunc
 
+	level atomic.Pointer[string] // from which its log messages are wanted; nil: not said
+
 	mu       sync.Mutex // of what follows; never held while the server is asked
 	process  connection
 	starting chan struct{} // closed when the start has ended; nil: none
@@ -78,9 +81,8 @@ type Server struct {
 	version  int
 	failed   int // starts in a row
 	next     time.Time
-	listing  bool // the tools are being listed again
-	again    bool // and must be once more
-	level    json.RawMessage
+	listing  bool                          // the tools are being listed again
+	again    bool                          // and must be once more
 	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
 	open     []*exchange
 	waiting  map[string]*exchange // for the repeated call
@@ -259,8 +261,8 @@ func (s *Server) greeted(hello greeting) {
 	}
 	if hello.modern {
 		s.watch(hello.p, "")
-	} else if s.level != nil {
-		go hello.p.Call(s.life, "logging/setLevel", s.level, nil) //nolint:errcheck // it need not have log messages
+	} else if level := s.level.Load(); level != nil {
+		go setLevel(s.life, hello.p, *level)
 	}
 }
 
@@ -425,11 +427,15 @@ func (s *Server) self() map[string]string {
 
 // declared returns params with what each request of the stateless era declares.
 func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
-	for name, value := range map[string]any{
+	all := map[string]any{
 		metaPrefix + "protocolVersion":    statelessProtocol,
 		metaPrefix + "clientInfo":         s.self(),
 		metaPrefix + "clientCapabilities": s.capabilities(),
-	} {
+	}
+	if level := s.level.Load(); level != nil {
+		all[metaPrefix+"logLevel"] = *level
+	}
+	for name, value := range all {
 		raw, err := json.Marshal(value)
 		if err != nil {
 			return nil, err
