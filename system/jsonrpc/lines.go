@@ -50,8 +50,8 @@ func (r *LineReader) Next() ([]byte, error) {
 	}
 }
 
-// readLine collects a long line in blocks and joins them at its end: a buffer that grows would be copied as a whole each
-// time, which no goroutine can interrupt.
+// readLine collects a long line in blocks and joins them at its end: a buffer that grows would be copied as a whole
+// each time, which no goroutine can interrupt.
 func (r *LineReader) readLine() ([]byte, error) {
 	var blocks [][]byte
 	var size int64
