@@ -23,10 +23,15 @@ func (c *Conn) startCall(
 	if c.ctx.Err() != nil {
 		return nil, nil, jsonrpc.Faultf(jsonrpc.CodeEnding, "%s: the server is ending", f.Method)
 	}
-	if fault := c.server.callLimit.Acquire(c.account.Owner, f.Size); fault != nil {
+	limit := &c.server.callLimit
+	if c.server.isForeignTool(f) {
+		limit = &c.server.foreignLimit
+	}
+	if fault := limit.Acquire(c.account.Owner, f.Size); fault != nil {
 		return nil, nil, fault
 	}
 	k := c.newCall(f, send)
+	k.limit = limit
 	ctx, k.cancel = context.WithCancelCause(ctx)
 	k.detach = context.AfterFunc(c.ctx, func() { k.cancel(ErrEnding) })
 	c.mu.Lock()

@@ -169,6 +169,7 @@ type call struct {
 	answerSent bool                   // the answer was sent, or none will be; guarded by conn.mu
 	isListen   bool                   // a subscriptions/listen, which does not count as unanswered
 	filter     mcp.SubscriptionFilter // for subscriptions/listen: the part that this server can serve
+	limit      *jsonrpc.CallLimiter   // that counts it
 	relayed    *relay                 // the other servers that it uses; nil: none
 }
 
@@ -195,7 +196,7 @@ func (k *call) removeWorker() {
 			return
 		}
 		if c.running--; !k.isListen {
-			c.server.callLimit.Release(c.account.Owner, k.frame.Size)
+			k.limit.Release(c.account.Owner, k.frame.Size)
 		}
 	})
 }

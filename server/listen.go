@@ -186,5 +186,6 @@ func (c *Conn) EndListening() {
 // there is more than one identity.
 func (s *Server) ReserveForOthers() {
 	s.callLimit.ReserveForOthers()
+	s.foreignLimit.ReserveForOthers()
 	s.listens.SetPerOwner(jsonrpc.OwnerShare(maxAllListens))
 }

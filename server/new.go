@@ -46,6 +46,7 @@ func New(o Options) (*Server, error) {
 	}
 	// The messages of all running calls together may be four times as large as one message.
 	s.callLimit.MaxCalls, s.callLimit.MaxBytes = o.MaxCalls, 4*o.MaxMessage
+	s.foreignLimit.MaxCalls, s.foreignLimit.MaxBytes = 8*o.MaxCalls, 4*o.MaxMessage
 	s.listens.Total, s.listens.PerOwner = maxAllListens, maxAllListens
 	s.storeWatch = storeWatcher{store: o.Store, interval: storePollInterval, subscribers: map[*subscriber]bool{}}
 	if err := s.addTools(o.Tools); err != nil {

@@ -329,7 +329,15 @@ func (k *call) passOn(ctx context.Context, r upstream.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return complete(k.frame, result), nil
+	return complete(k.frame, k.conn.server.masked(result)), nil
+}
+
+// masked returns JSON of another server without secrets; what holds none stays as it is written.
+func (s *Server) masked(raw json.RawMessage) json.RawMessage {
+	if !s.observes() && s.mask.Holds(string(raw)) {
+		return s.mask.JSON(raw)
+	}
+	return raw
 }
 
 // complete returns another server's result for the era of a request.
@@ -352,6 +360,7 @@ func (k *call) withRelayed(ctx context.Context, result any) (any, error) {
 	if !slices.Contains(relayedLists, mcp.MCPMethod(k.frame.Method)) || k.frame.StringOrEmpty("cursor") != "" {
 		return result, nil
 	}
+	s := k.conn.server
 	up, err := k.relay()
 	if up == nil || err != nil {
 		return result, err
@@ -372,7 +381,10 @@ func (k *call) withRelayed(ctx context.Context, result any) (any, error) {
 	if err := json.Unmarshal(all[member], &entries); err != nil {
 		return nil, err
 	}
-	list, err := json.Marshal(append(entries, theirs...))
+	for _, entry := range theirs {
+		entries = append(entries, s.masked(entry))
+	}
+	list, err := json.Marshal(entries)
 	if err != nil {
 		return nil, err
 	}

@@ -86,19 +86,21 @@ type Options struct {
 
 // Server offers tools, observations and prompts. It is safe for concurrent use.
 type Server struct {
-	options    Options // with defaults filled in
-	self       mcp.Implementation
-	run        func(context.Context, funnel.Request) (funnel.Answer, error)
-	store      *observations.Store
-	sources    func(funnel.Session) source.Set
-	log        *slog.Logger
-	mask       *secrets.Masker
-	counter    *tokens.Counter
-	offers     Extra    // all that the server lists: its own tools and templates, then Options.Extra
-	names      []string // of Options.Tools, in their order
-	callLimit  jsonrpc.CallLimiter
-	sealer     callstate.Sealer // of request states
-	storeWatch storeWatcher
+	options   Options // with defaults filled in
+	self      mcp.Implementation
+	run       func(context.Context, funnel.Request) (funnel.Answer, error)
+	store     *observations.Store
+	sources   func(funnel.Session) source.Set
+	log       *slog.Logger
+	mask      *secrets.Masker
+	counter   *tokens.Counter
+	offers    Extra    // all that the server lists: its own tools and templates, then Options.Extra
+	names     []string // of Options.Tools, in their order
+	callLimit jsonrpc.CallLimiter
+
+	foreignLimit jsonrpc.CallLimiter // of tools of other servers: one that hangs must not hold our own
+	sealer       callstate.Sealer    // of request states
+	storeWatch   storeWatcher
 
 	listens  jsonrpc.OwnerLimiter         // open subscriptions/listen of all connections
 	observer atomic.Pointer[CallObserver] // nil: none

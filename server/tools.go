@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -90,7 +91,7 @@ func (s *Server) listTools(ctx context.Context, k *call) (any, error) {
 			return nil, err
 		}
 		for _, t := range theirs {
-			list.Tools = append(list.Tools, t.Listing)
+			list.Tools = append(list.Tools, s.masked(t.Listing))
 		}
 	}
 	k.conn.listed.Do(func() { s.traceList(ctx, k, list) })
@@ -134,7 +135,7 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 		t, found, err := up.Tool(ctx, name)
 		switch {
 		case err != nil:
-			return textResult(true, jsonrpc.Echo(name)+": "+jsonrpc.Echo(err.Error())), nil
+			return textResult(true, s.sanitize(content.ClipBytes(name+": "+err.Error(), 4<<10), false)), nil
 		case found:
 			return s.handler(t)(ctx)
 		}

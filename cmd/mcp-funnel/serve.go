@@ -32,7 +32,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.S
 		if err != nil || len(servers) == 0 {
 			return func() {}, err
 		}
-		return offer(a, false, s.Deltas, servers...), nil
+		return offer(a, s, false, servers...), nil
 	})
 }
 

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
@@ -63,7 +65,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		if noRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
-		return offer(a, c.Observe, s.Deltas, servers...), nil
+		return offer(a, s, c.Observe, servers...), nil
 	})
 }
 
@@ -97,9 +99,14 @@ func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
 }
 
 // offer has an app offer the tools of other servers. They are started for each client; end ends them.
-func offer(a *cli.App, observe, deltas bool, servers ...upstream.Options) (end func()) {
+func offer(a *cli.App, s *cli.Settings, observe bool, servers ...upstream.Options) (end func()) {
 	common := upstream.Common{
-		Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe, NoDelta: !deltas,
+		Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe, NoDelta: !s.Deltas,
+		Program: "mcp-funnel",
+	}
+	if s.Store != "" {
+		dir, _ := syntax.Quote(s.Store, syntax.LangPOSIX) // a path has no byte 0
+		common.Program += " --store " + dir
 	}
 	common.JQ, _ = a.Tool("jq") // every catalog has it
 	if observe {
@@ -150,9 +157,22 @@ func serverName(command []string) string {
 			break
 		}
 	}
-	name, _, _ = strings.Cut(filepath.Base(name), ".")
-	return cli.ServerName(name)
+	if u, err := url.Parse(name); err == nil && u.Host != "" {
+		return cli.ServerName(u.Hostname())
+	}
+	name = strings.TrimRight(name, "/")
+	last := func() string {
+		word, _, _ := strings.Cut(filepath.Base(name), ".")
+		return cli.ServerName(word)
+	}
+	for strings.Contains(name, "/") && slices.Contains(noNames, last()) {
+		name = filepath.Dir(name)
+	}
+	return last()
 }
+
+// noNames are names of files and directories that many servers have.
+var noNames = []string{"index", "main", "server", "cli", "dist", "build", "src", "lib", "bin"}
 
 // recordsOf returns the records of an app's store; nil if there is none.
 func recordsOf(a *cli.App) *upstream.Records {

@@ -128,5 +128,5 @@ func TestNotifications(t *testing.T) {
 	if list := names(t, c.request("tools/list", "{}")); strings.Contains(strings.Join(list, " "), "echo") {
 		t.Errorf("the changed tool is listed: %q", list)
 	}
-	contains(t, c.call("echo", "{}"), "mcp-funnel upstream approve")
+	contains(t, c.call("echo", "{}"), "upstream approve")
 }

@@ -171,7 +171,7 @@ func (h *house) announce(c *client) {
 	time.Sleep(20 * time.Millisecond) // the list was sent; it is compared now
 }
 
-var approveCommand = regexp.MustCompile(`mcp-funnel (upstream approve [0-9a-f]+ alpha)\b`)
+var approveCommand = regexp.MustCompile(`mcp-funnel --store \S+ (upstream approve [0-9a-f]+ alpha)\b`)
 
 // try makes a change at a time, and returns what does not hold of the promise. The approval follows, which must let the
 // tool through. With forget the store is another one after the change.

@@ -41,13 +41,13 @@ func TestRemote(t *testing.T) {
 	t.Setenv("REMOTE_TOKEN", token)
 	c := start(t, remote(t.TempDir(), url, "--header", "Authorization=Bearer ${REMOTE_TOKEN}")...)
 	list := names(t, c.request("tools/list", "{}"))
-	if !slices.Contains(list, "mcp_search") || !slices.Contains(list, "read") {
+	if !slices.Contains(list, "127-0-0-1_search") || !slices.Contains(list, "read") {
 		t.Errorf("tools: %q", list)
 	}
 	if got := c.call("read", `{"path":"a.txt"}`); !strings.Contains(got, `one\ntwo`) {
 		t.Errorf("%s", got)
 	}
-	if got := c.call("mcp_search", `{"pattern":"two"}`); !strings.Contains(got, "a.txt") {
+	if got := c.call("127-0-0-1_search", `{"pattern":"two"}`); !strings.Contains(got, "a.txt") {
 		t.Errorf("%s", got)
 	}
 }

@@ -377,7 +377,7 @@ func TestChangedDefinition(t *testing.T) {
 		t.Errorf("an unchanged tool: %s", got)
 	}
 	c.end()
-	command := regexp.MustCompile(`mcp-funnel upstream approve ([0-9a-f]+) echo`).FindStringSubmatch(refused)
+	command := regexp.MustCompile(`mcp-funnel --store \S+ upstream approve ([0-9a-f]+) echo`).FindStringSubmatch(refused)
 	if command == nil {
 		t.Fatalf("refused: %s", refused)
 	}

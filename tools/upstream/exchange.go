@@ -48,6 +48,7 @@ type reply struct {
 
 const (
 	unattended = time.Minute // how long an exchange waits for a repeated call
+	maxOpen    = 64          // calls of one server
 	maxRounds  = 10          // in which a server of the stateless protocol asks during one request
 )
 
@@ -57,6 +58,11 @@ func (s *Server) call(
 ) (json.RawMessage, error) {
 	s.mu.Lock()
 	e := s.waiting[key]
+	if e == nil && len(s.open) >= maxOpen {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("busy: %d calls of the server %s are running; wait for one to end and try again",
+			maxOpen, s.options.Name)
+	}
 	if delete(s.waiting, key); e == nil {
 		e = &exchange{questions: make(chan *question), done: make(chan struct{})}
 		e.ctx, e.cancel = context.WithCancel(s.life)

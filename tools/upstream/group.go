@@ -32,6 +32,7 @@ type Common struct {
 	Log     *slog.Logger
 	JQ      tools.Tool // runs the filters of references
 	Observe bool       // results are passed on whatever their size; the schema of results is listed
+	Program string     // the words before those of upstream in a command line: mcp-funnel, perhaps with a store
 	NoDelta bool       // do not compare results with those before
 	Ours    []string   // names of our own tools and prompts: others get the server's name before theirs
 }

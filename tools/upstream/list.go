@@ -126,7 +126,7 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 	}
 	if len(r.Held) > 0 {
 		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
-			"with", "mcp-funnel upstream diff "+s.options.key(), "tools", len(r.Held))
+			"with", s.options.Program+" upstream diff "+s.options.key(), "tools", len(r.Held))
 	}
 }
 
@@ -164,8 +164,8 @@ func (s *Server) heldBack(name string) error {
 	}
 	key := s.options.key()
 	return fmt.Errorf("the server has changed the definition of %s since it was approved, and the call was not passed on; "+
-		"a person can look at it and approve it: mcp-funnel upstream diff %s %s, mcp-funnel upstream approve %s %s",
-		name, key, name, key, name)
+		"a person can look at it and approve it: %[4]s upstream diff %[2]s %[3]s, %[4]s upstream approve %[2]s %[3]s",
+		name, key, name, s.options.Program)
 }
 
 // listTime is how long a list of the server's resources or prompts may take: ours wait for it.
@@ -331,7 +331,7 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 		Name: e.Name, Title: cmp.Or(e.Title, e.Name), Description: cmp.Or(e.Description, e.Name),
 		Schema: e.InputSchema, Listing: listing, Toolset: Toolset,
 		Effect: tools.Destructive, OpenWorld: e.Annotations.OpenWorld == nil || *e.Annotations.OpenWorld,
-		Run: s.run(e.Name), Check: func(json.RawMessage) error { return nil },
+		Run: s.run(e.Name, e.Annotations.ReadOnly), Check: func(json.RawMessage) error { return nil },
 	}
 	switch {
 	case e.Annotations.ReadOnly:

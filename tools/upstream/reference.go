@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -295,6 +298,28 @@ func (p *gatheredPage) Next(tools.Call) { p.next = true }
 func (p *gatheredPage) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 	p.failed = errTooLarge
 	return tools.ErrPageFull
+}
+
+// conform returns an error if arguments do not fit a schema. One that cannot be used, or that refers to another
+// document, is left to the server.
+func conform(schema, args json.RawMessage) error {
+	var one jsonschema.Schema
+	if json.Unmarshal(schema, &one) != nil {
+		return nil
+	}
+	resolved, err := one.Resolve(nil)
+	if err != nil {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(args, &value); err != nil {
+		return err
+	}
+	if err := resolved.Validate(value); err != nil {
+		return fmt.Errorf("the arguments do not fit the schema of the tool, which was not called: %s",
+			content.ClipBytes(err.Error(), 300))
+	}
+	return nil
 }
 
 // schemaOf returns the schema of a tool's arguments; nil if they have no reference.

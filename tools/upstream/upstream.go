@@ -406,7 +406,7 @@ func (s *Server) instructions(ctx context.Context) (string, error) {
 	text := s.record.Instructions
 	if n := len(s.record.Held); n > 0 && !s.options.Observe {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n\n%d of its tools changed or are new, and are not listed before a person approves them: "+
-			"mcp-funnel upstream diff %s", text, n, s.options.key()))
+			"%s upstream diff %s", text, n, s.options.Program, s.options.key()))
 	}
 	return text, nil
 }
@@ -447,8 +447,19 @@ func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 	return params, nil
 }
 
-// run returns the function that runs a tool of the server.
-func (s *Server) run(name string) func(context.Context, tools.Input, tools.Output) error {
+// hasEnded reports whether a session with a server at a URL is lost.
+func hasEnded(p connection) bool {
+	select {
+	case <-p.Ended():
+		return true
+	default:
+		return false
+	}
+}
+
+// run returns the function that runs a tool of the server. A call that only reads is sent again, once, if the server at
+// a URL has lost the session.
+func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Input, tools.Output) error {
 	return func(ctx context.Context, in tools.Input, out tools.Output) error {
 		if s.options.Timeout > 0 {
 			var stop context.CancelFunc
@@ -465,6 +476,12 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
 			}
+			if names.size > 0 {
+				err = conform(s.member(name, "inputSchema"), in.Args)
+			}
+			if err != nil {
+				return err
+			}
 			for _, note := range names.notes {
 				out.Note(note)
 			}
@@ -476,21 +493,29 @@ func (s *Server) run(name string) func(context.Context, tools.Input, tools.Outpu
 		if err != nil {
 			return err
 		}
-		p, modern, err := s.running(ctx)
-		if err == nil {
-			err = s.heldBack(name)
+		var raw json.RawMessage
+		var failed error
+		for again := false; ; again = true {
+			p, modern, err := s.running(ctx)
+			if err == nil {
+				err = s.heldBack(name)
+			}
+			if err != nil {
+				return err
+			}
+			raw, err = s.call(ctx, string(call), params, p, modern, in, out)
+			if err == nil || again || !readOnly || s.options.Remote == nil || ctx.Err() != nil || !hasEnded(p) {
+				failed = err
+				break
+			}
 		}
-		if err != nil {
-			return err
-		}
-		raw, err := s.call(ctx, string(call), params, p, modern, in, out)
 		switch fault := (*jsonrpc.Fault)(nil); {
-		case errors.As(err, &fault):
+		case errors.As(failed, &fault):
 			return fmt.Errorf("%s (%d)", fault.Message, fault.Code)
-		case errors.Is(err, context.DeadlineExceeded) && s.options.Timeout > 0:
+		case errors.Is(failed, context.DeadlineExceeded) && s.options.Timeout > 0:
 			return context.Cause(ctx)
-		case err != nil:
-			return err
+		case failed != nil:
+			return failed
 		}
 		return writeResult(raw, in, out, func(text string) { s.since(ctx, name, text, in, out) })
 	}
