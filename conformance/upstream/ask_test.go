@@ -32,7 +32,7 @@ func (c *client) answer(id string, reply string) string {
 		switch {
 		case m.Method == "" && string(m.ID) == id:
 			return line
-		case m.Method == "elicitation/create":
+		case m.Method == "elicitation/create", m.Method == "roots/list":
 			if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, reply); err != nil {
 				c.t.Fatal(err)
 			}
@@ -93,6 +93,45 @@ func TestQuestions(t *testing.T) {
 			contains(t, mute.call(s.tool, "{}"), "elicitation")
 		})
 	}
+}
+
+// The roots of a client are those that a server gets.
+func TestRoots(t *testing.T) {
+	c := startProcess(t, wrapped(t.TempDir(), sick("asks for roots", "")...)...)
+	c.request("initialize", strings.Replace(hello, "{}", `{"roots":{}}`, 1))
+	if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"echo","arguments":{}}}`); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, c.answer("77", `{"roots":[{"uri":"file:///nowhere/planted"}]}`), "call 1: ", "ask 0", "ask 1", "planted")
+}
+
+// A client of the stateless protocol hears of changes by a subscription, and the call goes on meanwhile.
+func TestListening(t *testing.T) {
+	c := stateless(t, wrapped(t.TempDir(), sick("tells", filepath.Join(t.TempDir(), "state"))...)...)
+	c.request("tools/list", "{}")
+	params := (`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,` +
+		`"resourceSubscriptions":["test://1"]},` + c.meta)
+	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":%s}`+"\n",
+		params); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, "acknowledged") {
+		t.Fatalf("%v: %s", err, line)
+	}
+	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"import","arguments":{},%s}`+
+		"\n", c.meta); err != nil {
+		t.Fatal(err)
+	}
+	var all string
+	for strings.Count(all, "\n") < 3 {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += line
+	}
+	contains(t, all, "prompts/list_changed", "tools/list_changed", "told", `"io.modelcontextprotocol/subscriptionId":"l"`)
 }
 
 func contains(t *testing.T, text string, all ...string) {

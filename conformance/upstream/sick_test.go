@@ -181,11 +181,15 @@ func serveSick(usual, state string) {
 					`"message":"half of it"}}`, m.Params.Meta.Token)
 				time.Sleep(300 * time.Millisecond)
 				result(`{"content":[]}`)
-			case fault == "asks": // twice, and says how often it was called
+			case strings.HasPrefix(fault, "asks"): // twice, and says how often it was called
+				method := "elicitation/create"
+				if fault == "asks for roots" {
+					method = "roots/list"
+				}
 				var replies []string
 				for i := range 2 {
-					say(`{"jsonrpc":"2.0","id":"ask %d","method":"elicitation/create","params":{"message":"who? %d",`+
-						`"requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`, i, i)
+					say(`{"jsonrpc":"2.0","id":"ask %d","method":%q,"params":{"message":"who? %d",`+
+						`"requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}`, i, method, i)
 					for reply := ""; !strings.Contains(reply, `"ask `); {
 						if reply, err = in.ReadString('\n'); err != nil {
 							return
