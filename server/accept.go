@@ -97,6 +97,7 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 		}
 	case mcp.MethodNotificationInitialized:
 		if c.Initialized() && c.ready.CompareAndSwap(false, true) {
+			c.updateCounts(func(*Conn) {}) // wakes those that wait for it
 			c.startNotifications()
 			c.hearRelay()
 			c.rootsChanged()

@@ -211,9 +211,7 @@ var errNoStream = errors.New("the client has no open stream for messages of the 
 // if its send fails, the one before it is tried. Goroutines of the connection call send, which may block.
 func (c *Conn) Listen(send jsonrpc.Send) (stop func()) {
 	s := &stream{send}
-	c.mu.Lock()
-	c.streams = append(c.streams, s)
-	c.mu.Unlock()
+	c.updateCounts(func(c *Conn) { c.streams = append(c.streams, s) })
 	c.subscriber.enqueue(false, "") // sends the changes that could not be sent before
 	return func() {
 		c.mu.Lock()

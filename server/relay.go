@@ -102,6 +102,10 @@ func (s *Server) openRelay(k *call, key string) *relay {
 		h := c.agreed.Load()
 		client.Capabilities = h.raw
 		client.Ask = func(ctx context.Context, q tools.Question) (json.RawMessage, error) {
+			// Before it is initialized, or without a stream, it could not be asked.
+			if !c.waitUntil(ctx, func(c *Conn) bool { return c.ready.Load() && len(c.streams) > 0 }) {
+				return nil, ctx.Err()
+			}
 			return c.ask(ctx, c.SendOwn, h.capabilities, q)
 		}
 	}
@@ -109,26 +113,22 @@ func (s *Server) openRelay(k *call, key string) *relay {
 	s.relays[key] = r
 	ctx, stop := context.WithCancel(context.Background())
 	go r.deliver(ctx)
-	end := sync.OnceFunc(func() {
+	end := func(used bool) {
 		s.relayMu.Lock()
-		if s.relays[key] == r {
+		r.mu.Lock()
+		ends := s.relays[key] == r && (used || r.users == 0)
+		if r.mu.Unlock(); ends {
 			delete(s.relays, key)
 		}
-		s.relayMu.Unlock()
-		stop()
-		r.Close()
-	})
+		if s.relayMu.Unlock(); ends {
+			stop()
+			r.Close()
+		}
+	}
 	if c.account.ID == c.id {
-		context.AfterFunc(c.ctx, end)
+		context.AfterFunc(c.ctx, func() { end(true) })
 	} else {
-		r.idle = time.AfterFunc(relayIdle, func() {
-			r.mu.Lock()
-			used := r.users > 0
-			r.mu.Unlock()
-			if !used {
-				end()
-			}
-		})
+		r.idle = time.AfterFunc(relayIdle, func() { end(false) })
 	}
 	return r
 }

@@ -391,13 +391,15 @@ func instructionsIn(result json.RawMessage) string {
 }
 
 // instructions returns what the server says of itself, and which of its tools are held back. One that was not seen
-// before is waited for.
+// before is waited for, but not long: it may ask the client for its roots before it answers.
 func (s *Server) instructions(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	known := s.record.known()
 	s.mu.Unlock()
 	if !known {
-		if _, _, err := s.running(ctx); err != nil {
+		soon, stop := context.WithTimeout(ctx, listTime)
+		defer stop()
+		if _, _, err := s.running(soon); err != nil && soon.Err() == nil {
 			return "", err
 		}
 	}
