@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -79,6 +80,8 @@ func serveSick(usual, state string) {
 				os.Exit(1)
 			case "modern", "environment, modern", "discover, then initialize":
 				result(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`)
+			case "newer":
+				result(`{"supportedVersions":["2099-01-01"],"capabilities":{},"resultType":"complete"}`)
 			case "silent on discover":
 			default:
 				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
@@ -91,7 +94,9 @@ func serveSick(usual, state string) {
 			if fault == "never answers initialize" || strings.HasSuffix(fault, "modern") {
 				continue
 			}
-			result(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"sick","version":"1"}}`)
+			version := map[string]string{"newer": "2099-01-01"}[fault]
+			result(fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"sick","version":"1"}}`,
+				cmp.Or(version, "2025-06-18")))
 		case "tools/list":
 			lists++
 			if fault == "endless pages" {

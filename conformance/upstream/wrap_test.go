@@ -538,6 +538,7 @@ func TestUnusableServers(t *testing.T) {
 	for fault, want := range map[string]string{
 		"ends at once":  "the server has ended",
 		"endless pages": "more than 100 pages",
+		"newer":         "2099-01-01",
 	} {
 		if answer, _ := refused(t, wrapped(t.TempDir(), sick(fault, "")...)); !strings.Contains(answer, want) {
 			t.Errorf("%s: %s", fault, answer)

@@ -41,6 +41,9 @@ const (
 	metaPrefix        = "io.modelcontextprotocol/"
 )
 
+// sessionsProtocols are the versions that a server may agree to.
+var sessionsProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", sessionsProtocol}
+
 // Times of a start.
 const (
 	discoverTime = 3 * time.Second  // for server/discover; then initialize goes to the same process
@@ -295,7 +298,7 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 	asking, stop := context.WithTimeout(ctx, discoverTime)
 	defer stop()
 	raw, err := g.p.Call(asking, "server/discover", params, nil)
-	if err == nil {
+	if err == nil && speaksStateless(raw) {
 		g.modern, g.instructions = true, instructionsIn(raw)
 		return g, nil
 	}
@@ -306,6 +309,14 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 		}
 	}
 	return g, s.initialize(ctx, &g)
+}
+
+// speaksStateless reports whether the result of server/discover has our version of the stateless protocol, or says none.
+func speaksStateless(result json.RawMessage) bool {
+	var r struct {
+		Versions []string `json:"supportedVersions"`
+	}
+	return json.Unmarshal(result, &r) == nil && (len(r.Versions) == 0 || slices.Contains(r.Versions, statelessProtocol))
 }
 
 // insideVariable lists the servers that a process stands behind, so that one that wraps itself is seen.
@@ -367,6 +378,16 @@ func (s *Server) initialize(ctx context.Context, g *greeting) error {
 	var raw json.RawMessage
 	if err == nil {
 		raw, err = g.p.Call(ctx, "initialize", params, nil)
+	}
+	var agreed struct {
+		Protocol string `json:"protocolVersion"`
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &agreed)
+	}
+	if err == nil && !slices.Contains(sessionsProtocols, agreed.Protocol) {
+		err = fmt.Errorf("the server speaks protocol %s; supported are %s and %s", jsonrpc.Quoted(agreed.Protocol),
+			strings.Join(sessionsProtocols, ", "), statelessProtocol)
 	}
 	if err == nil {
 		err = g.p.Notify("notifications/initialized", json.RawMessage("{}"))
