@@ -311,7 +311,8 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 	return g, s.initialize(ctx, &g)
 }
 
-// speaksStateless reports whether the result of server/discover has our version of the stateless protocol, or says none.
+// speaksStateless reports whether the result of server/discover has our version of the stateless protocol, or says
+// none.
 func speaksStateless(result json.RawMessage) bool {
 	var r struct {
 		Versions []string `json:"supportedVersions"`
