@@ -202,14 +202,19 @@ func (s *Server) discover(ctx context.Context, k *call) (any, error) {
 	}, err
 }
 
-// instructions returns the server's instructions, with the names of its roots if there are several. Those that the
-// client's own roots narrow are not known yet. Those of other servers follow; it is an error if none can be started.
-func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
+// ownInstructions returns our own instructions.
+func (s *Server) ownInstructions(k *call) string {
 	names := ""
 	if !k.conn.hasRoots() {
 		names = s.sources(k.conn.account).RootNames()
 	}
-	text := prompts.Instructions(names)
+	return prompts.Instructions(names)
+}
+
+// instructions returns the server's instructions, with the names of its roots if there are several. Those that the
+// client's own roots narrow are not known yet. Those of other servers follow; it is an error if none can be started.
+func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
+	text := s.ownInstructions(k)
 	up, err := k.relay()
 	if up == nil || err != nil {
 		return text, err

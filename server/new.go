@@ -55,6 +55,9 @@ func New(o Options) (*Server, error) {
 	s.offers.Tools = append(s.offers.Tools, o.Extra.Tools...)
 	s.offers.Resources = o.Extra.Resources
 	s.offers.Templates = slices.Concat(s.templates(), s.reportTemplates(), o.Extra.Templates)
+	if s.observes() { // nothing of ours is listed
+		s.offers.Templates = nil
+	}
 	s.offers.Prompts = o.Extra.Prompts
 	return s, nil
 }

@@ -20,6 +20,9 @@ import (
 // clients never ask for prompts.
 func (s *Server) prompts() []Prompt {
 	all := prompts.All()
+	if s.observes() {
+		all = nil
+	}
 	list := make([]Prompt, 0, len(all)+len(s.offers.Prompts))
 	for _, p := range all {
 		if p.Toolset != "" &&

@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -34,7 +36,9 @@ type relay struct {
 	listeners map[*hearer]bool
 	watched   map[string]int // listeners of the stateless era, by URI
 	users     int            // requests that use it
-	idle      *time.Timer    // ends it; nil: it ends with its connection
+	used      time.Time      // when the last of them ended
+	stop      context.CancelFunc
+	idle      *time.Timer // ends it; nil: it ends with its connection
 }
 
 type notice struct {
@@ -58,7 +62,7 @@ func (k *call) relay() (*relay, error) {
 	defer s.relayMu.Unlock()
 	r := s.relays[key]
 	if r == nil {
-		if len(s.relays) >= maxRelays {
+		if len(s.relays) >= maxRelays && !s.endIdlest() {
 			return nil, jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: %d clients have servers of their own; try again later", maxRelays)
 		}
 		r = s.openRelay(k, key)
@@ -80,19 +84,44 @@ func (k *call) leaveRelay() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.used = time.Now()
 	if r.users--; r.users == 0 && r.idle != nil {
 		r.idle.Reset(relayIdle)
 	}
+}
+
+// endIdlest ends the other servers of the client that has not used its own for longest; false if all are used. The
+// caller holds relayMu.
+func (s *Server) endIdlest() bool {
+	var idlest *relay
+	for _, r := range s.relays {
+		r.mu.Lock()
+		if r.users == 0 && (idlest == nil || r.used.Before(idlest.used)) {
+			idlest = r
+		}
+		r.mu.Unlock()
+	}
+	if idlest == nil {
+		return false
+	}
+	maps.DeleteFunc(s.relays, func(_ string, r *relay) bool { return r == idlest })
+	go idlest.end()
+	return true
 }
 
 // openRelay opens the other servers for the client of a call. The caller holds relayMu.
 func (s *Server) openRelay(k *call, key string) *relay {
 	r := &relay{notes: make(chan notice, maxRelayed), listeners: map[*hearer]bool{}, watched: map[string]int{}}
 	c := k.conn
+	var dropping atomic.Bool
 	client := upstream.Client{Notify: func(method string, params json.RawMessage) {
 		select {
 		case r.notes <- notice{method, params}:
+			dropping.Store(false)
 		default:
+			if dropping.Swap(true) {
+				return // it is in the log
+			}
 			s.log.Warn("a notification of an upstream server is dropped: the client reads too slowly", "method", method)
 		}
 	}}
@@ -111,7 +140,8 @@ func (s *Server) openRelay(k *call, key string) *relay {
 	}
 	r.Session = s.options.Upstreams.Open(client)
 	s.relays[key] = r
-	ctx, stop := context.WithCancel(context.Background())
+	var ctx context.Context
+	ctx, r.stop = context.WithCancel(context.Background())
 	go r.deliver(ctx)
 	end := func(used bool) {
 		s.relayMu.Lock()
@@ -121,8 +151,7 @@ func (s *Server) openRelay(k *call, key string) *relay {
 			delete(s.relays, key)
 		}
 		if s.relayMu.Unlock(); ends {
-			stop()
-			r.Close()
+			r.end()
 		}
 	}
 	if c.account.ID == c.id {
@@ -131,6 +160,11 @@ func (s *Server) openRelay(k *call, key string) *relay {
 		r.idle = time.AfterFunc(relayIdle, func() { end(false) })
 	}
 	return r
+}
+
+func (r *relay) end() {
+	r.stop()
+	r.Close()
 }
 
 // deliver passes notifications on, one after the other.

@@ -94,7 +94,7 @@ func (s *Server) listTools(ctx context.Context, k *call) (any, error) {
 			list.Tools = append(list.Tools, s.masked(t.Listing))
 		}
 	}
-	k.conn.listed.Do(func() { s.traceList(ctx, k, list) })
+	k.conn.listed.Do(func() { s.traceList(k, list.Tools[:len(s.offers.Tools)]) })
 	return list, nil
 }
 
@@ -104,18 +104,17 @@ type toolList struct {
 	Tools []any `json:"tools"`
 }
 
-// traceList writes down what the list of tools and the instructions cost.
-func (s *Server) traceList(ctx context.Context, k *call, list *toolList) {
-	text, err := json.Marshal(list.Tools)
-	if err != nil {
+// traceList writes down what our own tools and instructions cost: those of other servers cost the same without us.
+func (s *Server) traceList(k *call, ours []any) {
+	text, err := json.Marshal(ours)
+	if err != nil || len(ours) == 0 {
 		return
 	}
 	r := funnel.Request{
 		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: json.RawMessage("{}"), Via: trace.ViaList, Uncut: true,
 	}
 	if k.addMeta(&r) == nil {
-		instructions, _ := s.instructions(ctx, k) // the list is there, so it can be said
-		s.options.Funnel.Show(r, string(text)+instructions)
+		s.options.Funnel.Show(r, string(text)+s.ownInstructions(k))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
 type serve struct{}
@@ -32,7 +33,7 @@ func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.S
 		if err != nil || len(servers) == 0 {
 			return func() {}, err
 		}
-		return offer(a, s, false, servers...), nil
+		return offer(a, s, upstream.Common{Beside: true}, servers...), nil
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
@@ -65,7 +66,7 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 		if noRoots {
 			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
 		}
-		return offer(a, s, c.Observe, servers...), nil
+		return offer(a, s, upstream.Common{Observe: c.Observe}, servers...), nil
 	})
 }
 
@@ -99,23 +100,24 @@ func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
 }
 
 // offer has an app offer the tools of other servers. They are started for each client; end ends them.
-func offer(a *cli.App, s *cli.Settings, observe bool, servers ...upstream.Options) (end func()) {
-	common := upstream.Common{
-		Version: versionText(), Records: recordsOf(a), Log: a.Log, Observe: observe, NoDelta: !s.Deltas,
-		Program: "mcp-funnel",
-	}
+func offer(a *cli.App, s *cli.Settings, common upstream.Common, servers ...upstream.Options) (end func()) {
+	common.Version, common.Records, common.Log, common.NoDelta = versionText(), recordsOf(a), a.Log, !s.Deltas
+	common.Program = "mcp-funnel"
 	if s.Store != "" {
 		dir, _ := syntax.Quote(s.Store, syntax.LangPOSIX) // a path has no byte 0
 		common.Program += " --store " + dir
 	}
 	common.JQ, _ = a.Tool("jq") // every catalog has it
-	if observe {
+	if common.Observe {
 		a.Catalog = nil
 	} else {
 		a.Further = `pass it on as "obs:ID jq FILTER"`
 	}
 	for _, t := range a.Catalog {
 		common.Ours = append(common.Ours, t.Name)
+	}
+	for _, p := range prompts.All() {
+		common.Ours = append(common.Ours, p.Name)
 	}
 	a.Upstreams = upstream.NewGroup(common, servers...)
 	return a.Upstreams.Close

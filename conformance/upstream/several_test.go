@@ -37,7 +37,8 @@ func TestSeveralServers(t *testing.T) {
 	config := "upstreams:\n  one: " + entry("none", ", deny: [ro*]") + "\n  two: " + entry("environment",
 		`, allow: [echo, search], env: {FROM: "the ${GIVEN}"}`) + "\n  bad: " + entry("ends at once", "") + "\n" +
 		`mcpServers: {"My Server!": {"type": "stdio", "command": "` + os.Args[0] + `", "args": ["sick", "none", ""],
-  "alwaysAllow": ["x"], "timeout": 60}, "off": {"command": "x", "disabled": true}}` + "\n"
+  "alwaysAllow": ["x"], "timeout": 60, "env": {"PORT": 8080, "FLAG": true}}, "off": {"command": "x", "disabled": true},
+  "old": {"command": "x", "enabled": false}}` + "\n"
 	c := start(t, configured(t, config, "wrap")...)
 	list := names(t, c.request("tools/list", "{}"))
 	theirs := list[slices.Index(list, "slice")+1:]
@@ -82,6 +83,54 @@ func TestDocumentedConfiguration(t *testing.T) {
 	}
 }
 
+// A program is looked up in PATH, and not in the current directory.
+func TestProgramOfAServer(t *testing.T) {
+	dir, planted := t.TempDir(), t.TempDir()
+	mark := filepath.Join(planted, "mark")
+	if err := os.Symlink(os.Args[0], filepath.Join(dir, "well-known")); err != nil {
+		t.Fatal(err)
+	}
+	script := []byte("#!/bin/sh\ntouch " + mark + "\n")
+	//nolint:gosec // it must not be run
+	if err := os.WriteFile(filepath.Join(planted, "well-known"), script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Chdir(planted)
+	c := start(t, configured(t, `mcpServers: {a: {command: well-known, args: [sick, none, ""]}}`, "wrap")...)
+	contains(t, c.call("echo", "{}"), `"x":1.50`)
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("the program of the current directory was run")
+	}
+}
+
+// Two servers of one command have records of their own. The tools of ours are served if no other can be started.
+func TestSameCommandAndNone(t *testing.T) {
+	one := `{command: ` + os.Args[0] + `, args: [sick, none, ""], env: {V: `
+	words := configured(t, "upstreams:\n  one: "+one+"1}}\n  two: "+one+"2}}\n", "wrap")
+	for range 2 {
+		c := start(t, words...)
+		if list := names(t, c.request("tools/list", "{}")); !slices.Contains(list, "two_echo") {
+			t.Errorf("tools: %q", list)
+		}
+		contains(t, c.call("two_echo", "{}"), `"x":1.50`)
+		c.end()
+	}
+	gone := "upstreams:\n  gone: " + entry("ends at once", "") + "\n"
+	none := start(t, configured(t, gone, "serve", "--root", t.TempDir())...)
+	if list := names(t, none.request("tools/list", "{}")); !slices.Contains(list, "read") {
+		t.Errorf("tools: %q", list)
+	}
+}
+
+// An answer that never ends is an error of its call, and the last line of standard error says why a server has ended.
+func TestEndlessAnswer(t *testing.T) {
+	c := start(t, wrapped(t.TempDir(), sick("endless answer", "")...)...)
+	contains(t, c.call("echo", "{}"), "over 268435456 bytes")
+	c = start(t, wrapped(t.TempDir(), sick("ends with a word", "")...)...)
+	contains(t, c.call("echo", "{}"), "the server has ended", "panic: out of cheese")
+}
+
 func TestBadServers(t *testing.T) {
 	for text, want := range map[string]string{
 		"upstreams: [a]":      "an entry for each server",
@@ -96,6 +145,8 @@ func TestBadServers(t *testing.T) {
 		"upstreams:\n  '!': {command: x}":                                "no letter or digit",
 		"upstreams:\n  a: {command: x, allow: ['[']}":                    "no pattern of tools",
 		"upstreams:\n  a: {url: 'http://x', args: [y]}":                  "a server at a url has no args",
+		"mcpServers: {a: {command: x, env: {K: '${input:key}'}}}":        "what the client asks its user",
+		"mcpServers: {a: {command: x, args: [null]}}":                    "a text is wanted",
 	} {
 		words := configured(t, text, "wrap")
 		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()

@@ -208,6 +208,15 @@ func serveSick(usual, state string) {
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
 			case fault == "counts":
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":"call %d"}]}`, calls))
+			case fault == "endless answer":
+				_, _ = fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID)
+				for part := strings.Repeat("y", 1<<20); err == nil; {
+					_, err = fmt.Print(part)
+				}
+				return
+			case fault == "ends with a word":
+				_, _ = fmt.Fprintln(os.Stderr, "panic: out of cheese")
+				os.Exit(2)
 			case fault == "tells":
 				say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":{"n":1.50}}}`)
 				say(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)

@@ -429,7 +429,7 @@ func TestSickServers(t *testing.T) {
 	for fault, want := range map[string]string{
 		"dies every second call": "the server has ended",
 		"wrong id":               "right",
-		"huge frame":             "over the",
+		"huge frame":             "over 268435456 bytes",
 		"NaN":                    "is no JSON",
 		"odd JSON":               "twice",
 	} {

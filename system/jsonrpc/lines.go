@@ -12,12 +12,18 @@ type LineReader struct {
 	in   *bufio.Reader
 	max  int64
 	next int64 // lines read so far
+
+	// Long is called with the prefix of a line once it is over the limit, before its end is read; nil: not. If it returns
+	// false the line is not read further, and Next returns a final error.
+	Long func(prefix []byte, size int64) bool
 }
 
 // NewLineReader returns a reader of the lines of in; max is the maximum length of a line in bytes.
 func NewLineReader(in io.Reader, max int64) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(in, 64<<10), max: max}
 }
+
+var errTooLong = errors.New("a line is too long to be read to its end")
 
 // TooLongError reports a line over the limit. The reader has skipped the line and keeps only its prefix of up to
 // 64 KiB, in which the caller can find the id of the message.
@@ -58,6 +64,15 @@ func (r *LineReader) readLine() ([]byte, error) {
 	for {
 		part, err := r.in.ReadSlice('\n')
 		size += int64(len(part))
+		if size > r.max+2 && r.Long != nil {
+			prefix := part
+			if len(blocks) > 0 {
+				prefix = blocks[0]
+			}
+			if !r.Long(prefix, size) {
+				return nil, errTooLong
+			}
+		}
 		if size <= r.max+2 { // the line end may be \r\n
 			blocks = append(blocks, bytes.Clone(part))
 		} else if len(blocks) > 1 {

@@ -301,7 +301,8 @@ func (r *Remote) check(response *http.Response, m message) error {
 			"--header 'Authorization=Bearer ${TOKEN}'; a log-in by OAuth is not supported", response.Status)
 	case !inSession && fault == nil && f.IsResponse && f.Key == "n"+m.id:
 		r.answered(f)
-	case response.StatusCode == http.StatusNotFound && inSession || response.StatusCode >= 500:
+	case response.StatusCode == http.StatusNotFound && inSession || response.StatusCode >= 500,
+		response.StatusCode == http.StatusBadRequest && inSession && bytes.Contains(bytes.ToLower(text), []byte("session")):
 		r.lose(err) // the next call opens a new session
 	}
 	return err

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
@@ -230,7 +231,11 @@ func (l *link) failed(id json.RawMessage, why *jsonrpc.Fault) {
 }
 
 func (l *link) answered(f jsonrpc.Frame) {
-	if w := l.forget(f.Key); w != nil { // else it is late, or has a wrong id
+	w := l.forget(f.Key)
+	if number, text := strings.CutPrefix(f.Key, "s"); w == nil && text { // some servers make a text of a number
+		w = l.forget("n" + number)
+	}
+	if w != nil { // else it is late, or has a wrong id
 		w.response = f
 		w.end(errAnswered)
 	}

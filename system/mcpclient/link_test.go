@@ -26,7 +26,7 @@ func linked(t *testing.T, handler Handler) (*link, *peer) {
 	t.Helper()
 	in, out := io.Pipe()
 	theirIn, theirOut := io.Pipe()
-	l := newPipe(in, theirOut, slog.New(slog.DiscardHandler), handler)
+	l := newPipe(in, theirOut, slog.New(slog.DiscardHandler), handler, func() error { return ErrEnded })
 	t.Cleanup(func() { _ = out.Close(); <-l.Ended(); _ = theirIn.Close() })
 	lines := bufio.NewScanner(theirIn)
 	lines.Buffer(nil, 1<<20)

@@ -96,9 +96,19 @@ func (c Command) Start(log *slog.Logger, handler Handler) (*Process, error) {
 	}
 	in, out, errs := pipes[0][1], pipes[1][0], pipes[2][0]
 	all = []*os.File{pipes[0][0], pipes[1][1], pipes[2][1]} // of the command
-	go drain(errs, log)
+	said := make(chan string, 1)
+	go func() { said <- drain(errs, log) }()
 	// It ends with standard output: the sandbox ends all that holds it open.
-	p := &Process{link: newPipe(out, in, log, handler)}
+	p := &Process{link: newPipe(out, in, log, handler, func() error {
+		select {
+		case last := <-said:
+			if last != "" {
+				return fmt.Errorf("%w; the last line of its standard error: %s", ErrEnded, jsonrpc.Quoted(last))
+			}
+		case <-time.After(lastWords):
+		}
+		return ErrEnded
+	})}
 	p.stop = sync.OnceFunc(func() {
 		_ = in.Close()
 		select {
@@ -116,22 +126,26 @@ func (c Command) Start(log *slog.Logger, handler Handler) (*Process, error) {
 // Close ends the process and all that it started.
 func (p *Process) Close() { p.stop() }
 
-// drain logs the lines of standard error, cut to 400 bytes, and reads on whatever comes.
-func drain(r io.Reader, log *slog.Logger) {
+// drain logs the lines of standard error, cut to 400 bytes, and reads on whatever comes. It returns the last one.
+func drain(r io.Reader, log *slog.Logger) (last string) {
 	lines := bufio.NewReaderSize(r, 4<<10)
 	for {
 		line, err := lines.ReadSlice('\n')
 		if text := strings.TrimSpace(string(line)); text != "" {
-			log.Debug("server", "stderr", jsonrpc.Echo(text))
+			last = jsonrpc.Echo(text)
+			log.Debug("server", "stderr", last)
 		}
 		if err != nil && err != bufio.ErrBufferFull { //nolint:errorlint // it is returned as it is
-			return
+			return last
 		}
 	}
 }
 
-// newPipe returns a link over two streams; each message is a line.
-func newPipe(in io.Reader, out io.WriteCloser, log *slog.Logger, handler Handler) *link {
+// lastWords is how long the end of standard error is waited for, once standard output has ended.
+const lastWords = 100 * time.Millisecond
+
+// newPipe returns a link over two streams; each message is a line. ended returns why the input has ended.
+func newPipe(in io.Reader, out io.WriteCloser, log *slog.Logger, handler Handler, ended func() error) *link {
 	l := newLink(log, handler)
 	writing := make(chan struct{}, 1) // holds a token while a message is written
 	l.transmit = func(_ context.Context, m message) error {
@@ -154,24 +168,35 @@ func newPipe(in io.Reader, out io.WriteCloser, log *slog.Logger, handler Handler
 		}
 		return nil
 	}
-	go l.guard(func() { l.read(jsonrpc.NewLineReader(in, maxFrame)) })
+	go l.guard(func() { l.read(jsonrpc.NewLineReader(in, maxFrame), ended) })
 	return l
 }
 
 // writeTime is how long a server may take to read a message. One that reads nothing is ended.
 const writeTime = 10 * time.Second
 
+// maxSkipped is how much of a message that is too large is skipped, in bytes. Then the server is ended.
+const maxSkipped = 4 << 30
+
 // read reads messages until the stream ends.
-func (l *link) read(lines *jsonrpc.LineReader) {
+func (l *link) read(lines *jsonrpc.LineReader, ended func() error) {
+	failed := false
+	lines.Long = func(prefix []byte, size int64) bool {
+		if !failed {
+			failed = true
+			l.failed(jsonrpc.FindID(prefix),
+				jsonrpc.Faultf(internalError, "the answer has over %d bytes, which are not read", maxFrame))
+		}
+		return size <= maxSkipped
+	}
 	for {
 		line, err := lines.Next()
 		var long *jsonrpc.TooLongError
 		switch {
 		case errors.As(err, &long):
-			l.failed(jsonrpc.FindID(long.Prefix), jsonrpc.Faultf(internalError,
-				"the answer has %d bytes, over the %d that are read", long.Size, maxFrame))
+			failed = false
 		case err != nil:
-			l.end(ErrEnded)
+			l.end(ended())
 			return
 		default:
 			l.receive(line)

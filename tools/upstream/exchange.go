@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -212,7 +213,7 @@ func (s *Server) send(
 		}
 		responses := map[string]json.RawMessage{}
 		for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
-			if responses[name], err = ask(ctx, r.Requests[name]); err != nil {
+			if responses[name], err = ask(ctx, s.named(r.Requests[name])); err != nil {
 				return nil, err
 			}
 		}
@@ -238,6 +239,23 @@ func answering(
 	return json.Marshal(all)
 }
 
+// named returns a question whose message says which server asks, if there are several: the client knows only us. Hidden
+// characters of the message are made visible.
+func (s *Server) named(q tools.Question) tools.Question {
+	message := memberOf(q.Params, "message")
+	clean := content.Visible(message, false)
+	if s.options.many {
+		clean = s.options.Name + ": " + clean
+	}
+	if message == "" || clean == message {
+		return q
+	}
+	if params, err := withMember(q.Params, "message", clean); err == nil {
+		q.Params = params
+	}
+	return q
+}
+
 // answer answers a request of the server: by the client of the last call that is open, else by the session's.
 func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	s.mu.Lock()
@@ -249,7 +267,7 @@ func (s *Server) answer(ctx context.Context, method string, params json.RawMessa
 	if ask == nil {
 		ask = tools.NoClient
 	}
-	result, err := ask(ctx, tools.Question{Method: method, Params: params})
+	result, err := ask(ctx, s.named(tools.Question{Method: method, Params: params}))
 	if lacks := (*tools.CapabilityError)(nil); errors.As(err, &lacks) {
 		return nil, jsonrpc.Faultf(mcpclient.MethodNotFound, "%s", lacks)
 	}

@@ -19,6 +19,7 @@ type Group struct {
 	servers []Options
 	ours    []string // names of our own tools and prompts
 	observe bool
+	beside  bool
 	log     *slog.Logger
 
 	mu       sync.Mutex
@@ -33,6 +34,7 @@ type Common struct {
 	JQ      tools.Tool // runs the filters of references
 	Observe bool       // results are passed on whatever their size; the schema of results is listed
 	Program string     // the words before those of upstream in a command line: mcp-funnel, perhaps with a store
+	Beside  bool       // our own tools are of use without the servers': it is no error if none can be started
 	NoDelta bool       // do not compare results with those before
 	Ours    []string   // names of our own tools and prompts: others get the server's name before theirs
 }
@@ -42,14 +44,19 @@ const atOnce = 2
 
 // NewGroup returns a group of servers.
 func NewGroup(c Common, servers ...Options) *Group {
-	g := &Group{ours: c.Ours, observe: c.Observe, log: c.Log, sessions: map[*Session]bool{}}
+	g := &Group{ours: c.Ours, observe: c.Observe, beside: c.Beside, log: c.Log, sessions: map[*Session]bool{}}
 	if c.Log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
 	c.Log = g.log
 	starts := make(chan struct{}, atOnce)
 	for _, o := range servers {
-		o.Common, o.starts = c, starts
+		o.Common, o.starts, o.many, o.patient = c, starts, len(servers) > 1, len(servers) == 1 && !c.Beside
+		for _, other := range servers {
+			if other.Name != o.Name && other.key() == o.key() { // with other variables
+				o.record = o.Name
+			}
+		}
 		g.servers = append(g.servers, o)
 	}
 	return g
@@ -156,7 +163,7 @@ func (s *Session) unlessAll(failures []error) error {
 			bad++
 		}
 	}
-	if bad == len(s.servers) {
+	if bad == len(s.servers) && !s.group.beside {
 		return errors.Join(failures...)
 	}
 	for i, err := range failures {
@@ -257,6 +264,9 @@ func (s *Session) List(ctx context.Context, method string) (entries []json.RawMe
 				if again, err := withMember(entry, kind.name, listed); err == nil {
 					entry = again
 				}
+			}
+			if _, again, err := cleaned("", entry); err == nil && !s.group.observe {
+				entry = again
 			}
 			s.routes[method+" "+listed] = route{s.servers[i], name}
 			entries = append(entries, entry)

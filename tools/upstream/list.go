@@ -31,7 +31,19 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 	known := s.record.known()
 	s.mu.Unlock()
 	if !known {
-		if _, _, err := s.running(ctx); err != nil {
+		soon, stop := ctx, context.CancelFunc(func() {})
+		if patient := s.options.patient; !patient { // it is listed later
+			soon, stop = context.WithTimeout(ctx, listTime)
+		}
+		_, _, err := s.running(soon)
+		stop()
+		if err != nil && soon.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("the server %s has not answered within %s", s.options.Name, listTime)
+			s.mu.Lock()
+			s.version = max(s.version, 1) // so that the client hears of its tools
+			s.mu.Unlock()
+		}
+		if err != nil {
 			return nil, 0, err
 		}
 	}
@@ -162,8 +174,11 @@ func (s *Server) heldBack(name string) error {
 			return nil
 		}
 	}
-	key := s.options.key()
-	return fmt.Errorf("the server has changed the definition of %s since it was approved, and the call was not passed on; "+
+	key, why := s.options.key(), "the server has changed the definition of %s since it was approved"
+	if definition(s.record.Approved, name) == nil {
+		why = "the tool %s is new since the tools of the server were approved"
+	}
+	return fmt.Errorf(why+", and the call was not passed on; "+
 		"a person can look at it and approve it: %[4]s upstream diff %[2]s %[3]s, %[4]s upstream approve %[2]s %[3]s",
 		name, key, name, s.options.Program)
 }
@@ -305,7 +320,7 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 		} `json:"annotations"`
 	}
 	if err := json.Unmarshal(entry, &e); err != nil {
-		return tools.Tool{}, err
+		return tools.Tool{}, fmt.Errorf("%.64s: its definition cannot be read: %w", nameOf(entry), err)
 	}
 	e.Name = nameOf(entry) // exactly as it is approved
 	var schema struct {
@@ -345,19 +360,40 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 // maxDescription is how many characters of a description are listed.
 const maxDescription = 8000
 
-// cleaned returns a description in which hidden characters are visible, as much of it as is listed, and the listing
-// with it.
+// cleaned returns a listing, and the description in it, in which hidden characters of titles and descriptions are
+// visible, and no more of them than is listed. A listing without any stays as it is written.
 func cleaned(description string, listing json.RawMessage) (string, json.RawMessage, error) {
-	clean := content.Clip(content.Visible(description, false), maxDescription)
-	if clean == description {
-		return description, listing, nil
-	}
-	rest, err := without(listing, "description")
-	if err != nil {
+	d := json.NewDecoder(bytes.NewReader(listing))
+	d.UseNumber()
+	var all any
+	if err := d.Decode(&all); err != nil {
 		return "", nil, err
 	}
-	quoted, err := json.Marshal(clean)
-	return clean, fmt.Appendf(rest[:len(rest)-1], `,"description":%s}`, quoted), err
+	if !clean(all) {
+		return description, listing, nil
+	}
+	text, err := json.Marshal(all)
+	return cleanText(description), text, err
+}
+
+func cleanText(s string) string { return content.Clip(content.Visible(s, false), maxDescription) }
+
+// clean cleans the titles and descriptions in a value, and reports whether it changed any.
+func clean(v any) (changed bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			changed = clean(one) || changed
+		}
+	case map[string]any:
+		for name, one := range v {
+			if text, ok := one.(string); ok && (name == "title" || name == "description") && cleanText(text) != text {
+				v[name], changed = cleanText(text), true
+			}
+			changed = clean(one) || changed
+		}
+	}
+	return changed
 }
 
 // without returns a JSON object without a member. The others stay as they are written.

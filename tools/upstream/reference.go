@@ -59,6 +59,11 @@ func parseReference(s string) (r reference, ok bool) {
 	return r, true
 }
 
+func isObservation(word string) bool {
+	r, ok := parseReference(word)
+	return ok && r.Obs == word
+}
+
 // resolver replaces references by what they name.
 type resolver struct {
 	jq    tools.Tool
@@ -99,8 +104,12 @@ func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (js
 		if err := json.Unmarshal(trimmed, &text); err != nil {
 			return nil, err
 		}
-		if r, ok := parseReference(text); ok {
+		if r, ok := parseReference(strings.TrimSpace(text)); ok {
 			return s.text(ctx, r, of.isText())
+		}
+		if word, _, _ := strings.Cut(text, " "); isObservation(word) {
+			s.notes = append(s.notes, jsonrpc.Quoted(text)+" was passed on as it is: a reference is obs:ID, obs:ID jq FILTER or "+
+				"obs:ID lines A-B")
 		}
 	case '{':
 		var object map[string]json.RawMessage

@@ -11,6 +11,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -57,13 +58,12 @@ type result struct {
 // that is large and has all of the result.
 func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare func(text string)) error {
 	var all struct {
-		Content    []json.RawMessage `json:"content"`
-		Structured json.RawMessage   `json:"structuredContent"`
-		IsError    bool              `json:"isError"`
-		Meta       struct {
-			Server json.RawMessage `json:"io.modelcontextprotocol/serverInfo"` // in each result of the stateless era
-		} `json:"_meta"`
+		Content    []json.RawMessage          `json:"content"`
+		Structured json.RawMessage            `json:"structuredContent"`
+		IsError    bool                       `json:"isError"`
+		Meta       map[string]json.RawMessage `json:"_meta"`
 	}
+	const serverInfo = "io.modelcontextprotocol/serverInfo" // in each result of the stateless era
 	r := result{Verbatim: tools.Verbatim{Result: raw}, in: in, out: out}
 	if err := jsonv2.Unmarshal(raw, &all); err != nil { // also names that stand twice: readers differ in which counts
 		r.Text, r.Altered = string(raw), true
@@ -83,7 +83,7 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	}
 	r.Text = strings.Join(texts, "\n")
 	structured := string(all.Structured)
-	r.known += len(structured) + len(all.Meta.Server)
+	r.known += len(structured) + len(all.Meta[serverInfo])
 	if structured == "null" {
 		structured = ""
 	}
@@ -105,6 +105,10 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		r.Text = structured
 	default:
 		r.Beside = structured
+	}
+	if delete(all.Meta, serverInfo); len(all.Meta) > 0 && (r.Altered || isLarge(r.Text)) && len(raw)-r.known <= smallText {
+		meta, _ := json.Marshal(all.Meta) // it came as JSON
+		r.out.Note("_meta of the result: " + content.ClipBytes(string(meta), 400))
 	}
 	if len(raw)-r.known > smallText {
 		if err := r.keep(raw, "the whole result, with members that are not known,"); err != nil {

@@ -60,6 +60,9 @@ type Options struct {
 	Allow   []string            // patterns of the tools that are offered, with * and ?; none: all
 	Deny    []string            // patterns of tools that are not
 	Timeout time.Duration       // of a call; 0: none
+	record  string              // what distinguishes its record from that of the same command
+	many    bool                // the group has others
+	patient bool                // its list of tools is waited for as long as it may start
 	starts  chan struct{}       // holds a value for each start that is under way
 }
 
@@ -112,10 +115,14 @@ func (o Options) Words() []string {
 
 // key names the record of the server.
 func (o Options) key() string {
+	words := o.Command.Args
 	if o.Remote != nil {
-		return Key([]string{o.Remote.URL})
+		words = []string{o.Remote.URL}
 	}
-	return Key(o.Command.Args)
+	if o.record != "" {
+		words = append(slices.Clone(words), "", o.record)
+	}
+	return Key(words)
 }
 
 // newServer returns a server that is not started.
@@ -192,7 +199,7 @@ func (s *Server) running(ctx context.Context) (p connection, modern bool, err er
 			if wait := time.Until(s.next); wait > 0 {
 				s.mu.Unlock()
 				return nil, false, fmt.Errorf("the server %s cannot be started: %w; it is tried again in %s",
-					s.options.Name, s.failure, wait.Round(time.Second))
+					s.options.Name, s.failure, max(time.Second, wait.Round(time.Second)))
 			}
 			started = make(chan struct{})
 			s.starting = started

@@ -246,16 +246,30 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 
 // maxNested is the number of nesting characters that a configuration file may have: a server has three or four. The
 // parser's memory and time grow with the square of the nesting.
-const maxNested = 512
+const (
+	maxNested = 512
+	maxDepth  = 16 // that are open
+)
 
 // checkFlat refuses deeply nested and very long files before they are parsed.
 func checkFlat(path string, text []byte) error {
-	nested := 0
+	nested, depth := 0, 0
 	for n, line := range bytes.Split(text, []byte("\n")) {
-		nested += bytes.Count(line, []byte("[")) + bytes.Count(line, []byte("{"))
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				nested++
+				depth++
+			case ']', '}':
+				depth = max(0, depth-1)
+			}
+			if depth > maxDepth {
+				break
+			}
+		}
 		nested += max(0, bytes.Count(line, []byte("- "))-1) + bytes.Count(line, []byte("? "))
-		if nested > maxNested || n > 1000 {
-			return fmt.Errorf("%s:%d:1: a configuration file has at most 1000 lines and %d brackets", path, n+1, maxNested)
+		if nested > maxNested || depth > maxDepth || n > 1000 {
+			return fmt.Errorf("%s:%d:1: a configuration file is a flat list of `name: value`, and of servers", path, n+1)
 		}
 	}
 	return nil

@@ -30,25 +30,48 @@ const (
 
 // serverEntry is one server of a configuration file.
 type serverEntry struct {
-	Command     string            `json:"command"`
-	Args        []string          `json:"args"`
-	Dir         string            `json:"cwd"`
-	Env         map[string]string `json:"env"`      // values, with ${VAR}
-	KeepEnv     []string          `json:"keep-env"` // names of our own variables
-	URL         string            `json:"url"`
-	Headers     map[string]string `json:"headers"`
-	Allow       []string          `json:"allow"` // patterns of tools
-	Deny        []string          `json:"deny"`
-	NoReference []string          `json:"no-reference"`
-	Timeout     string            `json:"timeout"` // of a call
+	Command     word            `json:"command"`
+	Args        []word          `json:"args"`
+	Dir         word            `json:"cwd"`
+	Env         map[string]word `json:"env"`      // values, with ${VAR}
+	KeepEnv     []word          `json:"keep-env"` // names of our own variables
+	URL         word            `json:"url"`
+	Headers     map[string]word `json:"headers"`
+	Allow       []word          `json:"allow"` // patterns of tools
+	Deny        []word          `json:"deny"`
+	NoReference []word          `json:"no-reference"`
+	Timeout     word            `json:"timeout"` // of a call
+}
+
+// word is a text, or a number or true or false as it is written.
+type word string
+
+// UnmarshalJSON is part of the interface of package json.
+func (w *word) UnmarshalJSON(text []byte) error {
+	if text[0] == '"' {
+		return json.Unmarshal(text, (*string)(w))
+	}
+	if strings.ContainsRune("{[n", rune(text[0])) {
+		return fmt.Errorf("a text is wanted, not %.40s", text)
+	}
+	*w = word(text)
+	return nil
+}
+
+func texts(words []word) (all []string) {
+	for _, w := range words {
+		all = append(all, string(w))
+	}
+	return all
 }
 
 // clientEntry has further keys that clients write.
 type clientEntry struct {
 	serverEntry
-	ServerURL string          `json:"serverUrl"` // Windsurf
-	HTTPURL   string          `json:"httpUrl"`   // Gemini CLI
-	Disabled  bool            `json:"disabled"`
+	ServerURL word            `json:"serverUrl"` // Windsurf
+	HTTPURL   word            `json:"httpUrl"`   // Gemini CLI
+	Disabled  word            `json:"disabled"`
+	Enabled   word            `json:"enabled"`
 	Timeout   json.RawMessage `json:"timeout"` // in units of the client, which is not told
 }
 
@@ -132,7 +155,7 @@ func valueOf(n ast.Node) (any, error) {
 	case *ast.NullNode:
 		return nil, nil
 	case *ast.IntegerNode, *ast.FloatNode:
-		return json.Number(n.GetToken().Value), nil
+		return n.GetToken().Value, nil // as it is written
 	}
 	return nil, fmt.Errorf("%s is not understood here", n.Type())
 }
@@ -155,10 +178,10 @@ func serverOf(kind, name string, n ast.Node) (o upstream.Options, err error) {
 	} else {
 		var c clientEntry
 		err = d.Decode(&c)
-		if e = c.serverEntry; c.Disabled {
+		if e = c.serverEntry; c.Disabled == "true" || c.Enabled == "false" {
 			return o, err
 		}
-		for _, url := range []string{c.ServerURL, c.HTTPURL} {
+		for _, url := range []word{c.ServerURL, c.HTTPURL} {
 			if url != "" {
 				e.URL = url
 			}
@@ -189,30 +212,36 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 	case e.Command != "" && len(e.Headers) > 0:
 		return o, errors.New("a command has no headers: it has variables, env and keep-env")
 	}
-	if o.Timeout, err = time.ParseDuration(e.Timeout); e.Timeout != "" && (err != nil || o.Timeout <= 0) {
+	if o.Timeout, err = time.ParseDuration(string(e.Timeout)); e.Timeout != "" && (err != nil || o.Timeout <= 0) {
 		return o, fmt.Errorf("timeout: %.40q is no time, such as 5m", e.Timeout)
 	}
-	for _, pattern := range slices.Concat(e.Allow, e.Deny) {
+	for _, pattern := range texts(slices.Concat(e.Allow, e.Deny)) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return o, fmt.Errorf("%.60q is no pattern of tools", pattern)
 		}
 	}
-	o.Allow, o.Deny, o.Literal = e.Allow, e.Deny, e.NoReference
+	o.Allow, o.Deny, o.Literal = texts(e.Allow), texts(e.Deny), texts(e.NoReference)
 	if e.URL != "" {
 		o.Remote = &mcpclient.Endpoint{Headers: map[string]string{}}
-		if o.Remote.URL, err = Expanded(e.URL); err != nil {
+		if o.Remote.URL, err = Expanded(string(e.URL)); err != nil {
 			return o, err
 		}
 		for name, value := range e.Headers {
-			if o.Remote.Headers[name], err = Expanded(value); err != nil {
+			if o.Remote.Headers[name], err = Expanded(string(value)); err != nil {
 				return o, fmt.Errorf("headers: %s: %w", name, err)
 			}
 		}
 		return o, nil
 	}
-	o.Command = mcpclient.Command{Args: append([]string{ExpandPath(e.Command)}, e.Args...), Dir: e.Dir, Env: e.KeepEnv}
+	program := string(e.Command)
+	if strings.HasPrefix(program, "~") {
+		program = ExpandPath(program)
+	}
+	o.Command = mcpclient.Command{
+		Args: append([]string{program}, texts(e.Args)...), Dir: string(e.Dir), Env: texts(e.KeepEnv),
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-		value, err := Expanded(e.Env[name])
+		value, err := Expanded(string(e.Env[name]))
 		if err != nil {
 			return o, fmt.Errorf("env: %s: %w", name, err)
 		}
@@ -226,6 +255,9 @@ var variable = regexp.MustCompile(`\$\{(?:env:)?(\w+)(:-[^}]*)?\}`)
 
 // Expanded returns a text with the values of the variables that it names as ${NAME}.
 func Expanded(text string) (string, error) {
+	if at := strings.Index(text, "${input:"); at >= 0 {
+		return "", fmt.Errorf("%.60s stands for what the client asks its user: it is not known here", text[at:])
+	}
 	var missing string
 	out := variable.ReplaceAllStringFunc(text, func(v string) string {
 		m := variable.FindStringSubmatch(v)

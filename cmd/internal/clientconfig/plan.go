@@ -120,6 +120,8 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 		case ch.Remove || n > 0:
 		case len(argv[name]) == 0:
 			note("%s is not wrapped: it has a URL, or another form than a command with arguments", name)
+		case below(d.value, append(slices.Clone(d.keys), name, "envFile")...) != nil:
+			note("%s is not wrapped: it has an envFile, whose variables a wrapped server gets only by name (--env)", name)
 		case !isOwn(argv[name][0], ch.Self):
 			all = append(all, operation{name, 0, d.wrapping(name, ch.Self)})
 		case named:
