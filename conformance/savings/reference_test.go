@@ -92,7 +92,7 @@ func serveUpstream(taken string) {
 func TestByReference(t *testing.T) {
 	counter := tokens.New(tokens.O200k)
 	var table strings.Builder
-	table.WriteString("| task | rows | calls | tokens by name | tokens typed again | rows that the agent read |\n" +
+	table.WriteString("| task | rows | calls | tokens by name, at most | tokens typed again | rows that the agent read |\n" +
 		"|---|---:|---:|---:|---:|---:|\n")
 	for _, task := range []struct {
 		name, from, to, arg, filter string
@@ -152,7 +152,8 @@ func TestByReference(t *testing.T) {
 		}
 		typed := counter.Count("{}") + counter.Count(string(whole)) + counter.Count(`{"`+task.arg+`":`+string(again)+"}") +
 			counter.Count("done\n")
-		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d |\n", task.name, len(want), calls, used, typed, shown)
+		// How much of a record a receipt of 160 tokens shows depends on how its random ID is tokenized.
+		fmt.Fprintf(&table, "| %s | %d | %d | %d | %d | %d |\n", task.name, len(want), calls, (used+49)/50*50, typed, shown)
 	}
 	if !t.Failed() {
 		keep(t, referenceCommand, table.String())
