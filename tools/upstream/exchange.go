@@ -91,10 +91,10 @@ func (s *Server) call(
 		e.expiry = time.AfterFunc(unattended, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if s.waiting[key] == e {
+			if s.waiting[key] == e { // else a repeated call has just joined it
 				delete(s.waiting, key)
+				e.cancel()
 			}
-			e.cancel()
 		})
 	default:
 		e.cancel()
