@@ -17,14 +17,15 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
-// This file passes on what other servers offer: tools, resources, prompts, and what they notify and ask. Each client has
-// processes of its own: of a connection, or, without sessions, of an identity and the session that its requests name.
+// This file connects a client with the other servers of [Options].Upstreams: it lists and calls what they offer, and
+// passes on their notifications and questions. Each connection has servers of its own; without sessions, each identity
+// and funnel/session has.
 
 const (
-	maxRelays  = 64               // clients with servers of their own
-	relayIdle  = 10 * time.Minute // after which those of a client without sessions end
-	relayTime  = 24 * time.Hour   // of one call of another server's tool
-	maxRelayed = 256              // notifications that wait for a slow client
+	maxRelays  = 64               // open relays
+	relayIdle  = 10 * time.Minute // time without a request after which the relay of a client without sessions ends
+	relayTime  = 24 * time.Hour   // time limit of a call of another server's tool
+	maxRelayed = 256              // queued notifications for one client; further ones are dropped
 )
 
 // relay is the other servers of one client.
@@ -34,11 +35,11 @@ type relay struct {
 
 	mu        sync.Mutex
 	listeners map[*hearer]bool
-	watched   map[string]int // listeners of the stateless era, by URI
-	users     int            // requests that use it
-	used      time.Time      // when the last of them ended
+	watched   map[string]int // number of subscriptions/listen by resource URI
+	users     int            // running requests that use it
+	used      time.Time      // when the last request ended
 	stop      context.CancelFunc
-	idle      *time.Timer // ends it; nil: it ends with its connection
+	idle      *time.Timer // ends the relay; nil: it ends with its connection
 }
 
 type notice struct {
@@ -46,7 +47,7 @@ type notice struct {
 	params json.RawMessage
 }
 
-// hearer gets the notifications of other servers.
+// hearer receives the notifications of other servers.
 type hearer struct {
 	hear func(method string, params json.RawMessage)
 }
@@ -76,7 +77,7 @@ func (k *call) relay() (*relay, error) {
 	return r, nil
 }
 
-// leaveRelay ends the use of the other servers by a request.
+// leaveRelay records that the request uses the relay no longer.
 func (k *call) leaveRelay() {
 	r := k.relayed
 	if k.relayed = nil; r == nil {
@@ -90,8 +91,7 @@ func (k *call) leaveRelay() {
 	}
 }
 
-// endIdlest ends the other servers of the client that has not used its own for longest; false if all are used. The
-// caller holds relayMu.
+// endIdlest ends the relay that was unused for longest. It returns false if all are in use. The caller holds relayMu.
 func (s *Server) endIdlest() bool {
 	var idlest *relay
 	for _, r := range s.relays {
@@ -120,7 +120,7 @@ func (s *Server) openRelay(k *call, key string) *relay {
 			dropping.Store(false)
 		default:
 			if dropping.Swap(true) {
-				return // it is in the log
+				return // already logged
 			}
 			s.log.Warn("a notification of an upstream server is dropped: the client reads too slowly", "method", method)
 		}
@@ -131,7 +131,7 @@ func (s *Server) openRelay(k *call, key string) *relay {
 		h := c.agreed.Load()
 		client.Capabilities = h.raw
 		client.Ask = func(ctx context.Context, q tools.Question) (json.RawMessage, error) {
-			// Before it is initialized, or without a stream, it could not be asked.
+			// The client cannot answer before it is initialized and has a stream.
 			if !c.waitUntil(ctx, func(c *Conn) bool { return c.ready.Load() && len(c.streams) > 0 }) {
 				return nil, ctx.Err()
 			}
@@ -199,7 +199,7 @@ func (r *relay) listen(hear func(method string, params json.RawMessage)) (stop f
 	}
 }
 
-// hearRelay has a client of the sessions era get the notifications of the other servers.
+// hearRelay sends the notifications of the other servers to a client of the sessions era, until the connection ends.
 func (c *Conn) hearRelay() {
 	r := c.openedRelay()
 	if r == nil {
@@ -217,7 +217,7 @@ func (c *Conn) hearRelay() {
 	context.AfterFunc(c.ctx, stop)
 }
 
-// sendBeside sends a message on the stream of a tool's call that is open, else on one of its own.
+// sendBeside sends a message on the stream of an open tool call, or else on the connection's own stream.
 func (c *Conn) sendBeside(message []byte) error {
 	var open *call
 	c.mu.Lock()
@@ -250,8 +250,8 @@ var listChanges = map[string]func(mcp.SubscriptionFilter) bool{
 	mcp.MethodNotificationResourcesListChanged: func(f mcp.SubscriptionFilter) bool { return f.ResourcesListChanged },
 }
 
-// listenRelay has a subscriptions/listen get the notifications of the other servers that it asks for, until stop is
-// called. It returns the resources of uris that it subscribed to.
+// listenRelay sends the notifications of the other servers that a subscriptions/listen selects, until stop is called. It
+// returns those of uris that it could subscribe to.
 func (k *call) listenRelay(ctx context.Context, id json.RawMessage, uris []string) (subscribed []string, stop func()) {
 	r, err := k.relay()
 	if r == nil || err != nil {
@@ -276,7 +276,7 @@ func (k *call) listenRelay(ctx context.Context, id json.RawMessage, uris []strin
 	left := r.listen(func(method string, params json.RawMessage) {
 		var p map[string]any
 		if asks := listChanges[method]; asks == nil || !asks(filter) {
-			_ = json.Unmarshal(params, &p) // then it has no uri
+			_ = json.Unmarshal(params, &p) // without params there is no uri
 			uri, _ := p["uri"].(string)
 			if method != mcp.MethodNotificationResourceUpdated || !slices.Contains(subscribed, uri) {
 				return
@@ -298,14 +298,14 @@ func (k *call) listenRelay(ctx context.Context, id json.RawMessage, uris []strin
 			r.mu.Unlock()
 			if last {
 				ending, stop := context.WithTimeout(context.Background(), StopGrace)
-				_ = subscribe(ending, mcp.MethodResourcesUnsubscribe, uri) // else it ends with the servers
+				_ = subscribe(ending, mcp.MethodResourcesUnsubscribe, uri) // at the latest, it ends with the servers
 				stop()
 			}
 		}
 	}
 }
 
-// foreign returns the request to another server for a request about something that is not ours; ok is false for others.
+// foreign converts a request about a resource or prompt of another server. ok is false if it is about one of ours.
 func (s *Server) foreign(f jsonrpc.Frame) (r upstream.Request, ok bool) {
 	if s.options.Upstreams == nil {
 		return r, false
@@ -366,7 +366,7 @@ func (k *call) passOn(ctx context.Context, r upstream.Request) (any, error) {
 	return complete(k.frame, k.conn.server.masked(result)), nil
 }
 
-// masked returns JSON of another server without secrets; what holds none stays as it is written.
+// masked masks the secrets in JSON of another server. JSON without secrets stays as it was written.
 func (s *Server) masked(raw json.RawMessage) json.RawMessage {
 	if !s.observes() && s.mask.Holds(string(raw)) {
 		return s.mask.JSON(raw)
@@ -374,7 +374,7 @@ func (s *Server) masked(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// complete returns another server's result for the era of a request.
+// complete adds the resultType that the stateless era requires.
 func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
 	if !f.Stateless() || len(result) < 2 || strings.Contains(string(result), `"resultType"`) {
 		return result

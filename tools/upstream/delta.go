@@ -15,7 +15,7 @@ type lastCall struct{ owner, hash string }
 // since has the receipt of a read-only tool say what changed since the last stored output of the same call.
 func (s *Server) since(ctx context.Context, tool, text string, in tools.Input, out tools.Output) {
 	var hints map[string]any
-	_ = json.Unmarshal(s.member(tool, "annotations"), &hints) // none: it may change something
+	_ = json.Unmarshal(s.member(tool, "annotations"), &hints) // without annotations the tool may change something
 	comparer, ok := out.(tools.Comparer)
 	if s.options.NoDelta || s.options.Observe || hints["readOnlyHint"] != true || !ok {
 		return

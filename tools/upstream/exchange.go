@@ -27,17 +27,17 @@ type exchange struct {
 	done      chan struct{} // closed when result and err are set
 	result    json.RawMessage
 	err       error
-	asked     []*question // so far; used by the run that attends
-	expiry    *time.Timer // ends an exchange that no run attends
+	asked     []*question // questions so far; only the attending run uses them
+	expiry    *time.Timer // cancels the exchange if no run attends it
 
 	mu  sync.Mutex
-	out tools.Output // of the run that attends; nil: none
+	out tools.Output // output of the attending run; nil: no run attends
 }
 
-// question is a question of the server, and where its reply goes.
+// question is a question of the server and the channel for its reply.
 type question struct {
 	tools.Question
-	ctx      context.Context // of the server's request
+	ctx      context.Context // ends with the server's request
 	reply    chan reply
 	answered bool
 }
@@ -49,8 +49,8 @@ type reply struct {
 
 const (
 	unattended = time.Minute // how long an exchange waits for a repeated call
-	maxOpen    = 64          // calls of one server
-	maxRounds  = 10          // in which a server of the stateless protocol asks during one request
+	maxOpen    = 64          // concurrent calls of one server
+	maxRounds  = 10          // rounds of questions in one request of the stateless protocol
 )
 
 // call sends a call of a tool to the server and returns its result. key names the call: its tool and arguments.
@@ -83,7 +83,7 @@ func (s *Server) call(
 	case errors.Is(err, tools.ErrAsked):
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.waiting[key] != nil { // of an equal call
+		if s.waiting[key] != nil { // an equal call waits already
 			e.cancel()
 			break
 		}
@@ -102,7 +102,7 @@ func (s *Server) call(
 	return result, err
 }
 
-// hold sends the call, and ends the exchange.
+// hold sends the call, stores its result in the exchange, and ends the exchange.
 func (s *Server) hold(e *exchange, p connection, modern bool, params json.RawMessage) {
 	var defect error
 	panics.Into(&defect, func() {
@@ -132,7 +132,7 @@ func (e *exchange) progress(params json.RawMessage) {
 	}
 }
 
-// ask has a question of the server answered by the client of the run that attends.
+// ask passes a question of the server to the attending run, and returns the reply of that run's client.
 func (e *exchange) ask(ctx context.Context, q tools.Question) (json.RawMessage, error) {
 	one := &question{Question: q, ctx: ctx, reply: make(chan reply, 1)}
 	select {
@@ -154,8 +154,8 @@ func (e *exchange) ask(ctx context.Context, q tools.Question) (json.RawMessage, 
 
 var errNobody = errors.New("the call that the question belongs to has ended")
 
-// attended has the client answer the questions of the server, in their order, and returns the result. A run that
-// repeats an earlier one asks the earlier questions again: they are answered at once.
+// attended passes the server's questions to ask, in their order, until the result is there. A repeated run starts with
+// the first question again: ask answers the earlier ones at once.
 func (e *exchange) attended(ctx context.Context, ask tools.Asker) (json.RawMessage, error) {
 	for i := 0; ; i++ {
 		if i == len(e.asked) {
@@ -209,7 +209,7 @@ func (s *Server) send(
 			State    json.RawMessage           `json:"requestState"`
 		}
 		if err := json.Unmarshal(raw, &r); err != nil || r.Type != "input_required" {
-			return raw, nil // it is a result that has the words
+			return raw, nil // another result that contains the word
 		}
 		responses := map[string]json.RawMessage{}
 		for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
@@ -224,7 +224,7 @@ func (s *Server) send(
 	return nil, fmt.Errorf("the server has asked in %d rounds, and still has no result", maxRounds)
 }
 
-// answering returns the params of a request with the replies to what was asked.
+// answering adds the replies to the params of a request.
 func answering(
 	params json.RawMessage, responses map[string]json.RawMessage, state json.RawMessage,
 ) (json.RawMessage, error) {
@@ -239,8 +239,8 @@ func answering(
 	return json.Marshal(all)
 }
 
-// named returns a question whose message says which server asks, if there are several: the client knows only us. Hidden
-// characters of the message are made visible.
+// named puts the server's name before the message of a question if there are several servers, because the client knows
+// only this one. It makes hidden characters of the message visible.
 func (s *Server) named(q tools.Question) tools.Question {
 	message := memberOf(q.Params, "message")
 	clean := content.Visible(message, false)
@@ -256,7 +256,7 @@ func (s *Server) named(q tools.Question) tools.Question {
 	return q
 }
 
-// answer answers a request of the server: by the client of the last call that is open, else by the session's.
+// answer passes a request of the server to the client: through the latest open call, else through the session.
 func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	s.mu.Lock()
 	ask := s.client.Ask

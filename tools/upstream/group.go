@@ -23,7 +23,7 @@ type Group struct {
 	log     *slog.Logger
 
 	mu       sync.Mutex
-	sessions map[*Session]bool // that are open
+	sessions map[*Session]bool // open sessions
 }
 
 // Common is what the servers of a group have in common.
@@ -32,11 +32,11 @@ type Common struct {
 	Records *Records // nil: nothing is remembered, and all tools are trusted
 	Log     *slog.Logger
 	JQ      tools.Tool // runs the filters of references
-	Observe bool       // results are passed on whatever their size; the schema of results is listed
-	Program string     // the words before those of upstream in a command line: mcp-funnel, perhaps with a store
-	Beside  bool       // our own tools are of use without the servers': it is no error if none can be started
-	NoDelta bool       // do not compare results with those before
-	Ours    []string   // names of our own tools and prompts: others get the server's name before theirs
+	Observe bool       // pass results on whatever their size, and list outputSchema
+	Program string     // how messages name this program: mcp-funnel, with --store if one is set
+	Beside  bool       // our own tools are offered too: it is no error if no server starts
+	NoDelta bool       // do not compare a result with the previous one
+	Ours    []string   // names of our own tools and prompts; a server's tool with such a name gets a prefix
 }
 
 // atOnce is how many servers of a group are started at the same time.
@@ -53,7 +53,7 @@ func NewGroup(c Common, servers ...Options) *Group {
 	for _, o := range servers {
 		o.Common, o.starts, o.many, o.patient = c, starts, len(servers) > 1, len(servers) == 1 && !c.Beside
 		for _, other := range servers {
-			if other.Name != o.Name && other.key() == o.key() { // with other variables
+			if other.Name != o.Name && other.key() == o.key() { // the same command with other variables
 				o.record = o.Name
 			}
 		}
@@ -65,9 +65,9 @@ func NewGroup(c Common, servers ...Options) *Group {
 // Observes reports whether results are passed on whatever their size.
 func (g *Group) Observes() bool { return g.observe }
 
-// Client is who uses the servers of a session.
+// Client is the MCP client that uses the servers of a session.
 type Client struct {
-	Capabilities json.RawMessage                             // as it declared them; nil: none
+	Capabilities json.RawMessage                             // as the client declared them; nil: none
 	Ask          tools.Asker                                 // asks it outside of a call; nil: it cannot be asked
 	Notify       func(method string, params json.RawMessage) // sends it a notification of a server
 }
@@ -78,15 +78,15 @@ type Session struct {
 	servers []*Server
 
 	mu      sync.Mutex
-	tools   []tools.Tool // of all servers, when their lists had these versions
+	tools   []tools.Tool // the joined list; valid while the servers' lists have these versions
 	version []int
-	routes  map[string]route // of prompts and resources, by kind and name
+	routes  map[string]route // where prompts and resources come from, by list and name
 }
 
 // route is where a prompt or a resource comes from.
 type route struct {
 	server *Server
-	name   string // that the server gave it
+	name   string // its name at the server
 }
 
 // Open returns a session of a client, and starts the servers.
@@ -132,13 +132,13 @@ func (s *Session) each(f func(i int, one *Server)) {
 	all.Wait()
 }
 
-// warn says in the log that something of a server is left out.
+// warn logs that something of a server is left out.
 func (s *Session) warn(one *Server, what string, err error) {
 	s.group.log.Warn("an upstream server: "+what, "server", one.options.Name, "cause", err)
 }
 
-// Instructions returns what the servers say of themselves, and which of their tools are held back. It is an error if
-// no server can be started; others are left out.
+// Instructions returns the instructions of all servers, and how many of their tools are held back. It skips servers
+// that cannot be started, and returns an error if none can.
 func (s *Session) Instructions(ctx context.Context) (string, error) {
 	texts, failures := make([]string, len(s.servers)), make([]error, len(s.servers))
 	s.each(func(i int, one *Server) { texts[i], failures[i] = one.instructions(ctx) })
@@ -155,7 +155,7 @@ func (s *Session) Instructions(ctx context.Context) (string, error) {
 	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "\n\n"), nil
 }
 
-// unlessAll returns the errors if all servers failed; it logs the others.
+// unlessAll returns the errors if all servers failed; otherwise it logs them.
 func (s *Session) unlessAll(failures []error) error {
 	bad := 0
 	for _, err := range failures {
@@ -248,7 +248,7 @@ func (s *Session) List(ctx context.Context, method string) (entries []json.RawMe
 	s.each(func(i int, one *Server) {
 		var err error
 		lists[i], err = one.entries(ctx, method, kind.member)
-		var fault *jsonrpc.Fault // it has none, or does not say them
+		var fault *jsonrpc.Fault // the server has no such list
 		if err != nil && !errors.As(err, &fault) {
 			s.warn(one, "a list is left out: "+method, err)
 		}
@@ -285,17 +285,17 @@ func (s *Session) isTaken(method, name string, by *Server) bool {
 type Request struct {
 	Method string
 	Params json.RawMessage
-	List   string      // in which what it is about is listed
-	Name   string      // under which it is listed
-	Ask    tools.Asker // answers what the server asks; nil: the question is the result
+	List   string      // the method that lists its subject
+	Name   string      // the name or URI of its subject in that list
+	Ask    tools.Asker // answers the server's questions; nil: Do returns them as the result
 }
 
-// Do sends a request to the server that has what it is about, and returns its result as it was written.
+// Do sends a request to the server that lists its subject, and returns the result as the server wrote it.
 func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	s.mu.Lock()
 	to, known := s.routes[r.List+" "+r.Name]
 	s.mu.Unlock()
-	if !known && len(s.servers) > 1 { // it was not listed yet, or is of a template
+	if !known && len(s.servers) > 1 { // the client has not listed it, or a template matches it
 		s.List(ctx, r.List)
 		s.mu.Lock()
 		to, known = s.routes[r.List+" "+r.Name]
@@ -320,12 +320,12 @@ func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	return nil, err
 }
 
-// Tell sends a notification to all servers that run and speak the protocol with sessions.
+// Tell sends a notification to all running servers of the sessions era.
 func (s *Session) Tell(method string) {
 	s.each(func(_ int, one *Server) { one.tell(method) })
 }
 
-// SetLevel sets the level of log messages from which the servers send them.
+// SetLevel sets the lowest level of log messages that the servers send.
 func (s *Session) SetLevel(ctx context.Context, level string) {
 	ctx, stop := context.WithTimeout(ctx, listTime)
 	defer stop()

@@ -32,7 +32,7 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 	s.mu.Unlock()
 	if !known {
 		soon, stop := ctx, context.CancelFunc(func() {})
-		if patient := s.options.patient; !patient { // it is listed later
+		if patient := s.options.patient; !patient { // its tools are listed once they are there
 			soon, stop = context.WithTimeout(ctx, listTime)
 		}
 		_, _, err := s.running(soon)
@@ -40,7 +40,7 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 		if err != nil && soon.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("the server %s has not answered within %s", s.options.Name, listTime)
 			s.mu.Lock()
-			s.version = max(s.version, 1) // so that the client hears of its tools
+			s.version = max(s.version, 1) // so that compare notifies the client
 			s.mu.Unlock()
 		}
 		if err != nil {
@@ -77,7 +77,7 @@ func (s *Server) build() {
 	}
 }
 
-// allows reports whether a tool is offered by the lists of the options.
+// allows reports whether Options.Allow and Options.Deny let a tool be offered.
 func (s *Server) allows(name string) bool {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
@@ -142,7 +142,7 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 	}
 }
 
-// unique returns definitions without those whose name stood before: readers differ in which of them counts.
+// unique removes definitions with a name that occurred before: JSON readers differ in which one they use.
 func unique(definitions []json.RawMessage) []json.RawMessage {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(definitions, func(d json.RawMessage) bool {
@@ -183,7 +183,7 @@ func (s *Server) heldBack(name string) error {
 		name, key, name, s.options.Program)
 }
 
-// listTime is how long a list of the server's resources or prompts may take: ours wait for it.
+// listTime is the time limit of a list of a server: the client waits for it.
 const listTime = 5 * time.Second
 
 // entries returns the entries of all pages of a list as the server writes them, none if it does not have that method.
@@ -238,33 +238,33 @@ func (s *Server) watch(p connection, uri string) {
 		raw, err = s.declared(raw)
 	}
 	if err == nil {
-		go p.Call(ctx, "subscriptions/listen", raw, nil) //nolint:errcheck // a server need not have it
+		go p.Call(ctx, "subscriptions/listen", raw, nil) //nolint:errcheck // optional for a server
 	}
 }
 
-// tell sends a notification to a server that runs and speaks the protocol with sessions.
+// tell sends a notification if the server runs and is of the sessions era.
 func (s *Server) tell(method string) {
 	s.mu.Lock()
 	p, modern := s.process, s.record.Modern
 	s.mu.Unlock()
 	if p != nil && !modern {
-		_ = p.Notify(method, json.RawMessage("{}")) // if it has ended, it learns it when it starts
+		_ = p.Notify(method, json.RawMessage("{}")) // a server that has ended asks again when it starts
 	}
 }
 
-// setLevel sets the level of log messages from which the server sends them, now and at later starts.
+// setLevel sets the lowest level of log messages that the server sends, now and after later starts.
 func (s *Server) setLevel(ctx context.Context, level string) {
 	s.level.Store(&level)
 	s.mu.Lock()
 	p, modern := s.process, s.record.Modern
 	s.mu.Unlock()
-	if p != nil && !modern { // requests of the stateless protocol say it themselves
+	if p != nil && !modern { // a request of the stateless era names the level itself
 		setLevel(ctx, p, level)
 	}
 }
 
 func setLevel(ctx context.Context, p connection, level string) {
-	_, _ = p.Call(ctx, "logging/setLevel", fmt.Appendf(nil, `{"level":%q}`, level), nil) // it need not have log messages
+	_, _ = p.Call(ctx, "logging/setLevel", fmt.Appendf(nil, `{"level":%q}`, level), nil) // optional for a server
 }
 
 // list returns the entries of all pages of a list.
@@ -322,7 +322,7 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	if err := json.Unmarshal(entry, &e); err != nil {
 		return tools.Tool{}, fmt.Errorf("%.64s: its definition cannot be read: %w", nameOf(entry), err)
 	}
-	e.Name = nameOf(entry) // exactly as it is approved
+	e.Name = nameOf(entry) // encoding/json would also accept "Name"
 	var schema struct {
 		Type string `json:"type"`
 	}
@@ -360,8 +360,8 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 // maxDescription is how many characters of a description are listed.
 const maxDescription = 8000
 
-// cleaned returns a listing, and the description in it, in which hidden characters of titles and descriptions are
-// visible, and no more of them than is listed. A listing without any stays as it is written.
+// cleaned makes hidden characters in the titles and descriptions of a listing visible, and truncates long ones. It
+// also returns the description. A listing in which nothing changes is returned as it was written.
 func cleaned(description string, listing json.RawMessage) (string, json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(listing))
 	d.UseNumber()

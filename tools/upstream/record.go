@@ -25,13 +25,13 @@ import (
 type Record struct {
 	V       int      `json:"v"` // 1
 	Command []string `json:"command"`
-	Modern  bool     `json:"modern"` // the era of its protocol: stateless
+	Modern  bool     `json:"modern"` // it speaks the stateless protocol
 
-	Instructions string `json:"instructions,omitempty"` // what it says of itself
+	Instructions string `json:"instructions,omitempty"` // as the server sent them, truncated
 
 	Approved []json.RawMessage `json:"approved"`         // definitions as the server wrote them, in its order
-	Listed   []json.RawMessage `json:"listed,omitempty"` // all definitions of its last list, if some are held back
-	Held     []Held            `json:"held,omitempty"`   // of these
+	Listed   []json.RawMessage `json:"listed,omitempty"` // all definitions of its last list; only set if Held is
+	Held     []Held            `json:"held,omitempty"`   // the tools of Listed that are held back
 }
 
 // Held is a tool that is held back.
@@ -139,7 +139,7 @@ func (r Records) Change(key string, change func(*Record) (*Record, error)) error
 	return osfile.ReplaceIn(root, key+".json", key+".tmp", text)
 }
 
-const lockTime = 5 * time.Second // for another process that writes a record
+const lockTime = 5 * time.Second // how long Change waits for another process
 
 // Approve approves the definitions of some tools of the last list, or of all; it returns their names.
 func (r *Record) Approve(names ...string) (approved []string, err error) {

@@ -68,18 +68,18 @@ func isObservation(word string) bool {
 type resolver struct {
 	jq    tools.Tool
 	in    tools.Input
-	notes []string // of the tools that read the texts
-	size  int      // of all texts
+	notes []string // notes for the answer
+	size  int      // bytes of all texts so far
 }
 
-// shape is what a schema says of a value, as far as that is needed.
+// shape holds the parts of a JSON Schema that resolve needs.
 type shape struct {
 	Type       any // a name, or a list of names
 	Properties map[string]json.RawMessage
 	Items      json.RawMessage
 }
 
-// isText reports whether a value may be a string. One of which the schema says nothing may be.
+// isText reports whether the schema allows a string. A schema without a type does.
 func (s shape) isText() bool {
 	if list, ok := s.Type.([]any); ok {
 		return slices.Contains(list, any("string"))
@@ -265,7 +265,7 @@ func (s *resolver) filtered(ctx context.Context, obs, filter string, bare bool) 
 
 // gatherer takes all rows of a tool.
 type gatherer struct {
-	tools.Output // nil: what is not here is not called by the tools that run with it
+	tools.Output // nil: jq and slice call only the methods below
 	rows         strings.Builder
 	begun, next  bool
 	failed       error
@@ -309,8 +309,8 @@ func (p *gatheredPage) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 	return tools.ErrPageFull
 }
 
-// conform returns an error if arguments do not fit a schema. One that cannot be used, or that refers to another
-// document, is left to the server.
+// conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used or refers to
+// another document: the server checks them then.
 func conform(schema, args json.RawMessage) error {
 	var one jsonschema.Schema
 	if json.Unmarshal(schema, &one) != nil {
@@ -339,7 +339,7 @@ func (s *Server) schemaOf(tool string, args json.RawMessage) json.RawMessage {
 	return s.member(tool, "inputSchema")
 }
 
-// member returns a member of a tool's approved definition. A tool that has none is not called.
+// member returns a member of a tool's approved definition; nil if there is none.
 func (s *Server) member(tool, name string) json.RawMessage {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,23 +47,23 @@ var sessionsProtocols = []string{"2024-11-05", "2025-03-26", "2025-06-18", sessi
 // Times of a start.
 const (
 	discoverTime = 3 * time.Second  // for server/discover; then initialize goes to the same process
-	startTime    = 20 * time.Second // in all
+	startTime    = 20 * time.Second // of a whole start
 )
 
 // Options configures one server.
 type Options struct {
 	Common
-	Name    string // stands before the names that clash with others: of [a-z0-9_-]
+	Name    string // of [a-z0-9_-]; prefix of names that clash with others
 	Command mcpclient.Command
 	Remote  *mcpclient.Endpoint // instead of Command
 	Literal []string            // tools whose arguments are no references
 	Allow   []string            // patterns of the tools that are offered, with * and ?; none: all
 	Deny    []string            // patterns of tools that are not
 	Timeout time.Duration       // of a call; 0: none
-	record  string              // what distinguishes its record from that of the same command
-	many    bool                // the group has others
-	patient bool                // its list of tools is waited for as long as it may start
-	starts  chan struct{}       // holds a value for each start that is under way
+	record  string              // distinguishes records of servers with the same command; "": no other has it
+	many    bool                // the group has other servers
+	patient bool                // tools waits until the start has ended, not only listTime
+	starts  chan struct{}       // semaphore of concurrent starts
 }
 
 // Server is another MCP server of one client. It is started by its first use, and again after it has ended.
@@ -74,24 +74,24 @@ type Server struct {
 	life    context.Context // ends with close
 	end     context.CancelFunc
 
-	level atomic.Pointer[string] // from which its log messages are wanted; nil: not said
+	level atomic.Pointer[string] // lowest level of log messages that the client wants; nil: not set
 
-	mu       sync.Mutex // of what follows; never held while the server is asked
+	mu       sync.Mutex // guards the fields below; never held during a request to the server
 	process  connection
 	starting chan struct{} // closed when the start has ended; nil: none
-	failure  error         // of the last start
-	damaged  error         // of its record: it is not started
+	failure  error         // why the last start failed
+	damaged  error         // why its record cannot be read: the server is not started
 	record   *Record
 	present  map[string]bool // the tools that the process lists; nil: not known yet
 	listed   []tools.Tool    // what [Server.tools] returns, in this version
 	version  int
 	failed   int // starts in a row
 	next     time.Time
-	listing  bool                          // the tools are being listed again
-	again    bool                          // and must be once more
+	listing  bool                          // relist is running
+	again    bool                          // relist must run once more
 	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
 	open     []*exchange
-	waiting  map[string]*exchange // for the repeated call
+	waiting  map[string]*exchange // exchanges that wait for a repeated call, by call
 }
 
 // connection is a running server: a process, or a session over HTTP.
@@ -143,7 +143,7 @@ func newServer(o Options, c Client) *Server {
 	return s
 }
 
-// warm starts a server.
+// warm starts the server before it is used.
 func (s *Server) warm() {
 	if _, _, err := s.running(s.life); err != nil && s.life.Err() == nil {
 		s.options.Log.Warn("an upstream server does not start", "server", s.options.Name, "cause", err)
@@ -263,7 +263,7 @@ func (s *Server) greet() (hello greeting, listed []json.RawMessage, err error) {
 	return hello, listed, err
 }
 
-// greeted sets up a new process: the level of its log messages, and what it is to tell. The caller holds the lock.
+// greeted sets the log level and the subscriptions of a new process. The caller holds the lock.
 func (s *Server) greeted(hello greeting) {
 	for uri, stop := range s.watched {
 		stop()
@@ -309,7 +309,7 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 		g.modern, g.instructions = true, instructionsIn(raw)
 		return g, nil
 	}
-	if !errors.Is(err, context.DeadlineExceeded) { // also of a server that goes on: it may be in any state
+	if !errors.Is(err, context.DeadlineExceeded) { // a server that still runs may be in any state
 		g.p.Close()
 		if g.p, err = s.start(); err != nil {
 			return g, err
@@ -327,7 +327,8 @@ func speaksStateless(result json.RawMessage) bool {
 	return json.Unmarshal(result, &r) == nil && (len(r.Versions) == 0 || slices.Contains(r.Versions, statelessProtocol))
 }
 
-// insideVariable lists the servers that a process stands behind, so that one that wraps itself is seen.
+// insideVariable names the environment variable with the keys of the servers that a process runs in. It detects a
+// server that starts itself.
 const insideVariable = "FUNNEL_INSIDE"
 
 func (s *Server) start() (connection, error) {
@@ -350,7 +351,7 @@ func (s *Server) hear(method string, params json.RawMessage) {
 	case "notifications/tools/list_changed":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.again = s.listing; !s.listing && s.process != nil { // else the start lists them
+		if s.again = s.listing; !s.listing && s.process != nil { // otherwise the start lists them
 			s.listing = true
 			go s.relist(s.process, s.record.Modern)
 		}
@@ -552,12 +553,12 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 	}
 }
 
-// isLiteral reports whether the arguments of a tool are passed on as they are. It may be named as it is listed.
+// isLiteral reports whether Options.Literal names a tool, with or without the prefix of the server.
 func (s *Server) isLiteral(name string) bool {
 	return slices.Contains(s.options.Literal, name) || slices.Contains(s.options.Literal, s.options.Name+"_"+name)
 }
 
-// report passes progress on. A share of 1 is counted in hundredths.
+// report passes progress on. It multiplies fractions by 100, because Output.Progress takes integers.
 func report(params json.RawMessage, out tools.Output) {
 	var at struct {
 		Progress float64 `json:"progress"`
