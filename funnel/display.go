@@ -40,38 +40,37 @@ func (d *display) measure() {
 	d.decision = d.call.options.Policy.Decide(d.size, d.spent)
 }
 
+// form is how an output is shown.
+type form int
+
+const (
+	asReceipt   form = iota // its receipt
+	asWhole                 // all of it
+	asKeptWhole             // all of it, below a line with the name of the observation
+	asBeginning             // as much as one answer takes, below the totals
+	asNews                  // what an earlier answer has not shown, or its receipt
+)
+
+// plan is what is decided before anything is stored.
+type plan struct {
+	form    form
+	verdict policy.Verdict
+	whole   receipt.Whole
+	fits    bool // the whole may be shown
+	draft   *receipt.Draft
+	receipt string // of the draft; "": nothing is stored
+	tokens  int    // of the receipt
+}
+
 // showOutput answers with the output: whole, or by a receipt.
 func (d *display) showOutput() {
-	c := d.call
 	d.measure()
-	verdict := d.decision.Verdict
-	if c.options.Policy.DryRun || verdict == policy.Reject { // enforce replaces what does not fit
-		verdict = policy.OK
+	p := d.decide()
+	if p.receipt != "" {
+		d.commit(p.receipt)
 	}
-	uncut := c.options.Policy.Disabled || c.request.Uncut
-	whole, can := receipt.ShowWhole(d.wholeFacts(), uncut)
-	if can && whole.Collapsed { // what is not shown must be stored
-		c.output.kept = true
-		c.output.notes = append(c.output.notes, "colours and overwritten lines are left out here")
-		whole, can = receipt.ShowWhole(d.wholeFacts(), uncut)
-	}
-	if can {
-		c.reply.setCount(whole.Text, whole.Tokens)
-	}
-	var blocks []string
-	kept, asIs := c.output.kept, uncut && !c.output.kept
-	switch {
-	case c.captured.News != nil:
-		blocks = d.asNews(verdict)
-	case can && !kept && (asIs || verdict == policy.OK && !d.large(whole)):
-		blocks = d.asWhole(whole.Text)
-	case asIs && !c.request.Uncut:
-		blocks = d.asBeginning()
-	case can && kept && c.request.Keep == Auto && c.captured.Kind() != content.Binary:
-		blocks = d.asKeptWhole(verdict, whole)
-	default:
-		blocks = d.asReceipt(verdict, whole, can && !kept)
-	}
+	blocks := d.write(p)
+	c := d.call
 	if d.outcome.err != nil {
 		c.reply.addText(c.failureText(d.outcome, d.afterError()))
 		if c.captured.Bytes == 0 {
@@ -87,6 +86,91 @@ func (d *display) showOutput() {
 	if !c.output.page.Empty() { // rows shown before the tool asked for its output to be kept
 		c.reply.addText(c.output.page.Rows())
 	}
+}
+
+// decide plans how the output is shown. It starts the recording of what will be stored.
+func (d *display) decide() plan {
+	c := d.call
+	p := plan{verdict: d.decision.Verdict}
+	if c.options.Policy.DryRun || p.verdict == policy.Reject { // enforce replaces what does not fit
+		p.verdict = policy.OK
+	}
+	uncut := c.options.Policy.Disabled || c.request.Uncut
+	if p.whole, p.fits = receipt.Render(d.wholeFacts(), uncut); p.fits {
+		if p.whole.Collapsed { // what is not shown must be stored
+			c.output.kept = true
+			c.output.notes = append(c.output.notes, "colours and overwritten lines are left out here")
+		}
+		p.whole = p.whole.WithNotes(d.wholeFacts())
+		c.reply.setCount(p.whole.Text, p.whole.Tokens)
+	}
+	kept, asIs := c.output.kept, uncut && !c.output.kept
+	switch {
+	case c.captured.News != nil:
+		p.form = asNews
+	case p.fits && !kept && (asIs || p.verdict == policy.OK && !d.large(p.whole)):
+		p.form = asWhole
+	case asIs && !c.request.Uncut:
+		p.form = asBeginning
+	case p.fits && kept && c.request.Keep == Auto && c.captured.Kind() != content.Binary:
+		p.form = asKeptWhole
+	}
+	if p.form == asWhole && c.request.Keep != Always {
+		return p
+	}
+	c.captured.Record()
+	d.planReceipt(&p)
+	if p.form == asKeptWhole && !d.keptWholePays(p) {
+		p.form, p.fits = asReceipt, false
+		d.planReceipt(&p)
+	}
+	if p.fits = p.fits && !kept; p.form == asReceipt && p.fits && !d.pays(p) {
+		p.form = asWhole
+		if p.receipt = ""; c.request.Keep == Always {
+			d.planReceipt(&p)
+		}
+	}
+	return p
+}
+
+// planReceipt plans the receipt that is stored: of an output that is shown otherwise, as a later reader needs it.
+func (d *display) planReceipt(p *plan) {
+	limit := d.call.limits.ReceiptTokens
+	switch p.form {
+	case asReceipt:
+		p.draft = d.draft(p.verdict)
+		if limit = d.ceiling(p.verdict); d.call.output.same {
+			p.draft.OnlyFirstLines()
+		}
+	case asKeptWhole:
+		p.draft, limit = d.draft(p.verdict), d.ceiling(p.verdict)
+	case asBeginning:
+		size, _ := receipt.Beginning(d.call.captured)
+		p.draft = d.draft(policy.OK)
+		p.draft.OnlyTotals(size)
+	default:
+		p.draft = d.draft(policy.OK)
+	}
+	p.receipt, p.tokens = p.draft.Fit(limit)
+}
+
+// write returns the blocks of the answer, once the output is stored or storing it has failed.
+func (d *display) write(p plan) []string {
+	switch p.form {
+	case asWhole:
+		return d.writeWhole(p)
+	case asKeptWhole:
+		return d.writeKeptWhole(p)
+	case asNews:
+		return d.writeNews(p)
+	case asBeginning:
+		if d.call.keepErr != nil { // the receipt's text would claim that it is kept
+			d.planReceipt(&p)
+		}
+		_, shown := receipt.Beginning(d.call.captured)
+		return []string{p.receipt, shown}
+	}
+	return d.writeReceipt(p)
 }
 
 // store stores the output and its receipt, of which nothing is shown.
@@ -180,32 +264,12 @@ func (c *call) mostWhole() (lines, chars, tokens int) {
 	return lines, chars, tokens
 }
 
-func (d *display) asWhole(whole string) []string {
+func (d *display) writeWhole(p plan) []string {
 	d.complete = true
-	if d.call.request.Keep == Always {
-		d.store()
-	}
-	if whole == "" { // there are only images
+	if p.whole.Text == "" { // there are only images
 		return nil
 	}
-	return []string{whole}
-}
-
-// asBeginning shows as much as one answer takes, below the totals.
-func (d *display) asBeginning() []string {
-	size, shown := receipt.Beginning(d.call.captured)
-	d.call.captured.Record()
-	totals := func() string {
-		draft := d.draft(policy.OK)
-		draft.OnlyTotals(size)
-		text, _ := draft.Fit(d.call.limits.ReceiptTokens)
-		return text
-	}
-	text := totals()
-	if d.commit(text); d.call.keepErr != nil {
-		text = totals()
-	}
-	return []string{text, shown}
+	return []string{p.whole.Text}
 }
 
 // ceiling returns how many tokens a receipt may take.
@@ -217,77 +281,65 @@ func (d *display) ceiling(verdict policy.Verdict) int {
 	return d.call.limits.ReceiptTokens
 }
 
-// pays reports whether a receipt of n tokens is shown rather than the whole output: if it costs less, and saves at least
-// the share that the operator set. If the session's budget asks for a receipt, any saving will do.
-func (d *display) pays(verdict policy.Verdict, n int, whole receipt.Whole) bool {
-	if n >= whole.Tokens || verdict != policy.OK || utf8.RuneCountInString(whole.Text) > policy.MaxPageChars {
+// pays reports whether the receipt is shown rather than the whole output: if it costs less, and saves at least the share
+// that the operator set. If the session's budget asks for a receipt, any saving will do.
+func (d *display) pays(p plan) bool {
+	n, whole := p.tokens, p.whole
+	if n >= whole.Tokens || p.verdict != policy.OK || utf8.RuneCountInString(whole.Text) > policy.MaxPageChars {
 		return n < whole.Tokens
 	}
 	return 100*n <= (100-d.call.limits.MinSaving)*whole.Tokens
 }
 
-// asReceipt stores the output and shows its receipt, unless the whole can be shown and costs no more.
-func (d *display) asReceipt(verdict policy.Verdict, whole receipt.Whole, can bool) []string {
-	c, ceiling := d.call, d.ceiling(verdict)
-	c.captured.Record()
-	draft := d.draft(verdict)
-	if c.output.same {
-		draft.OnlyFirstLines()
-	}
-	text, n := draft.Fit(ceiling)
-	if can && !d.pays(verdict, n, whole) {
-		return d.asWhole(whole.Text)
-	}
-	d.commit(text)
+// writeReceipt shows the receipt. If the output could not be stored, the whole is shown where it costs no more.
+func (d *display) writeReceipt(p plan) []string {
+	c := d.call
 	if c.keepErr != nil { // the receipt's text would claim that it is kept
-		if text, n = d.draft(verdict).Fit(ceiling); can && !d.pays(verdict, n, whole) {
-			return d.asWhole(whole.Text)
+		p.draft = d.draft(p.verdict)
+		if p.receipt, p.tokens = p.draft.Fit(d.ceiling(p.verdict)); p.fits && !d.pays(p) {
+			return d.writeWhole(p)
 		}
-		return []string{text}
+		return []string{p.receipt}
 	}
 	if c.options.SavedTo && c.observation != nil {
 		// The file has its name only now. The stored receipt does not name the file, because other clients may read it.
-		draft.SetSaved(c.options.Store.SavedTo(*c.observation))
-		if can {
-			ceiling = min(ceiling, whole.Tokens-1)
+		p.draft.SetSaved(c.options.Store.SavedTo(*c.observation))
+		ceiling := d.ceiling(p.verdict)
+		if p.fits {
+			ceiling = min(ceiling, p.whole.Tokens-1)
 		}
-		text, _ = draft.Fit(ceiling)
+		p.receipt, _ = p.draft.Fit(ceiling)
 	}
-	return []string{text}
+	return []string{p.receipt}
 }
 
-// asKeptWhole stores the output because the tool asked for that, and shows all of it below one line that names it, if
-// that costs no more than its receipt.
-func (d *display) asKeptWhole(verdict policy.Verdict, whole receipt.Whole) []string {
-	d.call.captured.Record()
-	text, n := d.draft(verdict).Fit(d.ceiling(verdict))
-	above := func() string { return d.facts(verdict).AboveWhole() }
-	notes := receipt.Notes(d.notes())
-	shown := strings.TrimSuffix(whole.Text, notes)
-	if whole.Tokens+d.call.options.Counter.Count(above()) > n ||
-		utf8.RuneCountInString(shown) > policy.MaxPageChars {
-		return d.asReceipt(verdict, receipt.Whole{}, false)
-	}
-	d.commit(text)
+// aboveWhole returns the line above an output that the tool asked to store, and that is shown whole.
+func (d *display) aboveWhole(p plan) string { return d.facts(p.verdict).AboveWhole() }
+
+// keptWholePays reports whether an output that the tool asked to store is shown whole: if that costs no more than its
+// receipt.
+func (d *display) keptWholePays(p plan) bool {
+	shown := strings.TrimSuffix(p.whole.Text, receipt.Notes(d.notes()))
+	return p.whole.Tokens+d.call.options.Counter.Count(d.aboveWhole(p)) <= p.tokens &&
+		utf8.RuneCountInString(shown) <= policy.MaxPageChars
+}
+
+func (d *display) writeKeptWhole(p plan) []string {
 	d.complete = true
-	first := above() // only now it is known whether the output was stored
+	first, notes := d.aboveWhole(p), receipt.Notes(d.notes())
 	if notes != "" {
 		first += "\n" + notes
 	}
-	return []string{first, shown}
+	return []string{first, strings.TrimSuffix(p.whole.Text, notes)}
 }
 
-// asNews stores the output and shows what an earlier answer has not shown: all of it, or its receipt.
-func (d *display) asNews(verdict policy.Verdict) []string {
-	c := d.call
-	c.captured.Record()
-	stored, _ := d.draft(policy.OK).Fit(c.limits.ReceiptTokens)
-	d.commit(stored)
+// writeNews shows what an earlier answer has not shown: all of it, or its receipt.
+func (d *display) writeNews(p plan) []string {
 	d.news = true
-	facts := d.facts(verdict)
+	facts := d.facts(p.verdict)
 	shown, can := receipt.ShowNews(facts)
-	text, n := d.draft(verdict).Fit(d.ceiling(verdict))
-	if !can || d.large(receipt.Whole{Text: shown}) && c.options.Counter.Count(shown) >= n {
+	text, n := d.draft(p.verdict).Fit(d.ceiling(p.verdict))
+	if !can || d.large(receipt.Whole{Text: shown}) && d.call.options.Counter.Count(shown) >= n {
 		return []string{text}
 	}
 	first := facts.AboveNews()

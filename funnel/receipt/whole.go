@@ -23,9 +23,9 @@ type Whole struct {
 	Collapsed bool // it is shown as a terminal would: the output itself has more bytes
 }
 
-// ShowWhole returns the output as it would be shown in full: records in their compact layout if that costs less, or
-// exactly as they are. ok is false if too much was written for that.
-func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
+// Render returns the output as it would be shown in full, without notes: records in their compact layout if that costs
+// less, or exactly as they are. ok is false if too much was written for that.
+func Render(f Facts, asIs bool) (w Whole, ok bool) {
 	c := f.Captured
 	held, all := c.Beginning()
 	// No layout shrinks a text to a twelfth, and a page is smaller than that too.
@@ -44,10 +44,6 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 	if asIs && len(w.Text) > MaxAnswer {
 		return Whole{}, false
 	}
-	notes := Notes(f.wholeNotes())
-	if len(held) == 0 && f.Images == 0 && notes == "" {
-		w.Text = "no output"
-	}
 	if c.Unmasked() && c.Tokens.Margin == 0 && w.Text == string(held) { // the very text whose tokens were counted
 		w.Tokens = int(c.Tokens.N)
 	} else {
@@ -61,14 +57,25 @@ func ShowWhole(f Facts, asIs bool) (w Whole, ok bool) {
 			}
 		}
 	}
-	if notes != "" {
+	return w, true
+}
+
+// WithNotes returns the output with its notes below. One that is empty is named.
+func (w Whole) WithNotes(f Facts) Whole {
+	notes := Notes(f.wholeNotes())
+	switch {
+	case notes != "":
 		if w.Text != "" && !strings.HasSuffix(w.Text, "\n") {
 			w.Text += "\n"
 		}
 		w.Text += notes
-		w.Tokens = f.Count(w.Text)
+	case f.Captured.Bytes == 0 && f.Images == 0:
+		w.Text = "no output"
+	default:
+		return w
 	}
-	return w, true
+	w.Tokens = f.Count(w.Text)
+	return w
 }
 
 // ShowNews returns what an earlier answer has not shown. ok is false if too much was written for that.
