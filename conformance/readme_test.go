@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"sort"
 	"strings"
@@ -16,6 +17,16 @@ import (
 )
 
 const readme = "../README.md"
+
+// pages returns the names of the README and of all pages of docs.
+func pages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob("../docs/*.md")
+	if err != nil || len(docs) < 10 {
+		t.Fatalf("docs has %d pages: %v", len(docs), err)
+	}
+	return append([]string{readme}, docs...)
+}
 
 // TestReadmeToolTable holds the table between the two marks to the tools as they are.
 func TestReadmeToolTable(t *testing.T) {
@@ -91,20 +102,34 @@ var (
 	savedTo = regexp.MustCompile(`(?m)^saved to: .*/([a-z]+)_\d{8}T\d{6}_[0-9a-z]{12}\.`)
 )
 
-// printedID stands in the README in place of the random ID of a block's first observation.
+// printedID is printed in place of the random ID of a block's first observation.
 const printedID = "k3v9q2m7x4ab"
 
-// TestReadmeExamples runs every console block of the README in one shell session and
-// holds it to what is printed. Observation IDs and places of the store differ at each run and are normalised.
+// TestReadmeExamples runs the console blocks of the README and of docs, those of a page with one store, and holds them
+// to what is printed. Observation IDs and places of the store differ at each run and are normalised.
 func TestReadmeExamples(t *testing.T) {
 	drivesOnly(t)
-	text, err := os.ReadFile(readme)
+	found := map[string]int{}
+	for _, page := range pages(t) {
+		found[filepath.Base(page)] = replayPage(t, page)
+	}
+	for _, page := range []string{"README.md", "TOOLS.md"} {
+		if found[page] == 0 {
+			t.Errorf("%s has no console block", page)
+		}
+	}
+}
+
+// replayPage runs the console blocks of a page, with -update rewrites them, and returns how many there are.
+func replayPage(t *testing.T, page string) int {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := console.FindAllSubmatchIndex(text, -1)
-	if len(blocks) < 2 {
-		t.Fatalf("README has %d console blocks", len(blocks))
+	if len(blocks) == 0 {
+		return 0
 	}
 	home := plainDir(t)
 	env := append(environment(t), "HOME="+home, "XDG_STATE_HOME="+home+"/state")
@@ -114,7 +139,7 @@ func TestReadmeExamples(t *testing.T) {
 		block := string(text[m[2]:m[3]])
 		got := replay(t, env, block)
 		if got != block && !*update {
-			t.Errorf("README needs updating, run: make update\n%s", cmp.Diff(lines(block), lines(got)))
+			t.Errorf("%s needs updating, run: make update\n%s", page, cmp.Diff(lines(block), lines(got)))
 		}
 		fresh.Write(text[end:m[2]])
 		fresh.WriteString(got)
@@ -122,10 +147,11 @@ func TestReadmeExamples(t *testing.T) {
 	}
 	fresh.Write(text[end:])
 	if *update {
-		if err := os.WriteFile(readme, []byte(fresh.String()), 0o644); err != nil {
+		if err := os.WriteFile(page, []byte(fresh.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return len(blocks)
 }
 
 // replay runs a block's commands and writes it anew with their output.

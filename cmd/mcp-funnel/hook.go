@@ -36,8 +36,8 @@ type hookCmd struct {
 }
 
 func (c *hookCmd) Help() string {
-	return `Claude Code runs it after a tool call (PostToolUse); README.md has the block for its
-settings. It always ends with code 0: where it prints nothing, the output passes as it is.`
+	return `Claude Code runs it after a tool call (PostToolUse); docs/HOOK.md has the block for
+its settings. It always ends with code 0: where it prints nothing, the output passes as it is.`
 }
 
 // Run answers one hook. It never fails, and takes at most 5 s.
