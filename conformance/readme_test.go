@@ -16,7 +16,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 )
 
-const readme = "../README.md"
+const (
+	readme      = "../README.md"
+	readmeBytes = 10_000 // two screens
+)
 
 // pages returns the names of the README and of all pages of docs.
 func pages(t *testing.T) []string {
@@ -63,6 +66,80 @@ func TestReadmeToolTable(t *testing.T) {
 	between(t, readme, "<!-- tools -->\n", "<!-- end of tools -->", b.String())
 }
 
+// TestReadmeClients holds the blocks of the clients to what install prints, apart from line breaks and the paths of this
+// machine. Clients with the same block share a row.
+func TestReadmeClients(t *testing.T) {
+	drivesOnly(t)
+	project, env := plainDir(t), environment(t)
+	install := func(words ...string) string {
+		cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"install"}, words...)...)
+		cmd.Dir, cmd.Env = project, env
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("install %q: %v", words, err)
+		}
+		return string(out)
+	}
+	paths := strings.NewReplacer(binary(t), "/path/to/mcp-funnel/bin/mcp-funnel", project, "/path/to/project")
+	brackets := strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]", "]")
+	var blocks []string
+	clients := map[string][]string{}
+	for _, client := range strings.Split(regexp.MustCompile(`claude-desktop,[a-z,-]+`).FindString(install("--help")), ",") {
+		block := paths.Replace(strings.TrimSpace(install(client, "--print")))
+		if strings.HasPrefix(block, "{") {
+			block = brackets.Replace(strings.Join(strings.Fields(block), " "))
+		}
+		block = strings.ReplaceAll(block, "\n", "`<br>`")
+		if clients[block] == nil {
+			blocks = append(blocks, block)
+		}
+		clients[block] = append(clients[block], client)
+	}
+	var b strings.Builder
+	b.WriteString("| client | block |\n|---|---|\n")
+	for _, block := range blocks {
+		fmt.Fprintf(&b, "| %s | `%s` |\n", strings.Join(clients[block], ", "), block)
+	}
+	between(t, readme, "<!-- clients -->\n", "<!-- end of clients -->", b.String())
+}
+
+// TestReadmeLinks checks that every link between pages leads to a file, that the README links every page of docs, and
+// that it stays short.
+func TestReadmeLinks(t *testing.T) {
+	linked := map[string]bool{}
+	top, err := filepath.Glob("../[A-Z]*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages(t)[1:], top...) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page == readme && len(text) > readmeBytes {
+			t.Errorf("README has %d bytes, at most %d; move text to docs", len(text), readmeBytes)
+		}
+		for _, m := range link.FindAllSubmatch(code.ReplaceAll(text, nil), -1) {
+			to := string(m[1])
+			if strings.Contains(to, ":") || strings.HasPrefix(to, "#") {
+				continue // of the web, or within a page
+			}
+			path := filepath.Join(filepath.Dir(page), to)
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: the link to %s: %v", page, to, err)
+			}
+			if page == readme {
+				linked[path] = true
+			}
+		}
+	}
+	for _, page := range pages(t)[1:] {
+		if !linked[page] {
+			t.Errorf("README has no link to %s", page)
+		}
+	}
+}
+
 // TestReadmeSettings holds the list of settings to what --help prints.
 func TestReadmeSettings(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "--help").Output()
@@ -97,6 +174,8 @@ func between(t *testing.T, path, from, to, want string) {
 }
 
 var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code    = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
 	console = regexp.MustCompile("(?s)```console\n(.*?)```")
 	shownID = regexp.MustCompile(`obs:[0-9a-z]{12}\b`)
 	savedTo = regexp.MustCompile(`(?m)^saved to: .*/([a-z]+)_\d{8}T\d{6}_[0-9a-z]{12}\.`)
