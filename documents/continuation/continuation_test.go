@@ -190,7 +190,7 @@ func TestPartsCostThemselves(t *testing.T) {
 				t.Fatalf("%s, part %d: %+v", name, part, res)
 			}
 			text, state = d.Text(), d.Stored()
-			scanned += d.Scanned()
+			scanned += d.scanned
 			if len(state) > maxState {
 				t.Errorf("%s: a state of %d bytes", name, len(state))
 			}
@@ -234,11 +234,11 @@ func TestStateIsOnlyAHelp(t *testing.T) {
 		}
 	}
 	other := Open(doc[:cut-7], good, Options{})
-	if other.Scanned() < int64(cut-7) {
+	if other.scanned < int64(cut-7) {
 		t.Error("the state of another text was used")
 	}
-	if same := Open(doc[:cut:cut], good, Options{}); same.Scanned() > int64(cut/4) {
-		t.Errorf("%d of %d bytes were parsed again", same.Scanned(), cut)
+	if same := Open(doc[:cut:cut], good, Options{}); same.scanned > int64(cut/4) {
+		t.Errorf("%d of %d bytes were parsed again", same.scanned, cut)
 	}
 	if res := other.Add(doc[other.anchor.at:]); res.Verdict != Done {
 		t.Errorf("%+v", res)

@@ -64,7 +64,7 @@ type Document struct {
 	history history
 	// Of the units at the end of the text at least once occur once in it, and at most again occur more than once.
 	once, again int
-	scanned     int64 // see [Document.Scanned]
+	scanned     int64 // bytes that were parsed in all: parts must not be parsed again and again
 }
 
 // Result is what Add found.
@@ -98,6 +98,3 @@ func (d *Document) Text() []byte { return d.text }
 
 // Parts returns how many parts arrived, refused ones included.
 func (d *Document) Parts() int { return len(d.history.Parts) }
-
-// Scanned returns how many bytes were parsed in all: parts must not be parsed again and again.
-func (d *Document) Scanned() int64 { return d.scanned }

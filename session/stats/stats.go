@@ -324,8 +324,3 @@ func (t *Tool) add(o Tool) {
 	t.Notices += o.Notices
 	t.Over += o.Over
 }
-
-// AgainstClient returns the tokens saved against what the clients would have cut by themselves.
-func (r Report) AgainstClient() int64 {
-	return r.Total.Client - r.Total.Shown - r.Total.Fetched - r.List
-}

@@ -58,7 +58,6 @@ const (
 
 	slotUsed  = 1 << 8
 	baseShift = 9
-	baseBits  = 23
 	rankShift = 32
 
 	rankBits  = 18 // number of bits of a rank in a token's record
