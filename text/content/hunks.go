@@ -1,66 +1,9 @@
 package content
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"io"
 	"slices"
 )
-
-// Hunks calls visit for each hunk of a unified diff or of a combined one (the diff of a merge) until visit returns
-// false. The span goes from "@@" to the last line, without its newline. The line counts in the header decide where a
-// hunk ends, so that a removed line "-- x", which the diff shows as "--- x", is not mistaken for a file header.
-func Hunks(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
-	b := bufio.NewReaderSize(r, window)
-	var (
-		lines HunkLines
-		open  bool
-		hunk  Span
-		index int64
-		head  []byte // first 256 bytes of the line, enough for the numbers of a hunk header
-	)
-	for start := int64(0); ; {
-		line, err := b.ReadSlice('\n')
-		head = append(head[:0], line[:min(len(line), 256)]...)
-		next := start + int64(len(line))
-		for err == bufio.ErrBufferFull && ctx.Err() == nil {
-			line, err = b.ReadSlice('\n')
-			next += int64(len(line))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
-		end := next
-		if err == nil {
-			end--
-		}
-		if text := bytes.TrimSuffix(head, []byte{'\n'}); next > start {
-			if open {
-				if open, _, _ = lines.Take(text); open {
-					hunk.End = end
-				} else if !visit(index, hunk) {
-					return nil
-				} else {
-					index++
-				}
-			}
-			if !open && lines.Header(text) {
-				open, hunk = true, Span{start, end}
-			}
-		}
-		if err == io.EOF {
-			if open {
-				visit(index, hunk)
-			}
-			return nil
-		}
-		start = next
-	}
-}
 
 // HunkLines counts down the remaining lines of a hunk of a diff.
 type HunkLines struct {

@@ -25,7 +25,8 @@ const (
 	pdfMemoryPages = 4096 // of 64 KiB: 256 MiB for each document, three times as much while it grows
 )
 
-// engine is PDFium, compiled on first use. Compiling takes 4 s, or 0.1 s with a filled [CacheDir].
+// engine is PDFium, compiled on first use. Compiling takes 4 s, or 0.1 s with a filled cacheDir.
+// Only the current user may write to that directory: its files are executed.
 var engine struct {
 	mu       sync.Mutex
 	cacheDir string
@@ -35,15 +36,6 @@ var engine struct {
 }
 
 var errEngine = errors.New("PDFium cannot be started")
-
-// CacheDir sets the directory in which the compiled code of PDFium is stored. Only the current user may write to it:
-// its files are executed. It must be called before the first Read of a PDF, otherwise it has no effect. Without it each
-// process compiles PDFium once.
-func CacheDir(dir string) {
-	engine.mu.Lock()
-	defer engine.mu.Unlock()
-	engine.cacheDir = dir
-}
 
 // pdfPool returns the pool of PDFium instances. Compilation continues in its goroutine if ctx ends first.
 func pdfPool(ctx context.Context) (pdfium.Pool, error) {

@@ -24,7 +24,7 @@ import (
 // TestMain stores compiled code for the other runs of these tests.
 func TestMain(m *testing.M) {
 	if dir, err := os.UserCacheDir(); err == nil {
-		CacheDir(filepath.Join(dir, "mcp-funnel-test", "pdfium"))
+		engine.cacheDir = filepath.Join(dir, "mcp-funnel-test", "pdfium")
 	}
 	os.Exit(m.Run())
 }
