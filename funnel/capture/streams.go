@@ -54,9 +54,6 @@ func (s *Streams) Mixed() bool { return len(s.ranges) > 0 && s.size() < s.bytes 
 // Only reports whether all of the output was written to standard error.
 func (s *Streams) Only() bool { return len(s.ranges) > 0 && s.size() == s.bytes }
 
-// Lost reports whether the streams alternated so often that it is not known which bytes are standard error.
-func (s *Streams) Lost() bool { return s.lost }
-
 func (s *Streams) size() (n int64) {
 	for _, r := range s.ranges {
 		n += r.to - r.from

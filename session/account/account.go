@@ -175,11 +175,6 @@ func (a *Account) distrust(now time.Time) {
 	}
 }
 
-// Show adds tokens that were shown to a session now.
-func (s *Accounts) Show(owner, session string, tokens int) error {
-	return s.Update(owner, session, func(a *Account) { a.Show(tokens, s.now()) })
-}
-
 // Reset forgets what was reported and shown: the client has compacted or cleared its context.
 func (s *Accounts) Reset(owner, session string) error {
 	return s.Update(owner, session, func(a *Account) { a.reset(s.now()) })

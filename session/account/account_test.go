@@ -73,7 +73,7 @@ func TestReportRules(t *testing.T) {
 			s, clock := opened(t)
 			must(t, s.Report("local", "s", usage.Usage{Turn: "t1", PromptTokens: 50_000, Window: 200_000, At: noon}))
 			*clock = second(1)
-			must(t, s.Show("local", "s", 700))
+			must(t, s.show("local", "s", 700))
 			*clock = second(3)
 			must(t, s.Report("local", "s", c.u))
 			a := read(t, s, "s")
@@ -114,7 +114,7 @@ func TestReportAfterTheClockWasSetBack(t *testing.T) {
 func TestReset(t *testing.T) {
 	s, clock := opened(t)
 	must(t, s.Report("local", "s", usage.Usage{Turn: "t1", PromptTokens: 50_000}))
-	must(t, s.Show("local", "s", 700))
+	must(t, s.show("local", "s", 700))
 	*clock = noon.Add(time.Second)
 	must(t, s.Reset("local", "s"))
 	a := read(t, s, "s")
@@ -145,7 +145,7 @@ func TestTwoHooksOfOneCompaction(t *testing.T) {
 
 func TestForgetChangesNothingWithoutAReportOfTheSource(t *testing.T) {
 	s, _ := opened(t)
-	must(t, s.Show("local", "s", 700))
+	must(t, s.show("local", "s", 700))
 	must(t, s.Forget("local", "s", usage.FromStatusLine))
 	if a := read(t, s, "s"); a.Shown != 700 || a.Resets != 0 {
 		t.Errorf("%+v", a)
@@ -166,7 +166,7 @@ func TestForgetChangesNothingWithoutAReportOfTheSource(t *testing.T) {
 func TestSessionsAndOwnersAreApart(t *testing.T) {
 	s, _ := opened(t)
 	for i, k := range [][2]string{{"a", "s"}, {"b", "s"}, {"a", "t"}, {"as", ""}, {"", "as"}, {"a:", "s"}, {"../x", "s"}} {
-		must(t, s.Show(k[0], k[1], i+1))
+		must(t, s.show(k[0], k[1], i+1))
 	}
 	for i, k := range [][2]string{{"a", "s"}, {"b", "s"}, {"a", "t"}, {"as", ""}, {"", "as"}, {"a:", "s"}, {"../x", "s"}} {
 		if a, err := s.Read(k[0], k[1]); err != nil || a.Shown != i+1 {
@@ -235,9 +235,9 @@ func TestParallelUpdates(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				for range 5 {
-					err := s.Show("local", "s", 1)
+					err := s.show("local", "s", 1)
 					for n := 0; n < 10 && err != nil && strings.Contains(err.Error(), "try again"); n++ {
-						err = s.Show("local", "s", 1) // a disk may hold up whoever has the lock for a second
+						err = s.show("local", "s", 1) // a disk may hold up whoever has the lock for a second
 					}
 					if err != nil {
 						t.Error(err)
@@ -256,8 +256,8 @@ func TestParallelUpdates(t *testing.T) {
 func TestFilesArePrunedAndBounded(t *testing.T) {
 	s, clock := opened(t)
 	*clock = time.Now()
-	must(t, s.Show("local", "old", 1))
-	must(t, s.Show("local", "young", 1))
+	must(t, s.show("local", "old", 1))
+	must(t, s.show("local", "young", 1))
 	foreign := filepath.Join(s.dir, "notes.txt")
 	must(t, os.WriteFile(foreign, nil, 0o600))
 	long := clock.Add(-31 * 24 * time.Hour)
@@ -266,7 +266,7 @@ func TestFilesArePrunedAndBounded(t *testing.T) {
 	} {
 		must(t, os.Chtimes(path, long, long))
 	}
-	must(t, s.Show("local", "new", 1))
+	must(t, s.show("local", "new", 1))
 	if a := read(t, s, "old"); a.Shown != 0 {
 		t.Error("an account of 31 days ago is still there")
 	}
@@ -293,13 +293,13 @@ func TestFilesArePrunedAndBounded(t *testing.T) {
 
 func TestTornFilesBeginAnew(t *testing.T) {
 	s, _ := opened(t)
-	must(t, s.Show("local", "s", 5))
+	must(t, s.show("local", "s", 5))
 	path := filepath.Join(s.dir, accountName("local", "s"))
 	for _, content := range []string{
 		"", `{"shown":5`, "[]", "null", `{"shown":5,"notices":"x"}`, string(make([]byte, maxFile+1)),
 	} {
 		must(t, os.WriteFile(path, []byte(content), 0o600))
-		must(t, s.Show("local", "s", 7))
+		must(t, s.show("local", "s", 7))
 		if a := read(t, s, "s"); a.Shown != 7 {
 			t.Errorf("%.20q: %+v", content, a)
 		}
@@ -356,4 +356,9 @@ func TestPeak(t *testing.T) {
 	if list, err := all.List(); err != nil || len(list) != 2 || list[0].Report.Session != "t" {
 		t.Errorf("%v, %+v", err, list)
 	}
+}
+
+// show adds tokens that were shown to a session now.
+func (s *Accounts) show(owner, session string, tokens int) error {
+	return s.Update(owner, session, func(a *Account) { a.Show(tokens, s.now()) })
 }

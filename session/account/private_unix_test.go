@@ -12,7 +12,7 @@ import (
 func TestAccountsArePrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	s, _ := opened(t)
-	must(t, s.Show("local", "s", 1))
+	must(t, s.show("local", "s", 1))
 	for path, want := range map[string]os.FileMode{s.dir: 0o700, filepath.Join(s.dir, accountName("local", "s")): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
@@ -33,7 +33,7 @@ func TestPlantedNames(t *testing.T) {
 			} else {
 				must(t, syscall.Mkfifo(path, 0o600))
 			}
-			err := s.Show("local", "s", 1)
+			err := s.show("local", "s", 1)
 			if b, _ := os.ReadFile(outside); string(b) != `{"shown":99}` {
 				t.Errorf("%s at %s: a file outside was changed to %s", kind, name, b)
 			}
@@ -47,7 +47,7 @@ func TestPlantedNames(t *testing.T) {
 func TestTheDirectoryIsNoLink(t *testing.T) {
 	s, _ := opened(t)
 	must(t, os.Symlink(t.TempDir(), s.dir))
-	if err := s.Show("local", "s", 1); err == nil {
+	if err := s.show("local", "s", 1); err == nil {
 		t.Error("a linked directory was used")
 	}
 }

@@ -27,7 +27,6 @@ const (
 
 	keptBesides = 4 << 10           // bytes: a stored output also has a sidecar and an index
 	leastOutput = 2 * pointerTokens // a smaller output is not worth a file
-	atOnce      = 4                 // outputs that are stored at once
 )
 
 // maxRaw bounds the strings that a map holds themselves, in bytes of base64: half of what is read of a map.

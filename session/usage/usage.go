@@ -36,7 +36,6 @@ const (
 	FromHook       = "claude-hook"
 	FromClaude     = "claude-session-file"
 	FromCodex      = "codex-session-file"
-	FromEndpoint   = "endpoint"
 )
 
 // Bounds of a report. A larger figure is a mistake or a lie: no model has such a window.

@@ -67,9 +67,6 @@ type frame struct {
 // Values returns the number of complete top-level values.
 func (t *Tracker) Values() int64 { return t.values }
 
-// Count returns the number of children begun in the open container at the given depth; depth 0 is the outermost.
-func (t *Tracker) Count(depth int) int64 { return t.frames[depth].count }
-
 // IsObject reports whether the open container at the given depth is an object; depth 0 is the outermost.
 func (t *Tracker) IsObject(depth int) bool { return t.frames[depth].object }
 

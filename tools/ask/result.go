@@ -71,10 +71,9 @@ const (
 	byFiles = "files" // the list of files
 )
 
-// Limits of the text of an answer, in tokens.
+// Limits of the text of an answer.
 const (
-	maxTokens  = 320
-	factTokens = 200 // for facts; the rest is for coverage and what follows
+	factTokens = 200 // of facts; coverage and what follows come on top
 	maxNamed   = 5   // files that the line on coverage names
 )
 

@@ -49,7 +49,7 @@ func fill(b *testing.B, dir string, files []File) *Index {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = x.Close() })
-	if s, err := x.Refresh(b.Context(), files, Options{Read: readFrom(dir)}); err != nil || !s.Whole() {
+	if s, err := x.Refresh(b.Context(), files, Options{Read: readFrom(dir)}); err != nil || !s.whole() {
 		b.Fatal(s, err)
 	}
 	return x
@@ -115,7 +115,7 @@ func BenchmarkQuery(b *testing.B) {
 	terms := []string{"close", "connect", "timeout", "respons"}
 	b.Run("index", func(b *testing.B) {
 		for b.Loop() {
-			if hits, err := x.Search(b.Context(), terms, ".", 20); err != nil || len(hits) != 20 {
+			if hits, err := x.searchBelow(b.Context(), terms, ".", 20); err != nil || len(hits) != 20 {
 				b.Fatal(len(hits), err)
 			}
 		}
@@ -153,7 +153,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	defer func() { _ = x.Close() }()
 	read := func(context.Context, File) (Text, error) { return Text{}, nil }
 	for b.Loop() {
-		if s, err := x.Refresh(b.Context(), files, Options{Read: read}); err != nil || !s.Whole() {
+		if s, err := x.Refresh(b.Context(), files, Options{Read: read}); err != nil || !s.whole() {
 			b.Fatal(dir, s, err)
 		}
 	}

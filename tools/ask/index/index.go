@@ -228,12 +228,7 @@ func (x *Index) searchMany(ctx context.Context, terms []string, only scope, limi
 	return all[:min(len(all), limit)], nil
 }
 
-// Search returns the passages below a directory ("." for all) that have any of the terms, the best first.
-func (x *Index) Search(ctx context.Context, terms []string, dir string, limit int) ([]Hit, error) {
-	return x.search(ctx, terms, below(dir), limit, nil)
-}
-
-// search is Search without some files.
+// search returns the passages in a scope, without those of some files, that have any of the terms, the best first.
 func (x *Index) search(ctx context.Context, terms []string, in scope, limit int, without []int64) ([]Hit, error) {
 	if len(terms) == 0 {
 		return nil, nil

@@ -121,10 +121,10 @@ func TestRefresh(t *testing.T) {
 		t.Helper()
 		var read []string
 		status, err := x.Refresh(t.Context(), s.files(), s.options(&read))
-		if err != nil || !status.Whole() || !slices.Equal(read, want) || status.Unsearchable["c.bin"] != "binary" {
+		if err != nil || !status.whole() || !slices.Equal(read, want) || status.Unsearchable["c.bin"] != "binary" {
 			t.Errorf("read %q, want %q; %+v, %v", read, want, status, err)
 		}
-		found, err := x.Search(t.Context(), []string{word}, ".", 10)
+		found, err := x.searchBelow(t.Context(), []string{word}, ".", 10)
 		var paths []string
 		for _, h := range found {
 			paths = append(paths, h.Path)
@@ -142,11 +142,11 @@ func TestRefresh(t *testing.T) {
 	check(nil, "beta")
 	s["d/b.txt"] = "beta again"
 	check([]string{"d/b.txt"}, "beta", "d/b.txt")
-	if hits, err := x.Search(t.Context(), []string{"beta", "delta"}, "d", 10); err != nil || len(hits) != 1 {
+	if hits, err := x.searchBelow(t.Context(), []string{"beta", "delta"}, "d", 10); err != nil || len(hits) != 1 {
 		t.Errorf("below d: %v, %v", hits, err)
 	}
 	for _, odd := range []string{"near", "*", "(", "and"} {
-		if _, err := x.Search(t.Context(), []string{odd}, ".", 10); err != nil {
+		if _, err := x.searchBelow(t.Context(), []string{odd}, ".", 10); err != nil {
 			t.Errorf("%q: %v", odd, err)
 		}
 	}
@@ -163,11 +163,11 @@ func TestDeadline(t *testing.T) {
 	var read []string
 	o := s.options(&read)
 	o.Deadline = time.Now().Add(-time.Second)
-	if status, err := x.Refresh(t.Context(), s.files(), o); err != nil || status.Whole() || status.Indexed != 0 {
+	if status, err := x.Refresh(t.Context(), s.files(), o); err != nil || status.whole() || status.Indexed != 0 {
 		t.Errorf("%+v, %v", status, err)
 	}
 	o.Deadline = time.Time{}
-	if status, err := x.Refresh(t.Context(), s.files(), o); err != nil || !status.Whole() {
+	if status, err := x.Refresh(t.Context(), s.files(), o); err != nil || !status.whole() {
 		t.Errorf("%+v, %v", status, err)
 	}
 }
@@ -195,10 +195,10 @@ func TestDamagedIndex(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			var read []string
-			if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.Whole() {
+			if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.whole() {
 				t.Errorf("%s: %+v, %v", name, status, err)
 			}
-			if hits, err := x.Search(t.Context(), []string{"alpha"}, ".", 1); err != nil || len(hits) != 1 {
+			if hits, err := x.searchBelow(t.Context(), []string{"alpha"}, ".", 1); err != nil || len(hits) != 1 {
 				t.Errorf("%s: %v, %v", name, hits, err)
 			}
 			if err := x.Close(); err != nil {
@@ -216,3 +216,11 @@ func TestDamagedIndex(t *testing.T) {
 		}
 	}
 }
+
+// searchBelow searches below a directory, "." for all.
+func (x *Index) searchBelow(ctx context.Context, terms []string, dir string, limit int) ([]Hit, error) {
+	return x.search(ctx, terms, below(dir), limit, nil)
+}
+
+// whole reports whether every file is in the index.
+func (s Status) whole() bool { return s.Indexed == s.Files }

@@ -35,9 +35,6 @@ type Status struct {
 	Unsearchable   map[string]string
 }
 
-// Whole reports whether every file is in the index.
-func (s Status) Whole() bool { return s.Indexed == s.Files }
-
 // Options of Refresh.
 type Options struct {
 	Below    string                                        // the directory whose files these are

@@ -24,7 +24,7 @@ func TestVectors(t *testing.T) {
 	refresh := func() {
 		t.Helper()
 		var read []string
-		if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.Whole() {
+		if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.whole() {
 			t.Fatal(status, err)
 		}
 	}

@@ -275,6 +275,3 @@ func Count(all []Citation) Counts {
 
 // Total is the number of citations that could be looked up; it leaves out Unknown.
 func (n Counts) Total() int { return n.Holds + n.Moved + n.Absent + n.Unanchored }
-
-// Share is the part of Total that holds or moved, from 0 to 1; it is 0 if Total is 0.
-func (n Counts) Share() float64 { return float64(n.Holds+n.Moved) / float64(max(1, n.Total())) }
