@@ -136,20 +136,17 @@ func (d *display) decide() plan {
 // planReceipt plans the receipt that is stored: of an output that is shown otherwise, as a later reader needs it.
 func (d *display) planReceipt(p *plan) {
 	limit := d.call.limits.ReceiptTokens
+	p.draft = d.draft()
 	switch p.form {
 	case asReceipt:
-		p.draft = d.draft(p.verdict)
 		if limit = d.ceiling(p.verdict); d.call.output.same {
 			p.draft.OnlyFirstLines()
 		}
 	case asKeptWhole:
-		p.draft, limit = d.draft(p.verdict), d.ceiling(p.verdict)
+		limit = d.ceiling(p.verdict)
 	case asBeginning:
 		size, _ := receipt.Beginning(d.call.captured)
-		p.draft = d.draft(policy.OK)
 		p.draft.OnlyTotals(size)
-	default:
-		p.draft = d.draft(policy.OK)
 	}
 	p.receipt, p.tokens = p.draft.Fit(limit)
 }
@@ -176,12 +173,12 @@ func (d *display) write(p plan) []string {
 // store stores the output and its receipt, of which nothing is shown.
 func (d *display) store() {
 	d.call.captured.Record()
-	text, _ := d.draft(policy.OK).Fit(d.call.limits.ReceiptTokens)
+	text, _ := d.draft().Fit(d.call.limits.ReceiptTokens)
 	d.commit(text)
 }
 
 // facts returns what a receipt may say of the output. It changes when the output is stored or storing it fails.
-func (d *display) facts(verdict policy.Verdict) receipt.Facts {
+func (d *display) facts() receipt.Facts {
 	c, tool := d.call, d.call.request.Tool
 	f := receipt.Facts{
 		Captured: c.captured,
@@ -213,7 +210,7 @@ func (d *display) facts(verdict policy.Verdict) receipt.Facts {
 // wholeFacts returns the facts for showing the whole output. Its notes say what is damaged; a receipt has a line for
 // that.
 func (d *display) wholeFacts() receipt.Facts {
-	f := d.facts(policy.OK)
+	f := d.facts()
 	if c := d.call.captured; c.Kind() == content.Table || c.Kind() == content.Diff {
 		damage := strings.Join(c.Summary().Damage, "; ")
 		f.Notes = strings.Join(slices.DeleteFunc([]string{f.Notes, damage}, func(n string) bool { return n == "" }), "; ")
@@ -222,8 +219,8 @@ func (d *display) wholeFacts() receipt.Facts {
 }
 
 // draft returns the draft of a receipt from the facts as they are now.
-func (d *display) draft(verdict policy.Verdict) *receipt.Draft {
-	f := d.facts(verdict)
+func (d *display) draft() *receipt.Draft {
+	f := d.facts()
 	if since := d.call.output.since; since != "" {
 		f.Notes = strings.TrimPrefix(f.Notes+"; "+since, "; ")
 	}
@@ -295,7 +292,7 @@ func (d *display) pays(p plan) bool {
 func (d *display) writeReceipt(p plan) []string {
 	c := d.call
 	if c.keepErr != nil { // the receipt's text would claim that it is kept
-		p.draft = d.draft(p.verdict)
+		p.draft = d.draft()
 		if p.receipt, p.tokens = p.draft.Fit(d.ceiling(p.verdict)); p.fits && !d.pays(p) {
 			return d.writeWhole(p)
 		}
@@ -313,20 +310,17 @@ func (d *display) writeReceipt(p plan) []string {
 	return []string{p.receipt}
 }
 
-// aboveWhole returns the line above an output that the tool asked to store, and that is shown whole.
-func (d *display) aboveWhole(p plan) string { return d.facts(p.verdict).AboveWhole() }
-
 // keptWholePays reports whether an output that the tool asked to store is shown whole: if that costs no more than its
 // receipt.
 func (d *display) keptWholePays(p plan) bool {
 	shown := strings.TrimSuffix(p.whole.Text, receipt.Notes(d.notes()))
-	return p.whole.Tokens+d.call.options.Counter.Count(d.aboveWhole(p)) <= p.tokens &&
+	return p.whole.Tokens+d.call.options.Counter.Count(d.facts().AboveWhole()) <= p.tokens &&
 		utf8.RuneCountInString(shown) <= policy.MaxPageChars
 }
 
 func (d *display) writeKeptWhole(p plan) []string {
 	d.complete = true
-	first, notes := d.aboveWhole(p), receipt.Notes(d.notes())
+	first, notes := d.facts().AboveWhole(), receipt.Notes(d.notes())
 	if notes != "" {
 		first += "\n" + notes
 	}
@@ -336,9 +330,9 @@ func (d *display) writeKeptWhole(p plan) []string {
 // writeNews shows what an earlier answer has not shown: all of it, or its receipt.
 func (d *display) writeNews(p plan) []string {
 	d.news = true
-	facts := d.facts(p.verdict)
+	facts := d.facts()
 	shown, can := receipt.ShowNews(facts)
-	text, n := d.draft(p.verdict).Fit(d.ceiling(p.verdict))
+	text, n := d.draft().Fit(d.ceiling(p.verdict))
 	if !can || d.large(receipt.Whole{Text: shown}) && d.call.options.Counter.Count(shown) >= n {
 		return []string{text}
 	}

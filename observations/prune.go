@@ -171,7 +171,7 @@ func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 
 // expireWhile expires what is too old, then the least recently used while more returns true. done is false if it
 // stopped to let others have the lock.
-func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (freed int64, done bool) {
+func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (done bool) {
 	begin := time.Now()
 	for _, e := range s.candidates(l, all) {
 		wanted := more()
@@ -179,14 +179,13 @@ func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (fre
 			break
 		}
 		if !wanted && time.Since(begin) > cleanupSlice {
-			return freed, false
+			return false
 		}
 		if n, ok := s.expire(l, e, s.expiryReason(e)); ok {
 			l.Kept -= n
-			freed += n
 		}
 	}
-	return freed, true
+	return true
 }
 
 // Remove deletes the data and leaves a tombstone, even if the observation is pinned or open.

@@ -150,7 +150,7 @@ func (s *Store) tidyIfDue() {
 		if err != nil {
 			return err
 		}
-		if _, done := s.expireWhile(l, all, func() bool { return false }); !done {
+		if !s.expireWhile(l, all, func() bool { return false }) {
 			s.nextTidy.Store(now.Add(time.Second).UnixNano())
 			return nil
 		}

@@ -72,7 +72,7 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *json
 		return nil, fault
 	}
 	if f.Stateless() {
-		s.addResultMeta(f, result)
+		s.addResultMeta(result)
 	}
 	if result, err = k.withRelayed(ctx, result); err != nil {
 		return nil, s.faultOf(f, err)
@@ -146,7 +146,7 @@ func (s *Server) lifetime(result any) time.Duration {
 
 // addResultMeta adds the members that the stateless era requires of a result: its type, the server's name, and how long
 // clients may keep it.
-func (s *Server) addResultMeta(f jsonrpc.Frame, result any) {
+func (s *Server) addResultMeta(result any) {
 	r, is := result.(mcp.ResultMetadata)
 	if !is {
 		return

@@ -225,7 +225,7 @@ func (w *walker) transition(key string, b byte) (uint16, bool) {
 	case w.lead[b] == noNode:
 		return rowInvalidUTF8 << w.shift, true
 	}
-	if w.resolve(before, flagsAt(before, false)) {
+	if w.resolve(flagsAt(before, false)) {
 		return rowMatched << w.shift, true
 	}
 	return w.intern(w.list, w.lead[b], 0)
@@ -262,12 +262,12 @@ func (w *walker) decodeState(key string) (before byte, node int16) {
 
 // atEnd reports whether the line matches if the line ends here.
 func (w *walker) atEnd(before byte) bool {
-	return w.resolve(before, flagsAt(before, false)|syntax.EmptyEndText|syntax.EmptyEndLine)
+	return w.resolve(flagsAt(before, false) | syntax.EmptyEndText | syntax.EmptyEndLine)
 }
 
 // consume steps over an ASCII rune from w.list to w.next. It reports whether the line is known to match then.
 func (w *walker) consume(r rune, before byte) bool {
-	return w.resolve(before, flagsAt(before, isWord(byte(r)))) || w.move(r) // ASCII
+	return w.resolve(flagsAt(before, isWord(byte(r)))) || w.move(r) // ASCII
 }
 
 // wordBefore returns the context after an ASCII rune: afterWord, or 0 if no instruction in w.next depends on that.
@@ -298,7 +298,7 @@ func flagsAt(before byte, word bool) syntax.EmptyOp {
 
 // resolve replaces each assertion in w.list that holds by the instructions after the assertion, and drops the others.
 // It reports whether the line is known to match then.
-func (w *walker) resolve(before byte, f syntax.EmptyOp) bool {
+func (w *walker) resolve(f syntax.EmptyOp) bool {
 	if !slices.ContainsFunc(w.list, func(pc uint16) bool { return w.prog.Inst[pc].Op == syntax.InstEmptyWidth }) {
 		return false
 	}

@@ -83,11 +83,11 @@ func (k *Asker) recall(owner, id string) (a kept, err error) {
 }
 
 // keep stores an answer and its facts. If one cannot be stored, a note of the answer says so.
-func (q *question) keep(r *Result) error {
+func (q *question) keep(r *Result) {
 	q.keepFacts(r)
 	o := q.k.options
 	if o.Store == "" || o.ReadOnly != nil {
-		return nil
+		return
 	}
 	a := kept{
 		ID: string(observations.RandomID()), Owner: q.caller.Owner, Path: q.args.Path, Question: r.Question, ReadAs: r.ReadAs,
@@ -101,10 +101,9 @@ func (q *question) keep(r *Result) error {
 	}
 	if err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the answer is not kept, it has no follow-up: %v", err))
-		return nil //nolint:nilerr // the note says it
+		return
 	}
 	r.ID = Prefix + a.ID
-	return nil
 }
 
 // write stores an answer, and removes old ones now and then.

@@ -173,7 +173,8 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 	}
 	r.Notes = append(r.Notes, q.notes...)
 	r.Ranked = q.meaning.ranked()
-	return r, q.keep(r)
+	q.keep(r)
+	return r, nil
 }
 
 // question is one call.

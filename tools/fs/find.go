@@ -111,9 +111,7 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	case f.Offset > 0:
 		return errors.New("offset counts rows of the list of obs:; narrow other lists by path, glob, depth, newer or larger")
 	}
-	if f.writer, err = f.newWriter(ctx, locations); err != nil {
-		return err
-	}
+	f.writer = f.newWriter(ctx, locations)
 	if s, ok := f.writer.(*sortedWriter); ok {
 		defer s.release()
 	}

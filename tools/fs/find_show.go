@@ -44,13 +44,13 @@ type entryWriter interface {
 	finish() error
 }
 
-func (f *finder) newWriter(ctx context.Context, locations []source.Location) (entryWriter, error) {
+func (f *finder) newWriter(ctx context.Context, locations []source.Location) entryWriter {
 	var write entryWriter
 	switch f.Show {
 	case "tree":
-		return &treeWriter{f: f, top: topDirName(locations)}, nil
+		return &treeWriter{f: f, top: topDirName(locations)}
 	case "count":
-		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}, nil
+		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}
 	default:
 		switch {
 		case f.page != nil:
@@ -63,9 +63,9 @@ func (f *finder) newWriter(ctx context.Context, locations []source.Location) (en
 		}
 	}
 	if f.Sort == "modified" || f.Sort == "size" {
-		return &sortedWriter{f: f, ctx: ctx, to: write}, nil
+		return &sortedWriter{f: f, ctx: ctx, to: write}
 	}
-	return write, nil
+	return write
 }
 
 // recordWriter writes one NDJSON record an entry.

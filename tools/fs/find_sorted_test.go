@@ -17,10 +17,7 @@ func bySize(t *testing.T) (*finder, *answer) {
 	a := &answer{counts: map[string]float64{}}
 	f := &finder{out: a}
 	f.Sort = "size"
-	var err error
-	if f.writer, err = f.newWriter(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	f.writer = f.newWriter(t.Context(), nil)
 	t.Cleanup(f.writer.(*sortedWriter).release)
 	return f, a
 }
@@ -104,7 +101,8 @@ func TestLargeSortsTakeTurns(t *testing.T) {
 	fill := func(ctx context.Context, n int) (*sortedWriter, error) {
 		f := &finder{out: &answer{counts: map[string]float64{}}}
 		f.Sort = "size"
-		show, err := f.newWriter(ctx, nil)
+		show := f.newWriter(ctx, nil)
+		var err error
 		for i := 0; err == nil && i < n; i++ {
 			err = show.writeEntry(foundEntry{Path: "f", Size: int64(i)})
 		}

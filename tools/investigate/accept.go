@@ -69,10 +69,7 @@ func (w *work) again(o entries.Order) error {
 			return fmt.Errorf("%s: its directory %s is gone; investigate without order gives out the next one", o.Name(), d.Path)
 		}
 	}
-	text, err := w.orderText(o)
-	if err != nil {
-		return err
-	}
+	text := w.orderText(o)
 	w.attach(o)
 	return w.out.Page().Text([]byte(text))
 }

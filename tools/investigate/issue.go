@@ -138,11 +138,7 @@ func (w *work) next(first string) error {
 	switch {
 	case ok:
 		w.inv.Log("order %s %s %s", o.Name(), o.Step, dirNames(o.Dirs))
-		text, err := w.orderText(o)
-		if err != nil {
-			return err
-		}
-		first += text
+		first += w.orderText(o)
 		w.attach(o)
 	case len(w.units()) > 0 || steps[entries.Reporting]:
 		first += w.outstanding()

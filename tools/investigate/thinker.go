@@ -169,8 +169,8 @@ func (d *driver) run(ctx context.Context) error {
 			if o, more, err = w.choose(); err != nil || !more {
 				return err
 			}
-			task, err = d.task(w, o)
-			return err
+			task = d.task(w, o)
+			return nil
 		})
 		if err != nil {
 			return errors.Join(err, d.step(context.WithoutCancel(ctx), (*work).evaluate))
@@ -186,7 +186,7 @@ func (d *driver) run(ctx context.Context) error {
 }
 
 // task makes the task of an order.
-func (d *driver) task(w *work, o entries.Order) (Task, error) {
+func (d *driver) task(w *work, o entries.Order) Task {
 	number, all := w.position()
 	t := Task{
 		Owner: d.caller.Owner, Sources: d.caller.Sources,
@@ -217,9 +217,8 @@ func (d *driver) task(w *work, o entries.Order) (Task, error) {
 		}
 	}
 	t.Accept = func(note []byte) error { return checkThought(t.Prompt, note) }
-	text, err := w.orderText(o)
-	t.Text = text
-	return t, err
+	t.Text = w.orderText(o)
+	return t
 }
 
 // noteOf reads what was handed in for a prompt as a note.

@@ -38,9 +38,8 @@ var details = []detail{
 }
 
 // orderText returns the text of an order.
-func (w *work) orderText(o entries.Order) (string, error) {
+func (w *work) orderText(o entries.Order) (text string) {
 	for n, d := range details {
-		var text string
 		switch o.Step {
 		case entries.Planning:
 			text = w.planOrder(o, d)
@@ -54,10 +53,10 @@ func (w *work) orderText(o entries.Order) (string, error) {
 			limit = maxOrder
 		}
 		if w.tokens(text) <= limit || n == len(details)-1 {
-			return text, nil
+			break
 		}
 	}
-	return "", nil
+	return text
 }
 
 // shown escapes the hidden characters of a path, so that it fits one line. Notes may name a path in this form too.

@@ -200,7 +200,7 @@ func (c *Client) apply(src []byte, all []operation) ([]byte, error) {
 		case o.name == "" && o.n == toAdd:
 			err = d.addHook(o.words[0])
 		case o.name == "":
-			err = d.removeHook(o.words[0])
+			d.removeHook(o.words[0])
 		case o.n == toRemove && c.toml:
 			d.removeTOML(o.name)
 		case o.n == toRemove:

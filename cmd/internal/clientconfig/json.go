@@ -316,19 +316,18 @@ func (d *document) addHook(command string) error {
 }
 
 // removeHook takes a command out of the hooks, and its group if that holds nothing else.
-func (d *document) removeHook(command string) error {
+func (d *document) removeHook(command string) {
 	for g, all := range d.hooks() {
 		i := slices.Index(all, command)
 		groups, list := "/"+strings.Join(hookKeys, "/"), fmt.Sprintf("/%d/hooks", g)
 		if i >= 0 && len(all) == 1 {
 			remove(d.root.Find(groups), g)
-			return nil
+			return
 		} else if i >= 0 {
 			remove(d.root.Find(groups+list), i)
-			return nil
+			return
 		}
 	}
-	return nil
 }
 
 // hooks returns the commands of each group of hooks.
