@@ -17,7 +17,7 @@ type entry struct {
 	dataSize, sideSize, indexSize int64
 
 	whole   bool     // the data are a regular file
-	sidecar *sidecar // set in a listing, if side
+	sidecar *sidecar // the decoded sidecar; only set in a listing
 
 	// err is set if the disk could not report these files: then none of them is removed.
 	err error

@@ -42,7 +42,7 @@ type Prompt struct {
 	Shape                    intent.Level // the document that it asks for, whose shape replaces {{shape}}; "": none
 	Arguments                []Argument
 	text                     string
-	sources                  map[string]string // by argument; see Kept
+	sources                  map[string]string // obs:ID of the value of an argument; see Kept
 }
 
 // Argument of a prompt; its value replaces {{name}} in the text.

@@ -43,7 +43,7 @@ type Outcome struct {
 // retryAfter is the time after which a request is sent once more that failed inside of the endpoint.
 const retryAfter = time.Second
 
-// errEmpty is the second empty reply in a row.
+// errEmpty reports that the model sent an empty reply twice in a row.
 var errEmpty = errors.New("the model wrote nothing")
 
 // generator is one run of Generate.

@@ -167,7 +167,7 @@ func checkText(r io.Reader) (checkReport, error) {
 	return out, nil
 }
 
-// line words a report.
+// line returns the report as one line of text.
 func (r checkReport) line() string {
 	place := fmt.Sprintf("line %d, byte %d", r.Line, r.Offset)
 	var s string

@@ -41,7 +41,7 @@ const (
 type Options struct {
 	Kind          Kind
 	MaxParts      int              // parts after which the document is stuck; 20
-	OutlineTokens int              // of the outline in an answer; 150
+	OutlineTokens int              // maximum size of the outline in an answer; 150
 	Tokens        func(string) int // counts tokens; a quarter of the bytes by default
 	// AsShown reports whether a text can be shown as it is, where another is before it: nothing in it is masked or
 	// escaped. All of it by default.
@@ -72,7 +72,7 @@ type Result struct {
 	Verdict Verdict
 	State   State
 	Join    string // how the part was joined: "first part", "restart text", "overlap", …; "" if it was not
-	Reason  string // why it was refused, or is broken or stuck
+	Reason  string // why the part was refused, or the document is broken or stuck
 	Dropped string // what of the part was left out: a preface, a doubled element
 }
 

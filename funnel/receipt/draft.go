@@ -39,9 +39,9 @@ type Draft struct {
 	before     int64 // lines before head, which an earlier answer has shown
 	head, tail []text.Line
 	rows       rowLayout             // nil: the lines as they are
-	edges      map[edgeKey]shownEdge // what rows made: a choice asks for the same again and again
+	edges      map[edgeKey]shownEdge // cache of the results of rows
 	kind       content.Kind
-	keepers    func() []*text.Keeper // of the lines of head and tail
+	keepers    func() []*text.Keeper // returns keepers for the lines of head and tail
 
 	clipped map[clipKey]string // lines as they are shown, because Fit needs the same ones many times
 	costs   map[string]int     // tokens of a line with its newline

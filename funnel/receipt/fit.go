@@ -221,9 +221,9 @@ func (f *fitter) grow(c choice, room int) choice {
 
 // growable is a part of a receipt that is given more lines first, then wider ones.
 type growable struct {
-	all          int // lines there are
+	all          int // lines that exist
 	lines, width func(*choice) *int
-	cost         func(choice) int // of the part, which alone changes
+	cost         func(choice) int // tokens of this part alone
 }
 
 func (f *fitter) moreSays(c choice, room, share, width int) choice {

@@ -13,9 +13,9 @@ import (
 // fit is a swap of the map, and the block that it fits.
 type fit struct{ block, swap int }
 
-// replay returns which blocks an earlier compaction replaced, for applyAll. A swap is of the result of its call that
-// has its text or its pointer: at the place that the map names, else at the first other one, because lines may have
-// moved. A swap without such a result changes nothing, and stays in the map for the transcript that has it.
+// replay returns which blocks an earlier compaction replaced, for applyAll. It matches a swap with a result of the same
+// call that has the text or the pointer of the swap: at the place that the map names, or else at the first other one,
+// because lines may have moved. A swap without a match changes nothing; it stays in the map for another transcript.
 func (c *compactor) replay(r *Report) (fits []fit) {
 	type output struct{ call, observation string }
 	replayed := map[output]bool{} // a result in two lines has two swaps, and counts once

@@ -8,7 +8,7 @@ import (
 
 // Row is one row of a table; its cells are valid until the next one.
 type Row struct {
-	Index int64 // the header has 0
+	Index int64 // from 0, which is the header
 	Line  int64 // its first line, from 1
 	At    content.Span
 	Cells [][]byte // without quotes

@@ -90,7 +90,7 @@ func (v *view) allowedCaches() (list []sandbox.Mount) {
 	return list
 }
 
-// cacheHint says that a directory which commands may read is no cache that they may write to; "" if a line names none.
+// cacheHint returns a hint if a line names a directory of --allow-read, which cannot be a cache; "" if not.
 func (s *Shell) cacheHint(line []byte) string {
 	for _, m := range absolutePath().FindAllSubmatch(line, -1) {
 		for _, dir := range s.options.AllowRead {

@@ -27,9 +27,9 @@ type findings struct {
 	many   int64    // as count, of held
 	line   int64    // lines that have ended
 	open   []byte   // the line that has not ended, as far as it is held
-	cut    bool     // open is not all of it
+	cut    bool     // open holds only a part of the text
 	frame  quoted   // the last frame of a Python traceback
-	own    quoted   // the last one that is not in a library
+	own    quoted   // the last frame that is not in a library
 	above  quoted   // the last line that names a place in a script, as node prints above an error
 	script quoted   // that of the error whose frames may follow
 	trace  int      // lines in which these frames may follow; 0: none is expected

@@ -32,8 +32,7 @@ func (n *Needle) equals(b []byte) bool {
 	return n.Fold && equalFold(b, n.Text) || !n.Fold && string(b) == n.Text
 }
 
-// frequency ranks bytes by how often they occur in prose, code and JSON: 0 is rare. It affects speed only.
-// Frequency ranks a byte by how often it occurs in text and source: higher is more often.
+// Frequency ranks a byte by how often it occurs in prose, code and JSON: 0 is the rarest. It affects speed only.
 func Frequency(b byte) int {
 	const rank = "\x00~^`?!%&@#$;|+*[]<>\\{}ZQXJVYKWUBGHFMDNPLOICRATSEqzjx'()=/-_,.:vkw\"ybgpfmucdlhrsnioat\n0123456789e "
 	if i := strings.IndexByte(rank, b); i >= 0 {

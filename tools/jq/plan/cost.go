@@ -48,7 +48,7 @@ func costOf(q *gojq.Query) cost {
 	switch q.Op {
 	case gojq.OpPipe:
 		return left.then(right)
-	case gojq.OpComma: // in an array
+	case gojq.OpComma:
 		return left.with(right)
 	case gojq.OpAlt:
 		return left.either(right)

@@ -81,7 +81,7 @@ type resultSize struct {
 	Tokens int    `json:"tokens"`
 	By     int    `json:"by_line,omitempty"` // of the later result that repeats it
 
-	block, by int // the indexes of both
+	block, by int // indexes of the repeated block and of the later one
 }
 
 // Run prints what fills the context.
