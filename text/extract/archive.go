@@ -190,6 +190,32 @@ func (a *archive) mainPart() (string, error) {
 	return rels[i].target, nil
 }
 
+// archived reads a format that is an archive.
+func archived(read func(*builder, *archive) error) func(context.Context, *builder, io.ReaderAt, int64) error {
+	return func(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
+		a, err := openArchive(ctx, r, size)
+		if err != nil {
+			return err
+		}
+		if err := read(b, a); err != nil {
+			return err
+		}
+		a.noteObjects(b)
+		return nil
+	}
+}
+
+// office reads an archive that names its main part.
+func office(read func(b *builder, a *archive, main string) error) func(*builder, *archive) error {
+	return func(b *builder, a *archive) error {
+		main, err := a.mainPart()
+		if err != nil {
+			return err
+		}
+		return read(b, a, main)
+	}
+}
+
 // noteObjects adds a note about the pictures and charts of the archive.
 func (a *archive) noteObjects(b *builder) {
 	pictures, charts := 0, 0

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // builder collects the lines, places and notes of a text.
@@ -99,8 +101,5 @@ func list(names []string) string {
 
 // count returns a number with its noun, as in "1 chart" or "2 charts".
 func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return content.Plural(int64(n), noun, noun+"s")
 }

@@ -1,10 +1,5 @@
 package extract
 
-import (
-	"context"
-	"io"
-)
-
 // officeDialect has the elements of WordprocessingML and DrawingML. Deleted text is in w:delText, not in w:t, but
 // w:del and w:moveFrom can hold paragraphs too.
 var officeDialect = dialect{
@@ -19,15 +14,7 @@ var docxParts = map[string]string{
 	"footer": "footer", "footnotes": "footnotes", "endnotes": "endnotes", "comments": "comments",
 }
 
-func readDocx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
-	a, err := openArchive(ctx, r, size)
-	if err != nil {
-		return err
-	}
-	main, err := a.mainPart()
-	if err != nil {
-		return err
-	}
+func readDocx(b *builder, a *archive, main string) error {
 	rels, err := a.relations(main)
 	if err != nil {
 		return err
@@ -50,7 +37,6 @@ func readDocx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 			}
 		}
 	}
-	a.noteObjects(b)
 	return nil
 }
 

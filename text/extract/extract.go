@@ -61,11 +61,11 @@ var formats = map[string]string{
 
 // readers has the function that reads each format.
 var readers = map[string]func(context.Context, *builder, io.ReaderAt, int64) error{
-	"docx": readDocx,
-	"xlsx": readXlsx,
-	"pptx": readPptx,
+	"docx": archived(office(readDocx)),
+	"xlsx": archived(office(readXlsx)),
+	"pptx": archived(office(readPptx)),
 	"pdf":  readPDF,
-	"odt":  readODT,
+	"odt":  archived(readODT),
 	"html": readHTML,
 	"eml":  readEML,
 }

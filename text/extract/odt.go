@@ -1,9 +1,7 @@
 package extract
 
 import (
-	"context"
 	"encoding/xml"
-	"io"
 	"strings"
 )
 
@@ -30,11 +28,7 @@ func odtMetadata(e xml.StartElement) element {
 	return other
 }
 
-func readODT(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
-	a, err := openArchive(ctx, r, size)
-	if err != nil {
-		return err
-	}
+func readODT(b *builder, a *archive) error {
 	if err := a.checkManifest(); err != nil {
 		return err
 	}
@@ -64,7 +58,6 @@ func readODT(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 			return err
 		}
 	}
-	a.noteObjects(b)
 	return nil
 }
 

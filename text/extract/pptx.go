@@ -1,22 +1,12 @@
 package extract
 
 import (
-	"context"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"strings"
 )
 
-func readPptx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
-	a, err := openArchive(ctx, r, size)
-	if err != nil {
-		return err
-	}
-	main, err := a.mainPart()
-	if err != nil {
-		return err
-	}
+func readPptx(b *builder, a *archive, main string) error {
 	slides, err := a.slides(main)
 	if err != nil {
 		return err
@@ -34,7 +24,6 @@ func readPptx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 	if len(hidden) > 0 {
 		b.note("%s, included: %s", count(len(hidden), "hidden slide"), list(hidden))
 	}
-	a.noteObjects(b)
 	return nil
 }
 

@@ -1,10 +1,8 @@
 package extract
 
 import (
-	"context"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -31,15 +29,7 @@ type sheet struct {
 	kind       string // worksheet, chartsheet …
 }
 
-func readXlsx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
-	a, err := openArchive(ctx, r, size)
-	if err != nil {
-		return err
-	}
-	main, err := a.mainPart()
-	if err != nil {
-		return err
-	}
+func readXlsx(b *builder, a *archive, main string) error {
 	w := &workbook{a: a, b: b}
 	sheets, hidden, err := w.sheets(main)
 	if err != nil {
@@ -59,7 +49,6 @@ func readXlsx(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 	if len(others) > 0 {
 		b.note("%s without cells: %s", count(len(others), "sheet"), list(others))
 	}
-	a.noteObjects(b)
 	return nil
 }
 
