@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,6 @@ const (
 	maxAge       = 30 * 24 * time.Hour // of an answer
 	maxAnswer    = 1 << 20             // bytes of one
 	keptFacts    = 200                 // facts of one; all are in its observation
-	pruneEvery   = time.Hour
 )
 
 // turn is one question and its answer.
@@ -116,24 +116,6 @@ func (k *Asker) write(id string, b []byte) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	k.prune(dir)
+	osfile.Prune(dir, maxAge, math.MaxInt64)
 	return osfile.ReplaceIn(dir, id+".json", "tmp-"+id, b)
-}
-
-// prune removes answers that are older than 30 days, at most once an hour.
-func (k *Asker) prune(dir *os.Root) {
-	const stamp = "pruned"
-	if at, err := dir.Stat(stamp); err == nil && time.Since(at.ModTime()).Abs() < pruneEvery {
-		return
-	}
-	_ = osfile.ReplaceIn(dir, stamp, "tmp-"+stamp, nil)
-	names, err := fs.ReadDir(dir.FS(), ".")
-	if err != nil {
-		return
-	}
-	for _, e := range names {
-		if at, err := e.Info(); err == nil && time.Since(at.ModTime()) > maxAge {
-			_ = dir.Remove(e.Name())
-		}
-	}
 }

@@ -335,32 +335,6 @@ func (d *Documents) remember(key string, t *Document) {
 	if err != nil {
 		return
 	}
-	pruneTexts(dir)
+	osfile.Prune(dir, keptFor, maxKept)
 	_ = osfile.ReplaceIn(dir, key, fmt.Sprintf("tmp-%d-%s", os.Getpid(), key[:16]), append(append(head, '\n'), t.Body...))
-}
-
-// pruneTexts removes texts that nobody used for 30 days, and the least recently used ones over 1 GiB; once an hour.
-func pruneTexts(dir *os.Root) {
-	const stamp = "pruned"
-	if at, err := dir.Stat(stamp); err == nil && time.Since(at.ModTime()).Abs() < time.Hour {
-		return
-	}
-	_ = osfile.ReplaceIn(dir, stamp, "tmp-"+stamp, nil)
-	list, err := fs.ReadDir(dir.FS(), ".")
-	if err != nil {
-		return
-	}
-	var all []fs.FileInfo
-	for _, e := range list {
-		if at, err := e.Info(); err == nil && e.Name() != stamp {
-			all = append(all, at)
-		}
-	}
-	slices.SortFunc(all, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	var size int64
-	for _, at := range all {
-		if size += at.Size(); size > maxKept || time.Since(at.ModTime()) > keptFor {
-			_ = dir.Remove(at.Name())
-		}
-	}
 }
