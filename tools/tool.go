@@ -119,6 +119,14 @@ type Input struct {
 	Mask func(text string) string
 }
 
+// CountTokens counts the tokens of a text for the model that reads the answers.
+func (in Input) CountTokens(text string) int {
+	c := in.NewTokenCounter()
+	_, _ = io.WriteString(c, text) // never fails
+	n, _ := c.Total()
+	return int(n)
+}
+
 // Stored is a text that a tool stores besides its answer; see [Output.Store].
 type Stored struct {
 	Text  []byte

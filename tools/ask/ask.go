@@ -102,23 +102,13 @@ func (k *Asker) Tool() tools.Tool {
 
 func (k *Asker) run(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
 	r, err := k.Ask(ctx, a, Caller{
-		Sources: in.Sources, Owner: in.Owner, Mask: in.Mask, Progress: out.Progress, Count: counter(in), Keep: out.Store,
+		Sources: in.Sources, Owner: in.Owner, Mask: in.Mask, Progress: out.Progress, Count: in.CountTokens, Keep: out.Store,
 	})
 	if err != nil {
 		return err
 	}
 	out.Attach(r.brief())
-	return out.Page().Text([]byte(r.Text(counter(in))))
-}
-
-// counter counts tokens for the model that reads the answers.
-func counter(in tools.Input) func(string) int {
-	return func(text string) int {
-		c := in.NewTokenCounter()
-		_, _ = c.Write([]byte(text)) // never fails
-		n, _ := c.Total()
-		return int(n)
-	}
+	return out.Page().Text([]byte(r.Text(in.CountTokens)))
 }
 
 // Caller is who asks.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
@@ -186,12 +185,7 @@ func countWith(in tools.Input) func(string) int {
 	if in.NewTokenCounter == nil {
 		return nil
 	}
-	return func(s string) int {
-		c := in.NewTokenCounter()
-		_, _ = io.WriteString(c, s) // never fails
-		n, _ := c.Total()
-		return int(n)
-	}
+	return in.CountTokens
 }
 
 // store stores the part, and the joined text if it is another one.
