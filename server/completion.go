@@ -126,15 +126,19 @@ func (s *Server) completeID(owner, prefix, value string) (*mcp.Completion, error
 		return nil, err
 	}
 	out := &mcp.Completion{}
-	begun := strings.ToLower(value)
 	for _, o := range list {
-		if id := prefix + string(o.ID); strings.HasPrefix(id, begun) {
-			out.Total++
-			if len(out.Values) < maxCompletions {
-				out.Values = append(out.Values, id)
-			}
-		}
+		propose(out, prefix+string(o.ID), value)
 	}
 	out.HasMore = out.Total > len(out.Values)
 	return out, nil
+}
+
+// propose adds a name if it begins with value in lower case.
+func propose(to *mcp.Completion, name, value string) {
+	if !strings.HasPrefix(name, strings.ToLower(value)) {
+		return
+	}
+	if to.Total++; len(to.Values) < maxCompletions {
+		to.Values = append(to.Values, name)
+	}
 }

@@ -73,12 +73,7 @@ func (s *Server) completeInvestigation(ctx context.Context, prefix, value string
 	}
 	for _, l := range locations {
 		_, err = l.List(ctx, source.ListOptions{Newest: true}, func(e source.Entry) error {
-			if name := prefix + e.Path; strings.HasPrefix(name, strings.ToLower(value)) {
-				out.Total++
-				if len(out.Values) < maxCompletions {
-					out.Values = append(out.Values, name)
-				}
-			}
+			propose(out, prefix+e.Path, value)
 			return nil
 		})
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // member is a member of an object as it is written.
@@ -244,11 +246,8 @@ func elementList(raw json.RawMessage) []json.RawMessage {
 
 // quote returns a text as a JSON string, without escaping HTML.
 func quote(s string) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string: cannot fail
-	return bytes.TrimSpace(b.Bytes())
+	b, _ := content.PlainJSON(s) // a string: cannot fail
+	return b
 }
 
 // equal reports whether two values are the same but for white space and escapes.

@@ -253,14 +253,8 @@ const leftGrace = 100 * time.Millisecond
 // killRest kills the processes that the command left running, after a grace, and returns how many there were.
 func (i *initProcess) killRest() (left int) {
 	for deadline := time.Now().Add(leftGrace); ; {
-		for {
-			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-			if errors.Is(err, unix.ECHILD) {
-				return 0
-			}
-			if pid <= 0 && !errors.Is(err, unix.EINTR) {
-				break
-			}
+		if reap() {
+			return 0
 		}
 		if time.Now().After(deadline) {
 			left = len(i.tree())
@@ -268,6 +262,19 @@ func (i *initProcess) killRest() (left int) {
 			return left
 		}
 		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// reap reaps the children that have ended, and reports whether none is left.
+func reap() (none bool) {
+	for {
+		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+		if errors.Is(err, unix.ECHILD) {
+			return true
+		}
+		if pid <= 0 && !errors.Is(err, unix.EINTR) {
+			return false
+		}
 	}
 }
 
@@ -286,14 +293,8 @@ func (i *initProcess) signalTree() {
 func (i *initProcess) killTree() {
 	for range 1000 { // a process may fork while others are killed
 		i.signalTree()
-		for {
-			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-			if errors.Is(err, unix.ECHILD) {
-				return
-			}
-			if pid <= 0 && !errors.Is(err, unix.EINTR) {
-				break
-			}
+		if reap() {
+			return
 		}
 		time.Sleep(time.Millisecond)
 	}

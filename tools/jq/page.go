@@ -218,7 +218,7 @@ func failureText(o engine.Outcome) string {
 		s += "; " + strings.ToLower(noLookaround[:1]) + strings.TrimSuffix(noLookaround[1:], ".")
 	}
 	if f.Results > 0 {
-		s += fmt.Sprintf(" (after %s of this record)", several(f.Results, "result"))
+		s += fmt.Sprintf(" (after %s of this record)", content.Plural(f.Results, "result", "results"))
 	}
 	if o.Failed > 1 && o.Failed == o.Records {
 		s += fmt.Sprintf(
@@ -228,7 +228,7 @@ func failureText(o engine.Outcome) string {
 	} else if o.Failed > 1 {
 		s += fmt.Sprintf("; the filter failed on %d of %d records, the others' results are complete", o.Failed, o.Records)
 	} else if o.Records > 1 {
-		s += fmt.Sprintf("; the other %s went well", several(o.Records-1, "record"))
+		s += fmt.Sprintf("; the other %s went well", content.Plural(o.Records-1, "record", "records"))
 	}
 	return s
 }
@@ -238,13 +238,6 @@ func unsupportedPattern(message string) bool {
 	_, reason, found := strings.Cut(message, "error parsing regexp: ")
 	return found && (strings.HasPrefix(reason, "invalid or unsupported Perl syntax") ||
 		strings.HasPrefix(reason, "invalid named capture: `(?<") || strings.HasPrefix(reason, "invalid escape sequence"))
-}
-
-func several(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // needsLess names the forms of filters that need less memory.
@@ -260,7 +253,7 @@ func (g *page) needsLess() string {
 func (g *page) stopped(err error) error {
 	so := "nothing came before that"
 	if g.shown > 0 {
-		so = several(g.shown, "result") + " came before that"
+		so = content.Plural(g.shown, "result", "results") + " came before that"
 	}
 	var e *worker.Error
 	switch {

@@ -113,12 +113,17 @@ func (g *grepper) reportTotals(total int64, among string) error {
 			"long lines are cut to the text around their match; [from-to of size] counts bytes of the line; slice shows more",
 		)
 	}
+	g.setNext(total)
+	return nil
+}
+
+// setNext adds the next call if rows are left.
+func (g *grepper) setNext(total int64) {
 	if next := g.Offset + g.shown; next < total {
 		a := g.grepArgs
 		a.Offset, a.Save = next, false
 		g.page.Next(tools.Call{Tool: "grep", Args: a})
 	}
-	return nil
 }
 
 // reportGroups shows the groups as rows, "COUNT<tab>GROUP", and the totals.
@@ -155,11 +160,7 @@ func (g *grepper) reportGroups(lines int64, among string) error {
 	if g.Save && g.shown == 0 {
 		g.out.Note(notSaved)
 	}
-	if next := g.Offset + g.shown; next < total {
-		a := g.grepArgs
-		a.Offset, a.Save = next, false
-		g.page.Next(tools.Call{Tool: "grep", Args: a})
-	}
+	g.setNext(total)
 	return nil
 }
 

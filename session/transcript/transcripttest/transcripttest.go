@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -94,13 +95,11 @@ func Make(format transcript.Format, calls []Call) []byte {
 
 // document writes one JSON value, without the escapes that Go adds.
 func document(v any) []byte {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	out, err := content.PlainJSON(v)
+	if err != nil {
 		panic(err)
 	}
-	return out.Bytes()
+	return append(out, '\n')
 }
 
 // blocks returns a text as a list of blocks.
