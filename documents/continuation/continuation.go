@@ -139,13 +139,13 @@ func (p *parser) state() State {
 		return TooDeep
 	case p.scan.Err() != nil:
 		return Broken
-	case len(p.frames) == 1 && inside == "number" && p.isNumber():
+	case len(p.containers) == 1 && inside == "number" && p.isNumber():
 		return Ambiguous
-	case len(p.frames) == 1 && inside == "literal" && p.isLiteral():
+	case len(p.containers) == 1 && inside == "literal" && p.isLiteral():
 		return Whole
 	case inside != content.BetweenValues:
 		return Cut
-	case p.frames[0].Count == 0:
+	case p.containers[0].Count == 0:
 		return Empty
 	}
 	return Whole
@@ -154,8 +154,8 @@ func (p *parser) state() State {
 // follows reports whether the text that was read last follows a value and is no beginning of another one: it may look
 // like one, as "note" and "- item" do.
 func (p *parser) follows() bool {
-	f := &p.frames[len(p.frames)-1]
-	return p.frames[0].Count > 0 && (len(p.frames) == 1 || len(p.frames) == 2 && f.Count == 0 && f.Open < 0)
+	f := &p.containers[len(p.containers)-1]
+	return p.containers[0].Count > 0 && (len(p.containers) == 1 || len(p.containers) == 2 && f.Count == 0 && f.Open < 0)
 }
 
 func (p *parser) isLiteral() bool {
@@ -196,7 +196,7 @@ func (d *Document) result(join string) Result {
 func (p *parser) fault() string {
 	at, why := p.trailing, "text follows the end of the document"
 	if p.trailing < 0 && p.state() == Trailing {
-		at = int64(len(p.text) - len(bytes.TrimLeft(p.text[p.frames[0].End:], " \t\r\n")))
+		at = int64(len(p.text) - len(bytes.TrimLeft(p.text[p.containers[0].End:], " \t\r\n")))
 	} else if p.trailing < 0 {
 		at = p.offset()
 		if err := p.scan.Err(); err != nil {

@@ -30,9 +30,9 @@ func (d *Document) doubt(r *reading) string {
 	if r.matched == 0 {
 		text = d.text
 	}
-	for depth := range d.parser.frames {
-		f := &d.parser.frames[depth]
-		if f.Object || f.Open < 0 && depth < len(d.parser.frames)-1 || len(f.Last) == 0 {
+	for depth := range d.parser.containers {
+		f := &d.parser.containers[depth]
+		if f.Object || f.Open < 0 && depth < len(d.parser.containers)-1 || len(f.Last) == 0 {
 			continue
 		}
 		piece, next := text[len(text):], bytes.TrimLeft(rest, " \t\r\n,")
@@ -58,8 +58,8 @@ func (d *Document) doubt(r *reading) string {
 
 // fitsList reports whether the element that a part completes has the shape of one before it in its list, or need not.
 func (d *Document) fitsList(r *reading) bool {
-	for depth := len(d.parser.frames) - 1; depth >= 0; depth-- {
-		f := &d.parser.frames[depth]
+	for depth := len(d.parser.containers) - 1; depth >= 0; depth-- {
+		f := &d.parser.containers[depth]
 		if f.Object || f.Open < 0 || len(f.Last) == 0 {
 			continue
 		}
@@ -135,8 +135,8 @@ func contains(us, others []rune) bool {
 // offset.
 func (d *Document) beginsLike(part []byte, before int64) bool {
 	got, _ := units(part[:min(len(part), 12*headMin)], false)
-	for depth := range d.parser.frames {
-		f := &d.parser.frames[depth]
+	for depth := range d.parser.containers {
+		f := &d.parser.containers[depth]
 		if f.Open < 0 || f.Open >= before || depth == 0 && d.lines() {
 			continue
 		}
@@ -154,8 +154,8 @@ func (d *Document) nestsDocument(part []byte, before int64) bool {
 	within := slices.Concat([]byte{'{'}, part[:min(len(part), maxElement)]) // it may begin at a name
 	got, name := skeleton(part)
 	gotWithin, nameWithin := skeleton(within)
-	for depth := range d.parser.frames {
-		f := &d.parser.frames[depth]
+	for depth := range d.parser.containers {
+		f := &d.parser.containers[depth]
 		if f.Object || f.Open < 0 || f.Open >= before || depth == 0 && d.lines() {
 			continue
 		}
@@ -233,7 +233,7 @@ func (d *Document) wordChanged(part []byte) bool {
 }
 
 // children returns the last complete children of a container.
-func (d *Document) children(f *frame) [][]byte {
+func (d *Document) children(f *container) [][]byte {
 	list := make([][]byte, 0, len(f.Last))
 	for i, at := range f.Last {
 		end := f.End

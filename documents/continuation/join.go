@@ -221,7 +221,7 @@ func (d *Document) noSections() bool {
 
 // lines reports whether the text is NDJSON: a value may follow on the next line.
 func (d *Document) lines() bool {
-	f := &d.parser.frames[0]
+	f := &d.parser.containers[0]
 	return f.Count > 1 || bytes.HasSuffix(d.text, []byte("}\n"))
 }
 
@@ -308,7 +308,7 @@ func (d *Document) notPlain(part []byte, r *reading) string {
 	case "number", "literal":
 		return "the text ends inside of " + content.Article(inside) + ", which may or may not be complete"
 	case "key":
-		if r.parser.scan.Inside() == "key" && len(r.parser.frames) == len(d.parser.frames) {
+		if r.parser.scan.Inside() == "key" && len(r.parser.containers) == len(d.parser.containers) {
 			return "it does not complete the name at the end"
 		}
 		return d.notPlainString(part)
@@ -364,8 +364,8 @@ func lastByte(b []byte) byte {
 // last one before that.
 func (d *Document) tailStart() int64 {
 	from := int64(0)
-	for depth := range d.parser.frames {
-		f := &d.parser.frames[depth]
+	for depth := range d.parser.containers {
+		f := &d.parser.containers[depth]
 		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
 			if at >= 0 && int64(len(d.text))-at > 4096 || from == 0 {
 				from = max(from, at)
@@ -412,8 +412,8 @@ func (d *Document) notPlainBetween(part []byte) string {
 	}
 	// The first element, or its first two members, must not be one that is there already.
 	lead := firstItems(got)
-	for depth := range d.parser.frames {
-		f := &d.parser.frames[depth]
+	for depth := range d.parser.containers {
+		f := &d.parser.containers[depth]
 		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
 			if at < 0 {
 				continue

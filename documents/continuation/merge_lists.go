@@ -11,7 +11,7 @@ import (
 // cutPlace is where a document with sections is cut off: the container that is closed to merge others into it, and
 // what is left out by that.
 type cutPlace struct {
-	depth int    // of the frame that is closed
+	depth int    // of the container that is closed
 	of    role   // of the container of the piece
 	piece []byte // the cut-off child of the container; empty: nothing is left out
 	due   bool   // the text ends after a comma or colon: something must follow
@@ -24,8 +24,8 @@ func (d *Document) cutPlace() cutPlace {
 	last := text[len(text)-1]
 	c := cutPlace{depth: 1, of: document, due: last == ',' || last == ':'}
 	from := int64(-1)
-	for depth := len(p.frames) - 1; depth > 0; depth-- {
-		f := &p.frames[depth]
+	for depth := len(p.containers) - 1; depth > 0; depth-- {
+		f := &p.containers[depth]
 		c.depth, c.of, from = depth, f.Role, f.Open
 		switch {
 		case f.Role == noRole || f.Role == row || f.Role == headers:
@@ -36,9 +36,9 @@ func (d *Document) cutPlace() cutPlace {
 		break
 	}
 	// A section whose id has not arrived cannot be found again: all of it must be.
-	if at := slices.IndexFunc(p.frames, func(f frame) bool { return f.Role == section }); at >= 0 &&
+	if at := slices.IndexFunc(p.containers, func(f container) bool { return f.Role == section }); at >= 0 &&
 		d.openID(at) == "" {
-		c.depth, c.of, from = at-1, sections, p.frames[at].Start
+		c.depth, c.of, from = at-1, sections, p.containers[at].Start
 	}
 	if from >= 0 && from < int64(len(text)) {
 		c.piece = text[from:]
@@ -59,18 +59,18 @@ func (d *Document) openID(depth int) string {
 // closedAt returns the text up to the last complete child of the container at a depth, with its containers closed.
 func (d *Document) closedAt(depth int) []byte {
 	p := d.parser
-	if len(p.frames) == 1 {
+	if len(p.containers) == 1 {
 		return d.text
 	}
-	depth = min(depth, len(p.frames)-1)
-	f := &p.frames[depth]
+	depth = min(depth, len(p.containers)-1)
+	f := &p.containers[depth]
 	end := f.Start + 1
 	if f.Count > 0 {
 		end = f.End
 	}
 	out := slices.Clone(d.text[:end])
 	for ; depth > 0; depth-- {
-		if p.frames[depth].Object {
+		if p.containers[depth].Object {
 			out = append(out, '}')
 		} else {
 			out = append(out, ']')

@@ -29,10 +29,10 @@ func TestMergeNeverLoses(t *testing.T) {
 		for cut := len(doc) / 4; cut < len(doc)-2; cut += 13 {
 			d := New(Options{})
 			d.Add(doc[:cut])
-			if len(d.parser.frames) < 3 { // the cut is not in a section
+			if len(d.parser.containers) < 3 { // the cut is not in a section
 				continue
 			}
-			at := int(d.parser.frames[2].Count)
+			at := int(d.parser.containers[2].Count)
 			if at == len(list) {
 				continue
 			}
@@ -82,7 +82,7 @@ func idFirst(doc []byte, n int) []byte {
 
 // arrived returns how many children the innermost open container of one of some roles has.
 func (d *Document) arrived(of ...role) int {
-	for _, f := range slices.Backward(d.parser.frames) {
+	for _, f := range slices.Backward(d.parser.containers) {
 		if slices.Contains(of, f.Role) {
 			return int(f.Count)
 		}

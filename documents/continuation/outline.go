@@ -88,7 +88,7 @@ func (o *outline) childRole(p *parser, object bool) role {
 	f := p.top()
 	if !f.Object {
 		switch {
-		case len(p.frames) == 1 && f.Count == 0 && object:
+		case len(p.containers) == 1 && f.Count == 0 && object:
 			return document
 		case f.Role == sections && object:
 			return section
@@ -138,7 +138,7 @@ func (o *outline) begin(p *parser) {
 func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	f := p.top()
 	if e == content.StringEnd && leftover(raw[1:len(raw)-1]) {
-		o.add(&o.Left, &o.Counts.Left, func() string { return p.pointer(len(p.frames) - 1) })
+		o.add(&o.Left, &o.Counts.Left, func() string { return p.pointer(len(p.containers) - 1) })
 	}
 	if !f.Object || f.Role != section && f.Role != element {
 		return
@@ -210,12 +210,12 @@ func (o *outline) end(p *parser, whole bool) {
 		o.Element.Width = f.Count
 	case row:
 		if w := o.Element.Width; whole && w > 0 && f.Count != w {
-			o.add(&o.Ragged, &o.Counts.Ragged, func() string { return p.pointer(len(p.frames) - 2) })
+			o.add(&o.Ragged, &o.Counts.Ragged, func() string { return p.pointer(len(p.containers) - 2) })
 		}
 	case section:
 		o.Sections++
 		if whole && o.Current.Elements == 0 {
-			o.add(&o.Empty, &o.Counts.Empty, func() string { return p.pointer(len(p.frames) - 2) })
+			o.add(&o.Empty, &o.Counts.Empty, func() string { return p.pointer(len(p.containers) - 2) })
 		}
 		if o.Current.ID == "" {
 			o.Unnamed++
@@ -225,7 +225,7 @@ func (o *outline) end(p *parser, whole bool) {
 			o.line(line + " (cut off)")
 		}
 	case noRole, document:
-		if depth := len(p.frames) - 1; depth <= 2 && !o.Found && p.objectsAbove(depth) {
+		if depth := len(p.containers) - 1; depth <= 2 && !o.Found && p.objectsAbove(depth) {
 			o.line(p.countLine(depth))
 		}
 	}
@@ -234,7 +234,7 @@ func (o *outline) end(p *parser, whole bool) {
 // objectsAbove reports whether the container at a depth is in objects only.
 func (p *parser) objectsAbove(depth int) bool {
 	for d := 1; d < depth; d++ {
-		if !p.frames[d].Object {
+		if !p.containers[d].Object {
 			return false
 		}
 	}
@@ -243,7 +243,7 @@ func (p *parser) objectsAbove(depth int) bool {
 
 // countLine is the line of a container at a depth in a document without sections.
 func (p *parser) countLine(depth int) string {
-	f := &p.frames[depth]
+	f := &p.containers[depth]
 	path := ""
 	if depth > 0 {
 		path = clip(p.pointer(depth-1), 2*maxWord)
@@ -305,9 +305,9 @@ func (o *outline) add(list *[]string, count *int64, what func() string) {
 func (p *parser) finished() outline {
 	c := p.clone()
 	c.closeString()
-	for len(c.frames) > 1 {
+	for len(c.containers) > 1 {
 		c.outline.end(c, false)
-		c.frames = c.frames[:len(c.frames)-1]
+		c.containers = c.containers[:len(c.containers)-1]
 	}
 	return c.outline
 }

@@ -17,9 +17,9 @@ const (
 	maxNames = 100_000
 )
 
-// frame is one open container, and the child that is being read in it. The first frame is the text itself: its
+// container is one open container, and the child that is being read in it. The first container is the text itself: its
 // children are the top-level values.
-type frame struct {
+type container struct {
 	Object bool     `json:"o,omitempty"`
 	Role   role     `json:"r,omitempty"`
 	Start  int64    `json:"s"`           // offset of the opening bracket
@@ -34,30 +34,30 @@ type frame struct {
 
 // parser reads a text that is in memory and remembers where the open containers and their children begin.
 type parser struct {
-	text     []byte
-	scan     content.Scanner
-	base     int64 // offset of the text minus offset of the scanner
-	frames   []frame
-	value    int64   // offset of the string, number or literal being read
-	recent   []int64 // offsets of the last values that began, at any depth
-	doubles  int64   // names that occur again in their object
-	lost     bool    // names and ids that were read earlier are not known
-	trailing int64   // offset of text that follows a value on its line; −1: none
-	scanned  int64   // bytes that were parsed, by this parser and those it was cloned from
+	text       []byte
+	scan       content.Scanner
+	base       int64 // offset of the text minus offset of the scanner
+	containers []container
+	value      int64   // offset of the string, number or literal being read
+	recent     []int64 // offsets of the last values that began, at any depth
+	doubles    int64   // names that occur again in their object
+	lost       bool    // names and ids that were read earlier are not known
+	trailing   int64   // offset of text that follows a value on its line; −1: none
+	scanned    int64   // bytes that were parsed, by this parser and those it was cloned from
 
 	outline outline
 }
 
 func newParser() *parser {
-	return &parser{frames: []frame{{Open: -1}}, trailing: -1}
+	return &parser{containers: []container{{Open: -1}}, trailing: -1}
 }
 
 // clone returns a copy that can read another continuation.
 func (p *parser) clone() *parser {
 	c := *p
-	c.frames, c.recent = slices.Clone(p.frames), slices.Clone(p.recent)
-	for i := range c.frames {
-		f := &c.frames[i]
+	c.containers, c.recent = slices.Clone(p.containers), slices.Clone(p.recent)
+	for i := range c.containers {
+		f := &c.containers[i]
 		f.Last = slices.Clone(f.Last)
 		f.names = maps.Clone(f.names)
 	}
@@ -79,7 +79,7 @@ func (p *parser) read(text []byte, end int64) {
 	p.scanned += p.offset() - from
 }
 
-func (p *parser) top() *frame { return &p.frames[len(p.frames)-1] }
+func (p *parser) top() *container { return &p.containers[len(p.containers)-1] }
 
 func (p *parser) handle(e content.Event) {
 	off := p.offset()
@@ -88,7 +88,7 @@ func (p *parser) handle(e content.Event) {
 	case content.ObjectStart, content.ArrayStart:
 		p.beginValue(off - 1)
 		r := p.outline.childRole(p, e == content.ObjectStart)
-		p.frames = append(p.frames, frame{Object: e == content.ObjectStart, Role: r, Start: off - 1, Open: -1})
+		p.containers = append(p.containers, container{Object: e == content.ObjectStart, Role: r, Start: off - 1, Open: -1})
 		p.outline.begin(p)
 	case content.KeyStart:
 		p.top().Open, p.value = off-1, off-1
@@ -104,7 +104,7 @@ func (p *parser) handle(e content.Event) {
 		p.endValue(off)
 	case content.ObjectEnd, content.ArrayEnd:
 		p.outline.end(p, true)
-		p.frames = p.frames[:len(p.frames)-1]
+		p.containers = p.containers[:len(p.containers)-1]
 		p.endValue(off)
 	}
 }
@@ -120,7 +120,7 @@ func (p *parser) beginValue(at int64) {
 		return
 	}
 	f.Open = at
-	if len(p.frames) == 1 && f.Count > 0 && bytes.IndexByte(p.text[f.End:at], '\n') < 0 {
+	if len(p.containers) == 1 && f.Count > 0 && bytes.IndexByte(p.text[f.End:at], '\n') < 0 {
 		p.trailing = f.End
 	}
 }
@@ -136,7 +136,7 @@ func (p *parser) endValue(at int64) {
 }
 
 // addName counts a name that the object has already.
-func (p *parser) addName(f *frame) {
+func (p *parser) addName(f *container) {
 	name := p.text[f.Key[0]:f.Key[1]]
 	if bytes.IndexByte(name, '\\') >= 0 {
 		name = []byte(unquote(name))
@@ -162,7 +162,7 @@ func hashOf(b []byte) uint64 {
 
 // key returns the name of the child that is being read in the container at a depth, decoded.
 func (p *parser) key(depth int) string {
-	f := &p.frames[depth]
+	f := &p.containers[depth]
 	return unquote(p.text[f.Key[0]:f.Key[1]])
 }
 
@@ -170,12 +170,12 @@ func (p *parser) key(depth int) string {
 // several values its first token is the index of the value.
 func (p *parser) pointer(depth int) string {
 	var b []byte
-	for d := 0; d <= depth && d < len(p.frames); d++ {
-		f := &p.frames[d]
+	for d := 0; d <= depth && d < len(p.containers); d++ {
+		f := &p.containers[d]
 		if d == 0 && f.Count == 0 {
 			continue
 		}
-		if f.Object && (f.Count == 0 && f.Open < 0 || d == len(p.frames)-1 && p.scan.Inside() == "key") {
+		if f.Object && (f.Count == 0 && f.Open < 0 || d == len(p.containers)-1 && p.scan.Inside() == "key") {
 			continue // no name yet
 		}
 		b = append(b, '/')

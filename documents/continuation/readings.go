@@ -100,11 +100,11 @@ func (d *Document) candidates(part []byte) (list []candidate, longest int) {
 		}
 	}
 	add(0, "restart of the document", false, true)
-	for depth := range d.parser.frames {
-		f := &d.parser.frames[depth]
+	for depth := range d.parser.containers {
+		f := &d.parser.containers[depth]
 		add(f.Open, "restart of an element", false, true)
-		if f.Object && f.Open >= 0 && depth+1 < len(d.parser.frames) {
-			add(d.parser.frames[depth+1].Start, "restart of an element", false, true)
+		if f.Object && f.Open >= 0 && depth+1 < len(d.parser.containers) {
+			add(d.parser.containers[depth+1].Start, "restart of an element", false, true)
 		}
 		for _, at := range f.Last[max(0, len(f.Last)-8):] {
 			add(at, "restart of an element", false, false)
@@ -125,8 +125,8 @@ func (d *Document) candidates(part []byte) (list []candidate, longest int) {
 
 // spansEqual reports whether an offset is in a list in which some complete elements are equal.
 func (d *Document) spansEqual(at int64) bool {
-	for i := range d.parser.frames {
-		f := &d.parser.frames[i]
+	for i := range d.parser.containers {
+		f := &d.parser.containers[i]
 		if !f.Object && at > f.Start && at > 0 && d.severalEqual(f) {
 			return true
 		}
@@ -135,7 +135,7 @@ func (d *Document) spansEqual(at int64) bool {
 }
 
 // severalEqual reports whether some of the last children of a container are equal.
-func (d *Document) severalEqual(f *frame) bool {
+func (d *Document) severalEqual(f *container) bool {
 	have := map[string]bool{}
 	for _, raw := range d.children(f) {
 		have[whole(bytes.TrimRight(raw[:min(len(raw), maxElement)], " \t\r\n,"))] = true

@@ -27,7 +27,7 @@ type anchor struct {
 	inside bool  // the restart text begins inside of a string
 	hidden bool  // the restart text is masked or escaped where it is shown: no other was found
 
-	depth     int   // of the frame whose child is reported
+	depth     int   // of the container whose child is reported
 	piece     int64 // offset of the cut-off element
 	last      int64 // offset of the last complete element; −1: none
 	lastUntil int64
@@ -38,22 +38,22 @@ func (d *Document) restart() string {
 	return string(d.text[d.anchor.at:d.anchor.end])
 }
 
-// reported returns the depth of the frame whose child is reported as cut off: the innermost open array, or the array
-// that holds it if its elements are arrays themselves; else the innermost object.
+// reported returns the depth of the container whose child is reported as cut off: the innermost open array, or the
+// array that holds it if its elements are arrays themselves; else the innermost object.
 func (p *parser) reported() int {
-	for depth := len(p.frames) - 1; depth > 0; depth-- {
-		if p.frames[depth].Object {
+	for depth := len(p.containers) - 1; depth > 0; depth-- {
+		if p.containers[depth].Object {
 			continue
 		}
-		for depth > 1 && !p.frames[depth-1].Object {
+		for depth > 1 && !p.containers[depth-1].Object {
 			depth--
 		}
 		return depth
 	}
-	if p.frames[0].Count > 0 {
+	if p.containers[0].Count > 0 {
 		return 0 // a line of NDJSON
 	}
-	return len(p.frames) - 1
+	return len(p.containers) - 1
 }
 
 // findAnchor chooses the restart text of a text that is cut off.
@@ -68,7 +68,7 @@ func (d *Document) findAnchor() anchor {
 		a.end = int64(complete(d.text, true))
 	}
 	a.end = int64(len(bytes.TrimRight(d.text[:a.end], " \t\r\n")))
-	f := &p.frames[a.depth]
+	f := &p.containers[a.depth]
 	a.piece = int64(len(d.text))
 	if f.Open >= 0 {
 		a.piece = f.Open
@@ -180,7 +180,7 @@ func (d *Document) outsideEscape(i int64) bool {
 func (d *Document) elementAnchor(a anchor) (at int64, inside bool) {
 	p := d.parser
 	depths := []int{a.depth}
-	for depth := len(p.frames) - 1; depth > a.depth; depth-- {
+	for depth := len(p.containers) - 1; depth > a.depth; depth-- {
 		depths = append(depths, depth)
 	}
 	for depth := a.depth - 1; depth >= 0; depth-- {
@@ -195,7 +195,7 @@ func (d *Document) elementAnchor(a anchor) (at int64, inside bool) {
 		return good
 	}
 	for _, depth := range depths {
-		f := &p.frames[depth]
+		f := &p.containers[depth]
 		starts := f.Last
 		if f.Open >= 0 {
 			starts = append(starts[:len(starts):len(starts)], f.Open)

@@ -123,14 +123,14 @@ func place(habit string, doc []byte, cut int, d *Document, r *rand.Rand) int {
 		}
 		return cut
 	case "element":
-		for depth := len(p.frames) - 1; depth >= 0; depth-- {
-			if f := &p.frames[depth]; f.Open >= 0 && (!f.Object || depth == len(p.frames)-1) {
+		for depth := len(p.containers) - 1; depth >= 0; depth-- {
+			if f := &p.containers[depth]; f.Open >= 0 && (!f.Object || depth == len(p.containers)-1) {
 				return int(f.Open)
 			}
 		}
 		return cut
 	case "one before":
-		f := &p.frames[d.anchor.depth]
+		f := &p.containers[d.anchor.depth]
 		if n := len(f.Last); n > 0 {
 			return int(f.Last[n-1])
 		}

@@ -17,20 +17,20 @@ const maxStoredNames = 1200
 
 // stored is a state as it is stored: the history, and a parser near the end of the text.
 type stored struct {
-	History history  `json:"history"`
-	Plain   bool     `json:"plain,omitempty"` // the text is not JSON
-	Length  int64    `json:"length"`          // of the text
-	Sum     uint64   `json:"sum"`             // of the text's last bytes
-	Offset  int64    `json:"offset,omitempty"`
-	Value   int64    `json:"value,omitempty"` // offset of the string being read
-	Inside  bool     `json:"inside,omitempty"`
-	Doubles int64    `json:"doubles,omitempty"`
-	Frames  []frame  `json:"frames,omitempty"`
-	Recent  []int64  `json:"recent,omitempty"` // offsets of the last values that began
-	Names   [][]byte `json:"names,omitempty"`  // of each frame, eight bytes each
-	IDs     []byte   `json:"ids,omitempty"`    // eight bytes each
-	Lost    bool     `json:"lost,omitempty"`   // there were too many names
-	Outline *outline `json:"outline,omitempty"`
+	History history     `json:"history"`
+	Plain   bool        `json:"plain,omitempty"` // the text is not JSON
+	Length  int64       `json:"length"`          // of the text
+	Sum     uint64      `json:"sum"`             // of the text's last bytes
+	Offset  int64       `json:"offset,omitempty"`
+	Value   int64       `json:"value,omitempty"` // offset of the string being read
+	Inside  bool        `json:"inside,omitempty"`
+	Doubles int64       `json:"doubles,omitempty"`
+	Frames  []container `json:"frames,omitempty"`
+	Recent  []int64     `json:"recent,omitempty"` // offsets of the last values that began
+	Names   [][]byte    `json:"names,omitempty"`  // of each container, eight bytes each
+	IDs     []byte      `json:"ids,omitempty"`    // eight bytes each
+	Lost    bool        `json:"lost,omitempty"`   // there were too many names
+	Outline *outline    `json:"outline,omitempty"`
 }
 
 // Stored returns what [Open] needs to go on without parsing the text again: at most 24 KiB. It is valid for the text as
@@ -43,16 +43,16 @@ func (d *Document) Stored() []byte {
 		return small
 	}
 	s.Offset, s.Value, s.Inside, s.Doubles = p.offset(), p.value, p.scan.Inside() == "string", p.doubles
-	s.Frames, s.Recent, s.Outline = p.frames, p.recent, &p.outline
+	s.Frames, s.Recent, s.Outline = p.containers, p.recent, &p.outline
 	names := len(p.outline.IDs)
-	for i := range p.frames {
-		f := &p.frames[i]
+	for i := range p.containers {
+		f := &p.containers[i]
 		names += len(f.names)
 		f.Last = f.Last[max(0, len(f.Last)-storedStarts):]
 	}
 	s.Lost = p.lost || names > maxStoredNames
-	for i := 0; i < len(p.frames) && !s.Lost; i++ {
-		s.Names = append(s.Names, packed(p.frames[i].names))
+	for i := 0; i < len(p.containers) && !s.Lost; i++ {
+		s.Names = append(s.Names, packed(p.containers[i].names))
 	}
 	if !s.Lost {
 		s.IDs = packed(p.outline.IDs)
@@ -98,11 +98,11 @@ func (d *Document) load(state []byte) (plain bool) {
 		return s.Plain
 	}
 	p := newParser()
-	p.text, p.frames, p.value, p.doubles, p.outline = d.text, s.Frames, s.Value, s.Doubles, *s.Outline
+	p.text, p.containers, p.value, p.doubles, p.outline = d.text, s.Frames, s.Value, s.Doubles, *s.Outline
 	p.recent = s.Recent
-	for i := range p.frames {
+	for i := range p.containers {
 		if i < len(s.Names) {
-			p.frames[i].names = unpacked(s.Names[i])
+			p.containers[i].names = unpacked(s.Names[i])
 		}
 	}
 	p.outline.IDs, p.lost = unpacked(s.IDs), s.Lost
@@ -142,9 +142,9 @@ func inRange(s stored, n int64) bool {
 // containers.
 func (p *parser) resume(at int64, inside bool) {
 	var b bytes.Buffer
-	for i := 1; i < len(p.frames); i++ {
-		last := i == len(p.frames)-1
-		switch f := &p.frames[i]; {
+	for i := 1; i < len(p.containers); i++ {
+		last := i == len(p.containers)-1
+		switch f := &p.containers[i]; {
 		case f.Object && last && inside:
 			b.WriteString(`{"":"`)
 		case f.Object && last:
@@ -205,7 +205,7 @@ func (p *parser) readAll(text []byte) []*parser {
 // a string that is a value.
 func (p *parser) resumable() bool {
 	off := p.offset()
-	if len(p.frames) == 1 || p.scan.Err() != nil || off == 0 {
+	if len(p.containers) == 1 || p.scan.Err() != nil || off == 0 {
 		return false
 	}
 	f := p.top()

@@ -28,7 +28,7 @@ type collection struct {
 // collect adds a collection for the array that begins. If there are too many, collect first drops the smallest: all
 // others have ended, because collections are never nested.
 func (s *shape) collect(elem *node) *collection {
-	c := &collection{of: elem, top: len(s.frames) == 0, depth: len(s.frames)}
+	c := &collection{of: elem, top: len(s.containers) == 0, depth: len(s.containers)}
 	c.pointer, c.filter = s.pointer(), s.filter()
 	if len(s.collections) < collections {
 		s.collections = append(s.collections, c)
@@ -65,7 +65,7 @@ func (s *shape) largest(depth int) (most *collection) {
 // pointer returns the RFC 6901 pointer of the current member.
 func (s *shape) pointer() string {
 	var b strings.Builder
-	for _, f := range s.frames {
+	for _, f := range s.containers {
 		b.WriteByte('/')
 		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(f.name))
 	}
@@ -75,7 +75,7 @@ func (s *shape) pointer() string {
 // filter returns the jq filter of the elements of the current member.
 func (s *shape) filter() string {
 	var b strings.Builder
-	for _, f := range s.frames {
+	for _, f := range s.containers {
 		b.WriteByte('.')
 		if isIdentifier(f.name) {
 			b.WriteString(f.name)
@@ -103,12 +103,12 @@ func isIdentifier(key string) bool {
 // placeOf returns the place of a new key of the current object: [digest.PlaceOf] for a key of an element, and for
 // data.path.text inside of it.
 func (s *shape) placeOf(raw []byte) uint8 {
-	last := len(s.frames) - 1
-	if s.frames[last].starts {
+	last := len(s.containers) - 1
+	if s.containers[last].starts {
 		return digest.PlaceOf(raw)
 	}
-	if last < 2 || !s.frames[last-2].starts || string(raw) != "text" ||
-		s.frames[last-1].name != "path" || s.frames[last-2].name != "data" {
+	if last < 2 || !s.containers[last-2].starts || string(raw) != "text" ||
+		s.containers[last-1].name != "path" || s.containers[last-2].name != "data" {
 		return 0
 	}
 	return digest.PlaceOf([]byte(digest.RipgrepPath))

@@ -61,11 +61,11 @@ type arrays struct {
 
 // shape collects the structure of a JSON text. scan calls its methods for each token.
 type shape struct {
-	root    node
-	frames  []frame
-	ignored int // number of open containers that are ignored
-	nodes   int
-	names   int
+	root       node
+	containers []container
+	ignored    int // number of open containers that are ignored
+	nodes      int
+	names      int
 
 	collections []*collection
 	in          *collection // collection of the current element, or nil
@@ -81,8 +81,8 @@ type shape struct {
 	plain []byte // buffer for a key written with escapes
 }
 
-// frame is an open container.
-type frame struct {
+// container is an open container.
+type container struct {
 	at     *node
 	target *node // node of the next member's value; nil if it is ignored
 	name   string
@@ -117,9 +117,9 @@ func (s *shape) next() (at *node, of *collection) {
 	if s.ignored > 0 {
 		return nil, nil
 	}
-	if len(s.frames) == 0 {
+	if len(s.containers) == 0 {
 		at, of = &s.root, s.outer()
-	} else if f := &s.frames[len(s.frames)-1]; f.object {
+	} else if f := &s.containers[len(s.containers)-1]; f.object {
 		return f.target, nil
 	} else {
 		at, of = &f.at.array.elem, f.of
@@ -135,8 +135,8 @@ func (s *shape) countValue() {
 	if s.ignored > 0 {
 		return
 	}
-	if len(s.frames) > 0 {
-		f := &s.frames[len(s.frames)-1]
+	if len(s.containers) > 0 {
+		f := &s.containers[len(s.containers)-1]
 		f.done++
 		if f.of != nil {
 			f.of.n++
@@ -158,21 +158,21 @@ func (s *shape) record() int64 {
 
 func (s *shape) open(object bool, at int) {
 	n, of := s.next()
-	if n == nil || len(s.frames) == shapeDepth {
+	if n == nil || len(s.containers) == shapeDepth {
 		s.ignored++
 		return
 	}
-	f := frame{at: n, object: object, starts: of != nil}
+	f := container{at: n, object: object, starts: of != nil}
 	if f.starts {
 		s.sampling, s.mark, s.sampled, s.newKey = true, at, s.sampled[:0], nil
 		if of.files.Begin(); of.n == 0 {
 			of.start = s.base + int64(at)
 		}
 	}
-	if len(s.frames) == 0 {
+	if len(s.containers) == 0 {
 		f.fixed = s.outer() == nil
 	} else {
-		up := &s.frames[len(s.frames)-1]
+		up := &s.containers[len(s.containers)-1]
 		f.fixed = up.fixed && up.object && up.name != ""
 	}
 	if object {
@@ -186,7 +186,7 @@ func (s *shape) open(object bool, at int) {
 			f.of = s.collect(&n.array.elem)
 		}
 	}
-	s.frames = append(s.frames, f)
+	s.containers = append(s.containers, f)
 }
 
 // close closes the innermost container, whose last byte is p[end-1].
@@ -197,7 +197,7 @@ func (s *shape) close(p []byte, end int) {
 		}
 		return
 	}
-	f := &s.frames[len(s.frames)-1]
+	f := &s.containers[len(s.containers)-1]
 	if f.object {
 		f.at.object.addLength(f.done)
 	} else {
@@ -209,12 +209,12 @@ func (s *shape) close(p []byte, end int) {
 	if f.of != nil {
 		s.in = nil
 	}
-	s.frames = s.frames[:len(s.frames)-1]
+	s.containers = s.containers[:len(s.containers)-1]
 	s.countValue()
 }
 
 // element ends an element of a collection and samples it if it is the first or introduced a key.
-func (s *shape) element(f *frame, p []byte, end int) {
+func (s *shape) element(f *container, p []byte, end int) {
 	if s.newKey != nil || s.in.n == 0 {
 		s.appendSample(p[:end])
 		s.in.sample(s.sampled, s.newKey)
@@ -264,7 +264,7 @@ func (s *shape) key(raw []byte) {
 		s.plain = digest.AppendUnescaped(s.plain[:0], raw)
 		raw = s.plain
 	}
-	f := &s.frames[len(s.frames)-1]
+	f := &s.containers[len(s.containers)-1]
 	o := f.at.object
 	f.place = nil
 	if o.each == nil {
@@ -379,8 +379,8 @@ func (n *node) size() int {
 func (s *shape) text(raw []byte, size int64) {
 	if n, _ := s.next(); n != nil {
 		ensure(&n.text).add(raw, size, s.record())
-		if len(s.frames) > 0 {
-			if f := &s.frames[len(s.frames)-1]; f.place != nil {
+		if len(s.containers) > 0 {
+			if f := &s.containers[len(s.containers)-1]; f.place != nil {
 				s.in.files.AddName(f.place.place, raw, size)
 				f.place = nil
 			}
@@ -413,7 +413,7 @@ func (s *shape) literal(first byte) {
 // abandon discards the open containers when the text breaks off. Their values stay in the statistics. An incomplete
 // object, unless it is the first of its node, no longer counts, so that keys after the break do not look optional.
 func (s *shape) abandon() {
-	for _, f := range slices.Backward(s.frames) {
+	for _, f := range slices.Backward(s.containers) {
 		switch {
 		case f.object && f.at.object.n > 1:
 			o := f.at.object
@@ -430,7 +430,7 @@ func (s *shape) abandon() {
 			f.at.array.addLength(f.done)
 		}
 	}
-	s.frames, s.ignored, s.sampling = s.frames[:0], 0, false
+	s.containers, s.ignored, s.sampling = s.containers[:0], 0, false
 	if s.in != nil {
 		s.in.files.Begin()
 	}

@@ -21,12 +21,12 @@ var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 type Tracker struct {
 	Scanner
 
-	values int64
-	frames []frame
-	inKey  bool
+	values     int64
+	containers []container
+	inKey      bool
 
 	pointer []byte
-	built   int // number of frames whose tokens are in pointer
+	built   int // number of containers whose tokens are in pointer
 }
 
 // Key is a key of an object as written in JSON, without quotes, truncated to 1 KiB.
@@ -56,24 +56,24 @@ func (k *Key) Append(dst []byte) []byte {
 // Raw returns the key as written in JSON, without quotes, truncated to 1 KiB. The caller must not change it.
 func (k *Key) Raw() []byte { return k.raw }
 
-// frame is one open container and the current position in it.
-type frame struct {
+// container is one open container and the current position in it.
+type container struct {
 	count  int64 // number of children begun
 	key    Key   // key of the child read last
 	object bool
-	end    int // length of the pointer including this frame's token
+	end    int // length of the pointer including this container's token
 }
 
 // Values returns the number of complete top-level values.
 func (t *Tracker) Values() int64 { return t.values }
 
 // IsObject reports whether the open container at the given depth is an object; depth 0 is the outermost.
-func (t *Tracker) IsObject(depth int) bool { return t.frames[depth].object }
+func (t *Tracker) IsObject(depth int) bool { return t.containers[depth].object }
 
 // CopyKey copies to k the key read last in the open object at the given depth and reuses the memory of k. Depth 0 is
 // the outermost container.
 func (t *Tracker) CopyKey(depth int, k *Key) {
-	f := &t.frames[depth]
+	f := &t.containers[depth]
 	k.raw, k.clip = append(k.raw[:0], f.key.raw...), f.key.clip
 }
 
@@ -98,7 +98,7 @@ func (t *Tracker) Item(p []byte, it *Item) int {
 		depth--
 	}
 	t.built = min(t.built, depth-1)
-	f := &t.frames[depth-1]
+	f := &t.containers[depth-1]
 	if it.HasKey {
 		f.key.raw, f.key.clip = append(f.key.raw[:0], p[it.KeyFrom:it.KeyTo]...), false
 	}
@@ -122,11 +122,11 @@ func (t *Tracker) update(e Event) {
 	switch e {
 	case More:
 	case KeyStart:
-		f := &t.frames[t.depth-1]
+		f := &t.containers[t.depth-1]
 		f.key.raw, f.key.clip = f.key.raw[:0], false
 		t.inKey = true
 	case KeyEnd:
-		f := &t.frames[t.depth-1]
+		f := &t.containers[t.depth-1]
 		if !f.key.clip {
 			f.key.raw = f.key.raw[:len(f.key.raw)-1] // the closing quote
 		}
@@ -134,10 +134,10 @@ func (t *Tracker) update(e Event) {
 		t.built = min(t.built, t.depth-1)
 	case ObjectStart, ArrayStart:
 		t.addChild(t.depth - 1)
-		if len(t.frames) < t.depth {
-			t.frames = append(t.frames, frame{})
+		if len(t.containers) < t.depth {
+			t.containers = append(t.containers, container{})
 		}
-		f := &t.frames[t.depth-1]
+		f := &t.containers[t.depth-1]
 		f.count, f.object = 0, e == ObjectStart
 		f.key.raw, f.key.clip = f.key.raw[:0], false
 		t.built = min(t.built, t.depth-1)
@@ -155,7 +155,7 @@ func (t *Tracker) addChild(depth int) {
 	if depth == 0 {
 		return
 	}
-	f := &t.frames[depth-1]
+	f := &t.containers[depth-1]
 	f.count++
 	if !f.object {
 		t.built = min(t.built, depth-1)
@@ -163,7 +163,7 @@ func (t *Tracker) addChild(depth int) {
 }
 
 func (t *Tracker) addKey(p []byte) {
-	f := &t.frames[t.depth-1]
+	f := &t.containers[t.depth-1]
 	if room := maxKey - len(f.key.raw); len(p) > room {
 		p, f.key.clip = p[:room], true
 	}
@@ -176,7 +176,7 @@ func (t *Tracker) addKey(p []byte) {
 // the result.
 func (t *Tracker) Pointer(depth int) []byte {
 	for ; t.built < depth; t.built++ {
-		f := &t.frames[t.built]
+		f := &t.containers[t.built]
 		t.pointer = t.pointer[:t.end(t.built)]
 		if len(t.pointer) < maxPointer {
 			t.pointer = t.token(t.pointer, f)
@@ -191,10 +191,10 @@ func (t *Tracker) end(depth int) int {
 	if depth == 0 {
 		return 0
 	}
-	return t.frames[depth-1].end
+	return t.containers[depth-1].end
 }
 
-func (t *Tracker) token(dst []byte, f *frame) []byte {
+func (t *Tracker) token(dst []byte, f *container) []byte {
 	if !f.object {
 		return strconv.AppendInt(append(dst, '/'), max(f.count-1, 0), 10)
 	}

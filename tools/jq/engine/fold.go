@@ -262,7 +262,7 @@ func (e *engine) fold(w *decode.Window) error {
 // foldElements computes the figures of the array that comes next.
 func (e *engine) foldElements(w *decode.Window) (*holder, error) {
 	h := &holder{e: e, figures: e.figures(e.Fold.Tallies)}
-	return h, e.within(w, frame{array: true}, func() error { return e.folding(h.figures, true).drive(w) })
+	return h, e.within(w, container{array: true}, func() error { return e.folding(h.figures, true).drive(w) })
 }
 
 // finishFold runs the rest of the filter on the figures of an array, and counts the record.

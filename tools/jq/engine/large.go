@@ -29,12 +29,12 @@ func (e *engine) largeArray(w *decode.Window, n *decode.Projection) (any, error)
 		a = append(a, v)
 		return nil
 	}
-	err := e.within(w, frame{array: true}, func() error { return s.drive(w) })
+	err := e.within(w, container{array: true}, func() error { return s.drive(w) })
 	return a, err
 }
 
-// within skips the next bracket and runs run inside the array or object of frame f.
-func (e *engine) within(w *decode.Window, f frame, run func() error) error {
+// within skips the next bracket and runs run inside the container f.
+func (e *engine) within(w *decode.Window, f container, run func() error) error {
 	w.Skip(1)
 	e.path = append(e.path, f)
 	err := run()
@@ -66,7 +66,7 @@ func (e *engine) largeObject(w *decode.Window, n *decode.Projection) (any, error
 
 // eachMember calls visit for each member of the object that comes next; visit reads the value, whose first byte is c.
 func (e *engine) eachMember(w *decode.Window, visit func(key string, c byte) error) error {
-	return e.within(w, frame{}, func() error {
+	return e.within(w, container{}, func() error {
 		f := &e.path[len(e.path)-1]
 		for {
 			c, err := w.Next()

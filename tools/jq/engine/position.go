@@ -10,15 +10,16 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// frame is an open array or object that does not fit the window: the engine reads its elements or members one by one.
-type frame struct {
+// container is an open array or object that does not fit the window: the engine reads its elements or members one by
+// one.
+type container struct {
 	array bool
 	key   string // key of the current member, if this is an object
 	n     int64  // elements or members that were read
 	comma int64  // offset of the comma after those, if n > 0
 }
 
-// place says what comes next in the innermost frame.
+// place says what comes next in the innermost container.
 type place int
 
 const (
@@ -27,7 +28,7 @@ const (
 	beforeKey // or the end of the object
 )
 
-// maxPath is how many frames the engine opens, one in the other; the slow decoder reads deeper values.
+// maxPath is how many containers the engine opens, one in the other; the slow decoder reads deeper values.
 const maxPath = 64
 
 // decoder returns a slow decoder of r, which is the text from offset at, inside the open arrays and objects.

@@ -77,7 +77,7 @@ func (e *engine) runElements(w *decode.Window) (*holder, error) {
 		s.ahead = e.elementAhead(h.how)
 		s.merge = func(m *batchResult) error { return h.merge(s, m) }
 	}
-	err := e.within(w, frame{array: true}, func() error { return s.drive(w) })
+	err := e.within(w, container{array: true}, func() error { return s.drive(w) })
 	if s.blind {
 		h.n = s.index
 	}

@@ -19,8 +19,8 @@ type engine struct {
 	ctx context.Context
 	out Rows
 
-	again  byPosition // the text; nil if it cannot be read twice
-	path   []frame    // the open arrays and objects that do not fit the window
+	again  byPosition  // the text; nil if it cannot be read twice
+	path   []container // the open arrays and objects that do not fit the window
 	fast   decode.FastDecoder
 	merged []byte            // text of the batch whose cells a fold adds
 	keys   map[string]string // cache that all slow decoders share
