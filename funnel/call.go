@@ -13,14 +13,14 @@ import (
 
 // call is the state of one tool call.
 type call struct {
-	options *Options
-	ledger  *ledger
-	ctx     context.Context
-	stop    context.CancelCauseFunc // cancels the tool's context, which is derived from ctx
-	request Request
-	limits  Limits
-	began   time.Time
-	millis  float64 // how long the tool ran
+	options  *Options
+	accounts *sessionAccounts
+	ctx      context.Context
+	stop     context.CancelCauseFunc // cancels the tool's context, which is derived from ctx
+	request  Request
+	limits   Limits
+	began    time.Time
+	millis   float64 // how long the tool ran
 
 	output   *output           // nil: the tool was not run
 	captured *capture.Captured // nil: the output is not closed yet

@@ -24,8 +24,8 @@ import (
 
 // Funnel is safe for concurrent use.
 type Funnel struct {
-	options Options
-	ledger  *ledger
+	options  Options
+	accounts *sessionAccounts
 }
 
 // New returns an error that names the limit and its range if a limit is out of range.
@@ -49,7 +49,7 @@ func New(o Options) (*Funnel, error) {
 	if o.Counter == nil {
 		o.Counter = tokens.New(tokens.O200k)
 	}
-	return &Funnel{options: o, ledger: newLedger(o.Accounts)}, nil
+	return &Funnel{options: o, accounts: newSessionAccounts(o.Accounts)}, nil
 }
 
 // Call runs one tool call. It returns an error only if the caller cancelled the context (no answer is due then), or
@@ -68,7 +68,7 @@ func (f *Funnel) Call(ctx context.Context, r Request) (Answer, error) {
 		limits, err = r.Limits.WithDefaults(limits)
 	}
 	c := &call{
-		options: &f.options, ledger: f.ledger, ctx: ctx, request: r, limits: limits, began: time.Now(),
+		options: &f.options, accounts: f.accounts, ctx: ctx, request: r, limits: limits, began: time.Now(),
 		reply: reply{mask: f.options.Mask, counter: f.options.Counter},
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *Funnel) takeUsage(r *Request) {
 	if r.Usage == nil {
 		return
 	}
-	if err := f.ledger.report(r.Who, *r.Usage); err != nil && f.options.Log != nil {
+	if err := f.accounts.report(r.Who, *r.Usage); err != nil && f.options.Log != nil {
 		f.options.Log.Warn("the usage that a client reported is not stored", "error", err)
 	}
 }
@@ -94,13 +94,13 @@ func (f *Funnel) FitsPage(tokens, chars int64) bool {
 }
 
 // Reset sets the tokens that a session was shown to 0: its client began a new context, or compacted it.
-func (f *Funnel) Reset(who Session) { f.ledger.reset(who) }
+func (f *Funnel) Reset(who Session) { f.accounts.reset(who) }
 
 // refuse answers a call that cannot be run.
 func (c *call) refuse(err error) Answer {
 	o := outcome{status: failure, err: err}
 	c.reply.answer.Failed = true
-	account, done := c.ledger.begin(c.request.Who)
+	account, done := c.accounts.begin(c.request.Who)
 	defer done()
 	d := &display{call: c, outcome: o, spent: SpentOf(account), noticed: account.Notices > 0, complete: true}
 	d.decision = c.options.Policy.Decide(policy.Size{}, d.spent)
@@ -118,7 +118,7 @@ func (c *call) refuse(err error) Answer {
 //	                                               └► capture ─► recording, edges, digest, tokens
 //	display: Decide, whole or receipt, commit ─► reply ─► finish: trace
 func (c *call) execute() (Answer, error) {
-	spent := c.ledger.spent(c.request.Who)
+	spent := c.accounts.spent(c.request.Who)
 	ctx, stop := context.WithCancelCause(c.ctx)
 	c.stop = stop
 	defer stop(nil) // ends goroutines that the tool left running
@@ -132,7 +132,7 @@ func (c *call) execute() (Answer, error) {
 	if o.status == asked {
 		return Answer{}, o.err
 	}
-	account, done := c.ledger.begin(c.request.Who)
+	account, done := c.accounts.begin(c.request.Who)
 	defer done()
 	d := &display{call: c, outcome: o, spent: SpentOf(account), noticed: account.Notices > 0}
 	if account.Report != nil {
@@ -234,7 +234,7 @@ func (c *call) finish(r Receipt, o outcome) Answer {
 	if o.status != cancelled && c.request.Via != trace.ViaList { // reports hold the list already
 		spent := policy.AtMost(c.reply.shownTokens, c.options.Counter.Model().Error) + policy.ImageTokens*len(images)
 		pointer := r.Kept && !r.Complete
-		if err := c.ledger.add(c.request.Who, shown{spent, c.notice, pointer}); err != nil {
+		if err := c.accounts.add(c.request.Who, shown{spent, c.notice, pointer}); err != nil {
 			c.logError("the session's account could not be written", "error", err)
 		}
 	}

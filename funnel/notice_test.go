@@ -25,7 +25,7 @@ func full(t testing.TB, left int, o Options) *Funnel {
 	t.Helper()
 	o.Policy.Emergency = 1000
 	f := funnelOf(t, o)
-	if err := f.ledger.report(Session{}, usage.Usage{PromptTokens: 9000 - left, Window: 10_000, Source: "claude"}); err != nil {
+	if err := f.accounts.report(Session{}, usage.Usage{PromptTokens: 9000 - left, Window: 10_000, Source: "claude"}); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -134,7 +134,7 @@ func TestManyErrors(t *testing.T) {
 		for turn := range 2 {
 			left := max(84-turn*4000, 0)
 			u := usage.Usage{Turn: fmt.Sprint(turn), PromptTokens: 9000 - 84 + turn*4000, Window: 10_000, Source: "claude"}
-			if err := f.ledger.report(Session{}, u); err != nil {
+			if err := f.accounts.report(Session{}, u); err != nil {
 				t.Fatal(err)
 			}
 			shown, told, texts := 0, 0, 0
@@ -218,7 +218,7 @@ func TestNeverOverspent(t *testing.T) {
 					Draw(rt, "prompt"),
 				Window: rapid.IntRange(5_000, 60_000).Draw(rt, "window"),
 			}
-			if err := f.ledger.report(Session{}, u); err != nil {
+			if err := f.accounts.report(Session{}, u); err != nil {
 				rt.Fatal(err)
 			}
 			checkRound(rt, f, u)
@@ -228,7 +228,7 @@ func TestNeverOverspent(t *testing.T) {
 }
 
 func checkRound(rt *rapid.T, f *Funnel, u usage.Usage) {
-	usable, _, _, _ := f.options.Policy.Usable(f.ledger.spent(Session{}))
+	usable, _, _, _ := f.options.Policy.Usable(f.accounts.spent(Session{}))
 	left := max(usable-u.PromptTokens, 0)
 	requests := make([]Request, rapid.SampledFrom([]int{1, 4, 32}).Draw(rt, "calls"))
 	for i := range requests {
@@ -270,7 +270,7 @@ func checkErrors(rt *rapid.T, f *Funnel) {
 	if testing.Short() {
 		calls = 20
 	}
-	before := f.ledger.spent(Session{})
+	before := f.accounts.spent(Session{})
 	usable, _, _, _ := f.options.Policy.Usable(before)
 	most := max(usable-before.Tokens+before.Shown, 0) + f.options.Policy.Emergency
 	out := numbered(rapid.SampledFrom([]int{0, 1, 300}).Draw(rt, "error"))
@@ -286,7 +286,7 @@ func checkErrors(rt *rapid.T, f *Funnel) {
 		})
 	}
 	wg.Wait()
-	if n := f.ledger.spent(Session{}).Shown; n > most {
+	if n := f.accounts.spent(Session{}).Shown; n > most {
 		rt.Fatalf("%d tokens shown in one turn, at most %d", n, most)
 	}
 }

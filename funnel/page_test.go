@@ -441,7 +441,7 @@ func TestPagedToolThatWrites(t *testing.T) {
 // line.
 func TestPageShrinksToWhatIsLeft(t *testing.T) {
 	f := funnelOf(t, Options{Policy: Policy{Window: 1000}})
-	if err := f.ledger.report(Session{}, usage.Usage{Source: "claude"}); err != nil {
+	if err := f.accounts.report(Session{}, usage.Usage{Source: "claude"}); err != nil {
 		t.Fatal(err)
 	}
 	var notices []string

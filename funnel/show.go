@@ -15,10 +15,10 @@ func (f *Funnel) Show(r Request, text string) Answer {
 	f.takeUsage(&r)
 	o := &f.options
 	c := &call{
-		options: o, ledger: f.ledger, request: r, limits: o.Limits, began: time.Now(),
+		options: o, accounts: f.accounts, request: r, limits: o.Limits, began: time.Now(),
 		reply: reply{mask: o.Mask, counter: o.Counter},
 	}
-	account, done := f.ledger.begin(r.Who)
+	account, done := f.accounts.begin(r.Who)
 	defer done()
 	d := &display{
 		call: c, outcome: outcome{status: success}, spent: SpentOf(account), noticed: account.Notices > 0,

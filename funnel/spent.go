@@ -16,12 +16,12 @@ import (
 // starts from zero again if it comes back.
 const maxSessions = 4096
 
-// ledger knows what the context of each session holds: what its client reported and what it was shown since, or only
-// what it was shown.
+// sessionAccounts knows what the context of each session holds: what its client reported and what it was shown since,
+// or only what it was shown.
 //
 // Reports lie in the store, because another process may write them (mcp-funnel usage). What a session without reports
 // was shown is in memory only.
-type ledger struct {
+type sessionAccounts struct {
 	mu       sync.Mutex
 	accounts *lru.Values[Session, *sessionAccount]
 	stored   *account.Accounts // nil: reports are in memory only
@@ -33,12 +33,12 @@ type sessionAccount struct {
 	account.Account
 }
 
-func newLedger(stored *account.Accounts) *ledger {
-	return &ledger{accounts: lru.New[Session, *sessionAccount](maxSessions), stored: stored}
+func newSessionAccounts(stored *account.Accounts) *sessionAccounts {
+	return &sessionAccounts{accounts: lru.New[Session, *sessionAccount](maxSessions), stored: stored}
 }
 
 // report records what a client said of its context.
-func (l *ledger) report(who Session, u usage.Usage) error {
+func (l *sessionAccounts) report(who Session, u usage.Usage) error {
 	if l.stored != nil {
 		who = owned(who)
 		return l.stored.Report(who.Owner, who.ID, u)
@@ -50,10 +50,10 @@ func (l *ledger) report(who Session, u usage.Usage) error {
 }
 
 // spent returns what the context of a session holds.
-func (l *ledger) spent(who Session) policy.Spent { return SpentOf(l.read(who)) }
+func (l *sessionAccounts) spent(who Session) policy.Spent { return SpentOf(l.read(who)) }
 
 // read returns the account of a session. A stored one goes before the one in memory.
-func (l *ledger) read(who Session) account.Account {
+func (l *sessionAccounts) read(who Session) account.Account {
 	who = owned(who)
 	if l.stored != nil {
 		if a, err := l.stored.Read(who.Owner, who.ID); err == nil && a.Report != nil {
@@ -83,7 +83,7 @@ func SpentOf(a account.Account) policy.Spent {
 
 // begin waits until the answers that were begun before are accounted for, and returns the account by then. The caller
 // must call done once its own answer is accounted for.
-func (l *ledger) begin(who Session) (a account.Account, done func()) {
+func (l *sessionAccounts) begin(who Session) (a account.Account, done func()) {
 	l.mu.Lock()
 	held := l.account(who)
 	l.mu.Unlock()
@@ -99,7 +99,7 @@ type shown struct {
 }
 
 // add records an answer.
-func (l *ledger) add(who Session, s shown) error {
+func (l *sessionAccounts) add(who Session, s shown) error {
 	change := func(a *account.Account) {
 		a.Show(s.tokens, time.Now())
 		if s.notice {
@@ -122,7 +122,7 @@ func (l *ledger) add(who Session, s shown) error {
 }
 
 // account returns the account of a session, and opens it if there is none. The caller holds l.mu.
-func (l *ledger) account(who Session) *sessionAccount {
+func (l *sessionAccounts) account(who Session) *sessionAccount {
 	a, ok := l.accounts.Get(owned(who))
 	if !ok {
 		a = &sessionAccount{}
@@ -131,7 +131,7 @@ func (l *ledger) account(who Session) *sessionAccount {
 	return a
 }
 
-func (l *ledger) reset(who Session) {
+func (l *sessionAccounts) reset(who Session) {
 	who = owned(who)
 	if l.stored != nil {
 		_ = l.stored.Reset(who.Owner, who.ID)

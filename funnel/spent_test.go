@@ -50,7 +50,7 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 }
 
 func TestSpentIsBoundedAndReset(t *testing.T) {
-	l := newLedger(nil)
+	l := newSessionAccounts(nil)
 	spent := func(who Session) int { return l.spent(who).Tokens }
 	add := func(who Session, n int) {
 		if err := l.add(who, shown{tokens: n}); err != nil {
@@ -84,7 +84,7 @@ func TestSpentIsBoundedAndReset(t *testing.T) {
 func TestCallsAtOnceDoNotOverspend(t *testing.T) {
 	const usable, calls = 1000, 8
 	f := funnelOf(t, Options{Policy: Policy{Window: usable}})
-	if err := f.ledger.report(Session{}, usage.Usage{Source: "test"}); err != nil {
+	if err := f.accounts.report(Session{}, usage.Usage{Source: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	var all, done sync.WaitGroup

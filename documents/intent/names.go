@@ -145,7 +145,7 @@ type nameSet map[string]bool
 
 func (set nameSet) add(names []string) {
 	for _, name := range names {
-		name = unify(name)
+		name = normalized(name)
 		set[name] = true
 		for !strings.Contains(name, "://") {
 			_, rest, ok := strings.Cut(name, "/")
@@ -165,15 +165,15 @@ func (set nameSet) add(names []string) {
 func (set nameSet) missing(wanted []string) (names []string) {
 	for _, name := range wanted {
 		// Without spaces between words nothing says where a name begins: its last two characters decide.
-		if tail := tailOf(name); !set[unify(name)] && !(tail != "" && set[tail]) {
+		if tail := tailOf(name); !set[normalized(name)] && !(tail != "" && set[tail]) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// unify returns a form of a name that does not depend on its separators, nor on what a URL ignores.
-func unify(name string) string {
+// normalized returns a form of a name that does not depend on its separators, nor on what a URL ignores.
+func normalized(name string) string {
 	name = strings.ReplaceAll(strings.TrimPrefix(name, "./"), `\`, "/")
 	scheme, rest, ok := strings.Cut(name, "://")
 	if !ok {

@@ -145,7 +145,7 @@ func TestSampleFiles(t *testing.T) {
 	if err != nil || sentTokens(dup) != sentTokens(single) || sentOf(dup) != sentOf(single) || dup.Again != len(once) ||
 		dup.Blocks[len(dup.Blocks)-1].Turn != 1 || dup.Usage != 52_003 {
 		t.Errorf("%v, %d tokens, once %d; %d lines again; %+v", err, sentTokens(dup), sentTokens(single), dup.Again,
-			dup.Report)
+			dup.RequestSize)
 	}
 }
 
@@ -170,11 +170,11 @@ func TestReportPosition(t *testing.T) {
 		`{"type":"system","subtype":"microcompact_boundary","microcompactMetadata":{"compactedToolIds":["x"]}}`)
 	got, err := transcript.Read(text)
 	if err != nil || got.Reported != 1 || got.Usage != 70 || got.Output != 9 || got.Model != "m" {
-		t.Fatalf("%v, %+v", err, got.Report)
+		t.Fatalf("%v, %+v", err, got.RequestSize)
 	}
 	got, err = transcript.Read(append(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"+answer("B", "", 80)+"\n")...))
 	if err != nil || got.Reported != 5 || got.Usage != 80 {
-		t.Fatalf("%v, %+v", err, got.Report)
+		t.Fatalf("%v, %+v", err, got.RequestSize)
 	}
 	got.Reported = 3 // the result was cleared after that report
 	if b := &got.Blocks[2]; got.Tokens(b, counter.Count) != 0 || got.TokensReported(b, counter.Count) != 1 {
@@ -182,7 +182,7 @@ func TestReportPosition(t *testing.T) {
 	}
 	codex, err := transcript.Read(transcripttest.Make(transcript.Codex, []transcripttest.Call{{ID: "a", Result: "r"}}))
 	if err != nil || codex.Reported != len(codex.Blocks)-1 {
-		t.Errorf("%v, %+v of %d blocks", err, codex.Report, len(codex.Blocks))
+		t.Errorf("%v, %+v of %d blocks", err, codex.RequestSize, len(codex.Blocks))
 	}
 }
 
@@ -210,7 +210,7 @@ func TestReportForms(t *testing.T) {
 	} {
 		got, err := transcript.Read(c.text)
 		if err != nil || got.Usage != c.usage || got.Output != c.output || got.Reported != c.reported {
-			t.Errorf("%s: %v, %+v", c.text, err, got.Report)
+			t.Errorf("%s: %v, %+v", c.text, err, got.RequestSize)
 		}
 	}
 }

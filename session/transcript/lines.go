@@ -40,7 +40,7 @@ func (t *Transcript) claude(line int, n *node) bool {
 		switch n.str("subtype") {
 		case "compact_boundary":
 			if sent {
-				t.boundary, t.Report = len(t.Blocks), Report{Model: t.Model}
+				t.boundary, t.RequestSize = len(t.Blocks), RequestSize{Model: t.Model}
 				t.preserve(n.get("compactMetadata"))
 			}
 		case "microcompact_boundary":
@@ -145,10 +145,10 @@ func (t *Transcript) report(line int, m *node) {
 	if n <= 0 {
 		return
 	}
-	if id == "" || id != t.Report.message {
+	if id == "" || id != t.RequestSize.message {
 		t.Reported, t.ReportLine, t.Output = len(t.Blocks), line, 0
 	}
-	t.Usage, t.Output, t.Report.message = n, max(t.Output, number(usage.get("output_tokens"))), id
+	t.Usage, t.Output, t.RequestSize.message = n, max(t.Output, number(usage.get("output_tokens"))), id
 }
 
 // usageOf returns the size of the prompt by the usage of a message. With tools that run at the API its figures are sums
@@ -195,7 +195,7 @@ func (t *Transcript) codex(line int, n *node) bool {
 	case "response_item":
 		t.item(line, payload)
 	case "compacted":
-		t.boundary, t.Report = len(t.Blocks), Report{Model: t.Model}
+		t.boundary, t.RequestSize = len(t.Blocks), RequestSize{Model: t.Model}
 		if history := payload.elements("replacement_history"); history != nil { // the message is in it
 			for _, item := range history {
 				t.item(line, item)

@@ -99,13 +99,13 @@ func (b *Block) Result() bool { return b.Role == Tool }
 
 // Transcript is a transcript that was read.
 type Transcript struct {
-	Format  Format
-	Session string // the client's id of it; "" if it has none
-	Blocks  []Block
-	Unknown int  // lines that are no JSON, or of no known type
-	Torn    bool // the last line is not complete
-	Again   int  // lines with the id of an earlier one, which count once
-	Report       // the last one that the client recorded
+	Format      Format
+	Session     string // the client's id of it; "" if it has none
+	Blocks      []Block
+	Unknown     int  // lines that are no JSON, or of no known type
+	Torn        bool // the last line is not complete
+	Again       int  // lines with the id of an earlier one, which count once
+	RequestSize      // the last one that the client recorded
 
 	bytes  Bytes
 	starts []int64  // offsets of the lines, and of the end
@@ -125,8 +125,8 @@ type Transcript struct {
 	}
 }
 
-// Report is the size of a request as the client recorded it, in tokens.
-type Report struct {
+// RequestSize is the size of a request as the client recorded it, in tokens.
+type RequestSize struct {
 	Usage      int    // of the prompt; 0: unknown
 	Output     int    // of the answer; 0: unknown
 	Reported   int    // how many blocks stood before the answer

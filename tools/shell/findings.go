@@ -37,10 +37,10 @@ type findings struct {
 	outcomes []string
 }
 
-// hints are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape sequences
-// are all inspected: a sequence may divide a hint. The order affects speed only: a searcher takes each eighth as one
-// set. This one was found by swaps, and is five times as fast as the first one.
-var hints = func() (needles []literal.Needle) {
+// findingSigns are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape
+// sequences are all inspected: a sequence may divide a sign. The order affects speed only: a searcher takes each eighth
+// as one set. This one was found by swaps, and is five times as fast as the first one.
+var findingSigns = func() (needles []literal.Needle) {
 	for _, text := range []string{
 		"ERROR", "=== ", "✗", " package", "atal", "Uncaught", "panicked at ", "rror", `"Action":"`, "PASS", "\x1b[", "***",
 		"xception", "E   ", "panic:", "vulnerabilit", "Successfully installed", "up to date", "ERR!", "js:", ".go:", `File "`,
@@ -51,11 +51,11 @@ var hints = func() (needles []literal.Needle) {
 	return needles
 }()
 
-// newHintSearcher makes a searcher for hints; nil if the processor cannot.
-var newHintSearcher = literal.NewSearcher(hints)
+// newSignSearcher makes a searcher for findingSigns; nil if the processor cannot.
+var newSignSearcher = literal.NewSearcher(findingSigns)
 
 // ends and parts are texts of which each line that a pattern below matches has at least one, at its end or anywhere.
-// They are fewer lines than those with hints: compilers are often told -Werror, which says nothing.
+// They are fewer lines than those with signs: compilers are often told -Werror, which says nothing.
 var (
 	ends  = [][]byte{[]byte("Error"), []byte("Exception")}
 	parts = func() (texts [][]byte) {
@@ -131,15 +131,15 @@ func (f *findings) add(b []byte) {
 		b = b[i+1:]
 	}
 	whole := b[:bytes.LastIndexByte(b, '\n')+1]
-	next := hintFinder(whole)
+	next := signFinder(whole)
 	for at := 0; at < len(whole); {
-		if f.trace == 0 && !f.tests.open() { // then a line without a hint changes nothing
-			hint, lines := next(at)
+		if f.trace == 0 && !f.tests.open() { // then a line without a sign changes nothing
+			sign, lines := next(at)
 			f.line += int64(lines)
-			if hint == len(whole) {
+			if sign == len(whole) {
 				break
 			}
-			at += bytes.LastIndexByte(whole[at:hint], '\n') + 1
+			at += bytes.LastIndexByte(whole[at:sign], '\n') + 1
 		}
 		end := at + bytes.IndexByte(whole[at:], '\n') + 1
 		end += int(f.addRepeated(whole[at:end], repeats(whole, end, end-at))) * (end - at)
@@ -186,17 +186,17 @@ func repeats(b []byte, at, size int) (n int64) {
 	return n
 }
 
-// hintFinder returns a function that returns the position of a hint in the first line with one, at or after the line at
+// signFinder returns a function that returns the position of a sign in the first line with one, at or after the line at
 // from, and the number of lines before it. Without one it returns the end of the block.
-func hintFinder(whole []byte) func(from int) (at, lines int) {
-	if newHintSearcher == nil {
-		finders := literal.NewFinders(hints)
+func signFinder(whole []byte) func(from int) (at, lines int) {
+	if newSignSearcher == nil {
+		finders := literal.NewFinders(findingSigns)
 		return func(from int) (at, lines int) {
 			at, _ = finders.Find(whole, from)
 			return at, bytes.Count(whole[from:at], []byte{'\n'})
 		}
 	}
-	searcher := newHintSearcher()
+	searcher := newSignSearcher()
 	return func(from int) (at, lines int) {
 		at, _, lines = searcher.Find(whole, from)
 		return at, lines

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
 
-// Lines without a hint are skipped: the findings are those of a reader that inspects every line, whatever the blocks.
+// Lines without a sign are skipped: the findings are those of a reader that inspects every line, whatever the blocks.
 func TestFindingsOfEveryLine(t *testing.T) {
 	parts := []string{
 		"a.go:3:5: undefined", "a.c:3:1: fatal error: no", "src/a.ts(3,7): error TS2322: x",
@@ -78,7 +78,7 @@ func TestFindingsOfEveryLine(t *testing.T) {
 			}
 			if diff := cmp.Diff(want.state(), got.state()); diff != "" {
 				t.Fatalf(
-					"round %d, blocks of %d (-every line +hints)\n%s\n%s",
+					"round %d, blocks of %d (-every line +signs)\n%s\n%s",
 					round,
 					size,
 					diff,
@@ -111,7 +111,7 @@ func TestMayMatterMissesNoMatch(t *testing.T) {
 	}
 }
 
-// A line that begins what a runner says of failed tests is looked at, and has a hint, so that no block skips it.
+// A line that begins what a runner says of failed tests is looked at, and has a sign, so that no block skips it.
 func TestMayBeTestMissesNoMatch(t *testing.T) {
 	patterns := []*regexp.Regexp{pytestSummary(), cargoResult(), cargoPanic(), runStart()}
 	for _, r := range runners {
@@ -128,9 +128,9 @@ func TestMayBeTestMissesNoMatch(t *testing.T) {
 			if !pattern.MatchString(l) {
 				t.Skip()
 			}
-			hinted := slices.ContainsFunc(hints, func(n literal.Needle) bool { return strings.Contains(l, n.Text) })
-			if !mayBeTest([]byte(l)) || !hinted {
-				t.Fatalf("%q is passed over, hint %v", l, hinted)
+			signed := slices.ContainsFunc(findingSigns, func(n literal.Needle) bool { return strings.Contains(l, n.Text) })
+			if !mayBeTest([]byte(l)) || !signed {
+				t.Fatalf("%q is passed over, sign %v", l, signed)
 			}
 		})
 	}

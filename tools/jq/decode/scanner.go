@@ -30,9 +30,9 @@ func (q *scanner) SkipSpace() byte {
 func (q *scanner) Skip(depth int) bool {
 	switch q.SkipSpace() {
 	case '{':
-		return q.skipMany(depth+1, '}')
+		return q.skipContainer(depth+1, '}')
 	case '[':
-		return q.skipMany(depth+1, ']')
+		return q.skipContainer(depth+1, ']')
 	case '"':
 		return q.quoted()
 	case 't':
@@ -46,8 +46,8 @@ func (q *scanner) Skip(depth int) bool {
 	}
 }
 
-// skipMany skips an array or object.
-func (q *scanner) skipMany(depth int, end byte) bool {
+// skipContainer skips an array or object.
+func (q *scanner) skipContainer(depth int, end byte) bool {
 	if depth > maxFastDepth {
 		return false
 	}

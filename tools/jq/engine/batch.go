@@ -28,8 +28,8 @@ func (s *sequence) dispatch(w *decode.Window, b *batch) error {
 
 // start starts the lanes and the merging goroutine.
 func (s *sequence) start(w *decode.Window) {
-	s.todo, s.order = make(chan *batch), make(chan *batch, lanes)
-	for range lanes {
+	s.todo, s.order = make(chan *batch), make(chan *batch, decodeLanes)
+	for range decodeLanes {
 		s.running.Go(func() {
 			q := new(decode.FastDecoder)
 			for b := range s.todo {

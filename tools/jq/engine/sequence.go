@@ -9,11 +9,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
-// lanes is how many goroutines decode batches concurrently.
-const lanes = 2
+// decodeLanes is how many goroutines decode batches concurrently.
+const decodeLanes = 2
 
 // spareBuffers is how many free buffers a window keeps: one for each of the lanes + 2 batches in flight, and two more.
-const spareBuffers = lanes + 4
+const spareBuffers = decodeLanes + 4
 
 // maxAhead is the longest value, in bytes, on which a lane runs a filter ahead of its turn.
 const maxAhead = 64 << 10

@@ -40,8 +40,8 @@ func (ps places) whole() {
 	}
 }
 
-// and returns the union of ps and more.
-func (ps places) and(more places) places {
+// union returns the union of ps union more.
+func (ps places) union(more places) places {
 	out := ps[:len(ps):len(ps)]
 	for _, n := range more {
 		if !slices.Contains(out, n) {
@@ -61,7 +61,7 @@ func (r *reads) each(ps places) (out places) {
 			n.Each = &decode.Projection{}
 			r.places++
 		}
-		out = out.and(places{n.Each})
+		out = out.union(places{n.Each})
 	}
 	return out
 }
@@ -76,7 +76,7 @@ func (r *reads) key(ps places, name string) (out places) {
 			n.Keys[name] = &decode.Projection{}
 			r.places++
 		}
-		out = out.and(places{n.Keys[name]})
+		out = out.union(places{n.Keys[name]})
 	}
 	return out
 }
@@ -105,11 +105,11 @@ func (r *reads) query(q *gojq.Query, in places) places {
 		}
 		return r.query(q.Right, in)
 	case gojq.OpComma:
-		return r.query(q.Left, in).and(r.query(q.Right, in))
+		return r.query(q.Left, in).union(r.query(q.Right, in))
 	case gojq.OpAlt:
 		left := r.query(q.Left, in)
 		left.whole()
-		return left.and(r.query(q.Right, in))
+		return left.union(r.query(q.Right, in))
 	case gojq.OpAnd, gojq.OpOr, gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe,
 		gojq.OpAdd, gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod:
 		r.query(q.Left, in).whole()
@@ -165,7 +165,7 @@ func (r *reads) head(t *gojq.Term, in places) places {
 	case gojq.TermTypeTry:
 		out := r.query(t.Try.Body, in)
 		if t.Try.Catch != nil {
-			out = out.and(r.query(t.Try.Catch, nil))
+			out = out.union(r.query(t.Try.Catch, nil))
 		}
 		return out
 	case gojq.TermTypeQuery:
@@ -187,9 +187,9 @@ func (r *reads) branches(i *gojq.If, in places) places {
 	out := r.query(i.Then, in)
 	for _, e := range i.Elif {
 		r.query(e.Cond, in).whole()
-		out = out.and(r.query(e.Then, in))
+		out = out.union(r.query(e.Then, in))
 	}
-	return out.and(r.query(i.Else, in))
+	return out.union(r.query(i.Else, in))
 }
 
 // index returns the places of a member or element of a value with the places of. The input of the query in the brackets
