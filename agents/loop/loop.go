@@ -52,11 +52,9 @@ type Options struct {
 	// BudgetShare is a share of the context window. The conversation ends before a turn if the last request had
 	// strictly more prompt tokens. 0: no such limit; a window of 0 is unknown and has none either.
 	BudgetShare float64
-	Budget      func(prompt int) // is called with the prompt tokens of each reply that reports them; nil: none
 	// Compact returns a shorter conversation if a request does not fit the window. It is called once a turn at most; if
 	// the request does not fit after it, the context budget is reached. nil: none. [Compactor] returns one.
 	Compact     func(messages []chat.Message, window int) ([]chat.Message, error)
-	MaxFailures int                       // failed requests in a row that end the conversation; 3
 	Backoff     func(n int) time.Duration // pause after n failures; nil: 0.2 s × n, or Retry-After up to 10 s
 	MaxToolText int                       // bytes of a tool's text that are shown; 64 KiB
 	Progress    func(turn int, what string)
@@ -100,8 +98,7 @@ type conversation struct {
 
 // Run runs a conversation until it ends.
 func Run(ctx context.Context, o Options) Result {
-	o.MaxTurns, o.MaxFailures = cmp.Or(o.MaxTurns, 20), cmp.Or(o.MaxFailures, 3)
-	o.MaxToolText = cmp.Or(o.MaxToolText, 64<<10)
+	o.MaxTurns, o.MaxToolText = cmp.Or(o.MaxTurns, 20), cmp.Or(o.MaxToolText, 64<<10)
 	if o.Accept == nil {
 		o.Accept = func(json.RawMessage) error { return nil }
 	}
@@ -239,9 +236,6 @@ func (c *conversation) count(u chat.Usage) {
 	c.r.Usage.Completion += u.Completion
 	c.r.Usage.Cached += u.Cached
 	c.r.LastPrompt = cmp.Or(u.Prompt, c.r.LastPrompt) // 0: not reported
-	if u.Prompt > 0 && c.o.Budget != nil {
-		c.o.Budget(u.Prompt)
-	}
 }
 
 // compact shortens the conversation unless that was done, or returns an error that includes tooLong.
@@ -258,6 +252,9 @@ func (c *conversation) compact(turn int, tooLong error, done bool) error {
 	return nil
 }
 
+// maxFailures is how many failed requests in a row end a conversation.
+const maxFailures = 3
+
 // pause returns how long to wait before the same request is sent again, or false if it would fail again.
 func (c *conversation) pause(failures int, err error) (time.Duration, bool) {
 	pause := time.Duration(failures) * 200 * time.Millisecond
@@ -270,5 +267,5 @@ func (c *conversation) pause(failures int, err error) (time.Duration, bool) {
 	if c.o.Backoff != nil {
 		pause = c.o.Backoff(failures)
 	}
-	return pause, failures < c.o.MaxFailures
+	return pause, failures < maxFailures
 }

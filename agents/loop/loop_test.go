@@ -265,16 +265,14 @@ func TestRun(t *testing.T) {
 			if c.name == "a request that does not fit" {
 				o.Client, _ = chat.New(chat.Options{URL: s.URL, Context: 10})
 			}
-			var prompts []int
-			o.Budget = func(prompt int) { prompts = append(prompts, prompt) }
 			r := Run(t.Context(), o)
 			requests := s.Requests()
 			if c.requests == 0 {
 				c.requests = c.turns
 			}
 			if r.Ending != c.ending || r.Turns != c.turns || r.Calls != c.calls || len(requests) != c.requests ||
-				r.Text != c.text || len(prompts) != c.turns || r.Failures != c.requests-c.turns {
-				t.Errorf("%d requests, prompts %d, %+v", len(requests), prompts, r)
+				r.Text != c.text || r.Failures != c.requests-c.turns {
+				t.Errorf("%d requests, %+v", len(requests), r)
 			}
 			if (r.Ending == Submitted) != json.Valid(r.Submitted) {
 				t.Errorf("submitted %q", r.Submitted)
@@ -344,7 +342,7 @@ func TestCancelled(t *testing.T) {
 
 // TestBackoff checks the pauses, of which Retry-After is a part.
 func TestBackoff(t *testing.T) {
-	c := &conversation{o: Options{MaxFailures: 3}}
+	c := &conversation{}
 	for _, k := range []struct {
 		failures int
 		err      error

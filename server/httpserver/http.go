@@ -44,7 +44,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
 		server: s, log: set.Log, authorize: g.check, sse: o.SSE, maxMessage: set.MaxMessage,
-		write:     cmp.Or(max(o.WriteTimeout, 0), set.WriteTimeout),
+		write:     set.WriteTimeout,
 		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
 		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
 		// Streams stay open: half of the connections remain for requests.

@@ -37,8 +37,7 @@ type Options struct {
 	Hosts   []string
 	Origins []string // web origins allowed besides the server's own, as browsers send them
 
-	Connections  int           // open at once
-	Sessions     int           // open at once
-	Idle         time.Duration // an unused session ends after this time
-	WriteTimeout time.Duration // for each 64 KiB; default: that of the server
+	Connections int           // open at once
+	Sessions    int           // open at once
+	Idle        time.Duration // an unused session ends after this time
 }

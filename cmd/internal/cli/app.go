@@ -53,16 +53,20 @@ type App struct {
 // Open wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
 // store cannot be opened, Open logs a warning instead of failing: tools still answer, and every receipt says that
 // nothing was kept.
-func (s *Settings) Open(w *Streams, local bool) (*App, error) {
+func (s *Settings) Open(w *Streams, local bool) (opened *App, err error) {
 	if err := CheckToolchain(runtime.Version()); err != nil {
 		return nil, err
 	}
 	o := s.Options()
 	a := &App{Log: s.logger(w), local: local}
-	var err error
 	if a.Counter, err = s.Counter(); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
 	var noStore error
 	if a.Store, noStore = observations.OpenStore(o.Store); noStore != nil {
 		a.Log.Warn("nothing will be kept", "cause", noStore)
@@ -87,7 +91,6 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		Toolsets: s.ToolsetNames(),
 	})
 	if a.Sources, err = s.OpenRoots(a.Store, a.places(observations.Local)...); err != nil {
-		a.Close()
 		return nil, err
 	}
 	for _, absent := range a.Sources.Absent {
@@ -100,7 +103,6 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 	}
 	perTool, err := s.toolLimits()
 	if err != nil {
-		a.Close()
 		return nil, UsageError{err}
 	}
 	a.Funnel, err = funnel.New(funnel.Options{
@@ -112,24 +114,20 @@ func (s *Settings) Open(w *Streams, local bool) (*App, error) {
 		Mask: s.Masker().OnPanic(a.LogUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
-		a.Close()
 		return nil, UsageError{err}
 	}
 	if s.AskBy == "endpoint" {
 		if err := a.AskEndpoint(s); err != nil {
-			a.Close()
 			return nil, err
 		}
 	}
 	if s.EndpointEmbeddings != "" {
 		if err := a.embedByEndpoint(s); err != nil {
-			a.Close()
 			return nil, err
 		}
 	}
 	if s.InvestigateBy == "endpoint" {
 		if err := a.UseEndpoint(s, true); err != nil {
-			a.Close()
 			return nil, err
 		}
 	}
