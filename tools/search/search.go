@@ -7,6 +7,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -59,87 +60,81 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 	return nil
 }
 
-// reportTotals adds the counts, and notes on what was skipped and what could not be searched.
+// reportTotals adds the counts, then the notes.
 func (s *searcher) reportTotals(ctx context.Context) {
 	s.out.Count("total_matches", float64(s.matches))
 	s.out.Count("files_with_matches", float64(s.files))
 	s.out.Count("files_searched", float64(s.searched))
 	if s.Show == "groups" {
 		s.out.Count("occurrences", float64(s.groups.occurrences))
-		for _, note := range s.groups.notes() {
+	}
+	for _, note := range slices.Concat(s.matchNotes(ctx), s.coverageNotes()) {
+		if note != "" {
 			s.out.Note(note)
 		}
 	}
+}
+
+// matchNotes returns the notes on the matches; "" is no note.
+func (s *searcher) matchNotes(ctx context.Context) (notes []string) {
+	if s.Show == "groups" {
+		notes = s.groups.notes()
+	}
 	if s.matches == 0 {
-		s.out.Note(s.explainNoMatch())
+		notes = append(notes, s.explainNoMatch())
 	}
-	if note := s.rows.note(); note != "" {
-		s.out.Note(note)
-	}
+	notes = append(notes, s.rows.note())
 	if s.letters {
-		s.out.Note(linesearch.LettersNote)
+		notes = append(notes, linesearch.LettersNote)
 	}
 	if s.window != nil {
-		s.out.Note("a line over 4 KiB is cut to the text around its match; " + s.continuationNote(ctx))
+		notes = append(notes, "a line over 4 KiB is cut to the text around its match; "+s.continuationNote(ctx))
 	}
-	if s.notUTF8 > 0 {
-		s.out.Note(
-			content.Plural(
-				s.notUTF8, "file has", "files have",
-			) + ` lines that are not UTF-8: their invalid bytes are shown as \xNN`,
-		)
-	}
+	return notes
+}
+
+// coverageNotes returns the notes on what was not searched, or only in part; "" is no note.
+func (s *searcher) coverageNotes() []string {
+	var failed, cut string
 	if s.failed > 0 {
-		s.out.Note(
-			fmt.Sprintf(
-				"%s could not be read: %s", content.Plural(s.failed, "file", "files"), content.ClipBytes(s.firstError.Error(), 300),
-			),
-		)
-	}
-	for _, said := range s.missingRoots {
-		s.out.Note(said)
-	}
-	if n := s.report.Unreadable; n > 0 {
-		s.out.Note(content.Plural(n, "directory", "directories") + " could not be read")
-	}
-	if note := source.StoreNote(s.report); note != "" {
-		s.out.Note(note)
-	}
-	if s.binary > 0 {
-		s.out.Note(content.Plural(s.binary, "binary file was", "binary files were") + " not searched")
-	}
-	for _, note := range s.documentNotes() {
-		s.out.Note(note)
-	}
-	if s.keptInPart > 0 {
-		s.out.Note(
-			content.Plural(
-				s.keptInPart, "observation was", "observations were",
-			) + " kept in part: the dropped bytes were not searched",
-		)
-	}
-	if s.shrunk > 0 {
-		s.out.Note(
-			content.Plural(
-				s.shrunk, "file", "files",
-			) + " became shorter during this call: these results may mix old and new content; call again",
-		)
-	}
-	if note := s.decoded.NoteAll(); note != "" {
-		s.out.Note(note)
-	}
-	if s.skippedDerived > 0 {
-		s.out.Note(
-			content.Plural(s.skippedDerived, "observation", "observations") + " derived from other observations skipped",
-		)
+		failed = content.Plural(s.failed, "file", "files") + " could not be read: " +
+			content.ClipBytes(s.firstError.Error(), 300)
 	}
 	if len(s.cutMultiline) > 0 {
-		s.out.Note("multiline searched only the first 4 MiB of " + content.ClipBytes(strings.Join(s.cutMultiline, ", "), 200) +
-			": not stored as UTF-8")
+		cut = "multiline searched only the first 4 MiB of " + content.ClipBytes(strings.Join(s.cutMultiline, ", "), 200) +
+			": not stored as UTF-8"
 	}
-	if n := s.report.CutRules; n > 0 {
-		s.out.Note(content.Plural(n, "ignore file is", "ignore files are") + " too large: applied in part")
+	return slices.Concat(
+		[]string{
+			countNote(s.notUTF8, "file has", "files have", ` lines that are not UTF-8: their invalid bytes are shown as \xNN`),
+			failed,
+		},
+		s.missingRoots,
+		[]string{
+			countNote(s.report.Unreadable, "directory", "directories", " could not be read"),
+			source.StoreNote(s.report),
+			countNote(s.binary, "binary file was", "binary files were", " not searched"),
+		},
+		s.documentNotes(),
+		[]string{
+			countNote(s.keptInPart, "observation was", "observations were",
+				" kept in part: the dropped bytes were not searched"),
+			countNote(s.shrunk, "file", "files",
+				" became shorter during this call: these results may mix old and new content; call again"),
+			s.decoded.NoteAll(),
+			countNote(s.skippedDerived, "observation", "observations", " derived from other observations skipped"),
+			cut,
+			countNote(s.report.CutRules, "ignore file is", "ignore files are", " too large: applied in part"),
+		},
+	)
+}
+
+// countNote returns the note that n things did what predicate says, "" for n = 0.
+func countNote(n int64, one, many, predicate string) string {
+	if n == 0 {
+		return ""
 	}
+	return content.Plural(n, one, many) + predicate
 }
 
 // continuationNote returns the call that shows more of the first truncated line.
