@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"regexp"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/markdown"
@@ -34,8 +35,39 @@ var (
 	codeStart = content.Pattern(`^(?:#!|//|/\*|<\?|"""|package |import |from .* import|use |using )`)
 )
 
-// isMarkdown requires two features that Markdown has and plain text lacks. A heading counts only next to a blank
-// line, because comments of many languages begin with "# ".
+// construct is one construct of Markdown.
+type construct int
+
+const (
+	noConstruct construct = iota
+	headingLine
+	underlineLine // a heading by the line below it
+	fenceLine
+	ruleLine // of a table
+	linkSpan
+	boldSpan
+	itemLine
+	codeSpan
+	constructs
+)
+
+// minWeight is the weight of constructs that makes a text Markdown: two that plain text lacks (2 each), one of them and
+// both that plain text may have too (1 each), or a heading and one of the latter.
+const minWeight = 4
+
+// constructWeights has the weight of each construct, and the minimum number of lines that must have it.
+var constructWeights = [constructs]struct{ weight, least int }{
+	headingLine:   {weight: 3, least: 1},
+	underlineLine: {weight: 2, least: 1},
+	fenceLine:     {weight: 2, least: 2},
+	ruleLine:      {weight: 2, least: 1},
+	linkSpan:      {weight: 2, least: 1},
+	boldSpan:      {weight: 2, least: 1},
+	itemLine:      {weight: 1, least: 2},
+	codeSpan:      {weight: 1, least: 1},
+}
+
+// isMarkdown decides by the extension, else by the constructs in the first 400 lines, unless they look like a program.
 func isMarkdown(all [][]byte, ext string) bool {
 	switch ext {
 	case ".md", ".markdown", ".mdx":
@@ -44,67 +76,98 @@ func isMarkdown(all [][]byte, ext string) bool {
 	default:
 		return false // another file type
 	}
-	if first := bytes.TrimSpace(all[0]); codeStart().Match(first) {
+	if codeStart().Match(bytes.TrimSpace(all[0])) {
 		return false
 	}
-	all = all[:min(len(all), 400)]
-	var headings, fences, links, rules, bolds, items, codes, underlines, filled, program int
-	blank := func(i int) bool { return i < 0 || i >= len(all) || len(bytes.TrimSpace(all[i])) == 0 }
-	has := func(l []byte, c byte) bool { return bytes.IndexByte(l, c) >= 0 }
+	lines := markdownLines(all[:min(len(all), 400)])
+	with, filled, program := lines.count()
+	if program*4 > filled {
+		return false
+	}
+	weight := 0
+	for c, w := range constructWeights {
+		if with[c] >= w.least {
+			weight += w.weight
+		}
+	}
+	return weight >= minWeight || with[headingLine] > 1 && with[headingLine]*2 >= filled/8
+}
+
+// markdownLines are the lines of a text that may be Markdown.
+type markdownLines [][]byte
+
+func (all markdownLines) blank(i int) bool {
+	return i < 0 || i >= len(all) || len(bytes.TrimSpace(all[i])) == 0
+}
+
+// count returns the number of lines with each construct. filled and program are the numbers of lines outside of fenced
+// blocks that are not blank, and of those that look like statements of a program.
+func (all markdownLines) count() (with [constructs]int, filled, program int) {
 	fenced := false
 	for i, l := range all {
-		if blank(i) {
+		switch {
+		case all.blank(i):
 			continue
-		}
-		start := bytes.TrimLeft(l, " ")[0]
-		if (start == '`' || start == '~') && fence().Match(l) {
-			fences++
+		case isFence(l):
+			with[fenceLine]++
 			fenced = !fenced
 			continue
-		}
-		if fenced {
+		case fenced:
 			continue
 		}
 		filled++
 		if ofProgram(l) {
 			program++
 		}
-		switch {
-		case start == '#' && heading().Match(l) && blank(i-1) && (blank(i+1) || fence().Match(all[i+1])):
-			headings++
-		case (start == '=' || start == '-') && underline().Match(l) && !blank(i-1) && blank(i+1) && blank(i-2):
-			underlines++
-		case has(l, '|') && ruled().Match(l) && i > 0 && has(all[i-1], '|'):
-			rules++
-		case (start < '0' || start <= '9') && item().Match(l):
-			items++
-		}
-		if has(l, '[') && link().Match(l) {
-			links++
-		}
-		if (has(l, '*') || has(l, '_')) && bold().Match(l) {
-			bolds++
-		}
-		if has(l, '`') && inline().Match(l) {
-			codes++
+		with[all.block(i)]++
+		for _, span := range spans {
+			if (bytes.IndexByte(l, span.sign) >= 0 || bytes.IndexByte(l, span.or) >= 0) && span.pattern().Match(l) {
+				with[span.is]++
+			}
 		}
 	}
-	if program*4 > filled {
-		return false
+	return with, filled, program
+}
+
+// spans are the constructs within a line. A line that has neither sign has none.
+var spans = []struct {
+	is       construct
+	sign, or byte
+	pattern  func() *regexp.Regexp
+}{
+	{linkSpan, '[', '[', link},
+	{boldSpan, '*', '_', bold},
+	{codeSpan, '`', '`', inline},
+}
+
+// block returns the construct that takes all of line i, which is not blank. A heading counts only next to a blank line,
+// because comments of many languages begin with "# ".
+func (all markdownLines) block(i int) construct {
+	l := all[i]
+	switch start := firstSign(l); {
+	case start == '#' && heading().Match(l) && all.blank(i-1) && (all.blank(i+1) || isFence(all[i+1])):
+		return headingLine
+	case (start == '=' || start == '-') && underline().Match(l) && all.blank(i-2) && !all.blank(i-1) && all.blank(i+1):
+		return underlineLine
+	case i > 0 && bytes.IndexByte(l, '|') >= 0 && bytes.IndexByte(all[i-1], '|') >= 0 && ruled().Match(l):
+		return ruleLine
+	case start <= '9' && item().Match(l):
+		return itemLine
 	}
-	strong := 0
-	for _, n := range []int{headings, fences / 2, links, rules, bolds, underlines} {
-		if n > 0 {
-			strong++
-		}
+	return noConstruct
+}
+
+func isFence(l []byte) bool {
+	start := firstSign(l)
+	return (start == '`' || start == '~') && fence().Match(l)
+}
+
+// firstSign returns the first byte of a line that is no space, 0 if there is none.
+func firstSign(l []byte) byte {
+	if l = bytes.TrimLeft(l, " "); len(l) > 0 {
+		return l[0]
 	}
-	weak := 0
-	for _, n := range []int{items / 2, codes} {
-		if n > 0 {
-			weak++
-		}
-	}
-	return headings > 1 && headings*2 >= filled/8 || strong >= 2 || headings > 0 && weak > 0 || strong == 1 && weak == 2
+	return 0
 }
 
 // ofProgram reports whether a line looks like a statement of any programming language.
