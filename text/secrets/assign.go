@@ -83,54 +83,78 @@ var (
 // assignment finds the value after the name b[begin:end] and returns at most limit bytes of it.
 func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bool) {
 	b := s.b
-	i := end
-	flag := begin+2 < len(b) && b[begin] == '-' && b[begin+1] == '-'
-	if flag && i < len(b) && b[i] == ' ' {
-		return s.valueAt(begin, i+1, limit, ' ')
+	if bytes.HasPrefix(b[begin:], []byte("--")) && end < len(b) && b[end] == ' ' { // --name VALUE
+		return s.valueAt(begin, end+1, limit, ' ')
 	}
-	i = skipQuotes(b, i)
+	i := skipQuotes(b, end)
 	if i < len(b) && b[i] == ']' {
 		i++
 	}
-	n := blanks.run(b[i:], 16)
+	spaces := blanks.run(b[i:], 16)
+	i += spaces
+	if spaces == 0 && bytes.HasPrefix(b[i:], []byte(": ")) && s.pointed(begin) {
+		return s.leafAt(i+len(": "), limit)
+	}
+	n, sep := separator(b[i:], spaces > 0, begin > 0 && b[begin-1] == '<')
+	if n == 0 {
+		return 0, v, false
+	}
 	i += n
-	if i == len(b) {
-		return 0, v, false
-	}
-	sep := b[i]
-	switch {
-	case sep == '=' && i+1 < len(b) && b[i+1] == '>':
-		i += 2
-	case sep == '=' && i+1 < len(b) && b[i+1] == '=':
-		return 0, v, false
-	case sep == '=':
-		i++
-		if n == 0 && i < len(b) && b[i] != ' ' {
-			sep = 'E' // NAME=value without a blank, as in .env files
-		}
-	case sep == ':' && i+1 < len(b) && b[i+1] == '=':
-		i += 2
-		sep = '='
-	case sep == ':' && n == 0 && i+1 < len(b) && b[i+1] == ' ' && s.pointed(begin):
-		return s.leafAt(i+2, limit)
-	case sep == ':':
-		i++
-		if k := blanks.run(b[i:], 4); k > 0 { // a type may stand between name and value
-			if m := typeSet.run(b[i+k:], 40); m > 0 {
-				j := i + k + m
-				j += blanks.run(b[j:], 4)
-				if j+1 < len(b) && b[j] == '=' && (b[j+1] == ' ' || b[j+1] == '"' || b[j+1] == '\'') {
-					i, sep = j+1, '='
-				}
-			}
-		}
-	case sep == '>' && n == 0 && begin > 0 && b[begin-1] == '<':
-		i++
-	default:
-		return 0, v, false
-	}
 	i += blanks.run(b[i:], 16)
 	return s.valueAt(begin, i, limit, sep)
+}
+
+// separator returns the length of the separator at the start of b, and its kind as in [scan.valueAt]; 0 if there is
+// none. spaced is true if a blank stands between the name and b, inTag if "<" stands before the name.
+func separator(b []byte, spaced, inTag bool) (n int, sep byte) {
+	if len(b) == 0 {
+		return 0, 0
+	}
+	next := byte(' ') // at the end of the text too
+	if len(b) > 1 {
+		next = b[1]
+	}
+	switch b[0] {
+	case '=':
+		switch {
+		case next == '=': // a comparison
+			return 0, 0
+		case next == '>':
+			return 2, '='
+		case spaced, next == ' ':
+			return 1, '='
+		}
+		return 1, 'E' // as in .env files
+	case ':':
+		if next == '=' {
+			return 2, '='
+		}
+		if n := annotation(b[1:]); n > 0 {
+			return 1 + n, '='
+		}
+		return 1, ':'
+	case '>':
+		if inTag && !spaced {
+			return 1, '>'
+		}
+	}
+	return 0, 0
+}
+
+// annotation returns the length of a type and the "=" after it, such as ` str =` in `password: str = "x"`; 0 if b does
+// not begin with that.
+func annotation(b []byte) int {
+	n := blanks.run(b, 4)
+	size := typeSet.run(b[n:], 40)
+	if n == 0 || size == 0 {
+		return 0
+	}
+	n += size
+	n += blanks.run(b[n:], 4)
+	if n+1 < len(b) && b[n] == '=' && (b[n+1] == ' ' || b[n+1] == '"' || b[n+1] == '\'') {
+		return n + 1
+	}
+	return 0
 }
 
 // maxPointed is the maximum length, in bytes, of the JSON Pointer before a name.
