@@ -18,9 +18,9 @@ const idleTimeout = 30 * time.Minute
 // maxEnded is how many commands that ended are remembered.
 const maxEnded = 1000
 
-// keep makes a job available to later calls, and returns its handle.
-func (s *Shell) keep(j *job) string {
-	if err := j.detach(); err != nil {
+// detach makes a job that is held wait for later calls, and returns its handle.
+func (s *Shell) detach(j *job) string {
+	if err := j.startSpooling(); err != nil {
 		j.kill(endedOutput)
 	}
 	s.mu.Lock()
@@ -31,13 +31,18 @@ func (s *Shell) keep(j *job) string {
 	if s.closed {
 		j.kill(endedServer)
 	}
-	s.jobs[j.handle], j.taken = j, false
-	j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
-	j.idle = time.AfterFunc(idleTimeout, func() { s.expire(j) })
+	s.jobs[j.handle] = j
+	s.release(j)
 	return j.handle
 }
 
-// claim returns the job of a handle. Handles of others read like unknown ones.
+// release makes a job that is held wait; the caller has locked s.mu.
+func (s *Shell) release(j *job) {
+	j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
+	j.release()
+}
+
+// claim returns, and holds, the job of a handle. Handles of others read like unknown ones.
 func (s *Shell) claim(owner, handle string) (*job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,12 +62,10 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 			shortTime(idleTimeout),
 		)
 	}
-	if j.taken {
+	if !j.hold() {
 		return nil, fmt.Errorf("after: another call follows %s now: wait for its answer", handle)
 	}
-	j.taken = true
 	j.slot.handle, j.slot.free = "", j.began.Add(j.timeout)
-	j.idle.Stop()
 	return j, nil
 }
 
@@ -90,43 +93,27 @@ func (s *Shell) noteEnded(j *job, exit int, id string) {
 	s.ended[j.handle] = e
 }
 
-// release gives a claimed job back.
-func (s *Shell) release(j *job) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	j.taken = false
-	if j.idle != nil {
-		j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
-		j.idle.Reset(idleTimeout)
-	}
-}
-
-// finish forgets a job that has ended.
+// finish forgets a job that has ended; the caller holds it.
 func (s *Shell) finish(j *job) {
 	s.mu.Lock()
 	if j.handle != "" {
 		delete(s.jobs, j.handle)
 	}
 	s.mu.Unlock()
-	j.discard()
-	s.releaseGuards(j.guarded)
-	s.measureCache(j.cache)
+	s.releaseGuards(j.view.guarded())
+	s.measureCache(j.view.cache)
 	s.end(j.owner, j.slot)
 }
 
 // expire ends a command that no call continues.
-func (s *Shell) expire(j *job) {
-	s.mu.Lock()
-	if j.taken || s.jobs[j.handle] != j {
-		s.mu.Unlock()
+func (j *job) expire() {
+	if !j.hold() {
 		return
 	}
-	j.taken = true
-	s.mu.Unlock()
 	j.kill(endedIdle)
-	j.attach()
-	j.wait(time.Second)
-	s.finish(j)
+	j.stopSpooling().close()
+	j.drain(time.Second)
+	j.shell.finish(j)
 }
 
 func shortTime(d time.Duration) string {

@@ -72,7 +72,7 @@ func (s *Shell) belowRoot(j *job, line []byte) bool {
 	line = bytes.TrimPrefix(line, []byte(s.options.Shell+": "))
 	for _, m := range absolutePath().FindAllSubmatch(line, -1) {
 		path := filepath.Clean(string(m[1]))
-		if slices.ContainsFunc(j.roots, func(r string) bool { return within(r, path) }) {
+		if slices.ContainsFunc(j.view.roots, func(r rootDir) bool { return within(r.dir, path) }) {
 			return true
 		}
 		if _, err := os.Lstat(path); err == nil ||
@@ -92,7 +92,7 @@ func sizeText(n int64) string {
 
 // hiddenFrom reports whether a path exists on this machine, but not for commands.
 func (s *Shell) hiddenFrom(j *job, path string) bool {
-	granted := slices.Concat(s.options.AllowRead, s.options.AllowCache, j.roots)
+	granted := slices.Concat(s.options.AllowRead, s.options.AllowCache, directories(j.view.roots))
 	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs, granted)
 	return !slices.ContainsFunc(seen, func(dir string) bool { return within(dir, path) }) && exists(path)
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -18,7 +17,7 @@ import (
 )
 
 // ending is why a command was ended.
-type ending int32
+type ending int
 
 // The reasons, of which the first one counts.
 const (
@@ -31,52 +30,57 @@ const (
 	endedStopped
 )
 
+// state says who reads the output of a job.
+type state int
+
+// The states. A job is held until it is detached, and from each claim to the next detach; it ends while it is held.
+const (
+	held    state = iota // the call that follows it, or what ends it: nothing else reads its output or ends it
+	waiting              // nobody: its output goes to a spool, and the job ends when idle has passed
+)
+
 // A job is one command. Its output goes to the call that follows it; between calls, to a spool file.
 //
 //	stdout ─┐
-//	        ├─► readStreams ─► chunks ─► pump ─► Output of the call, or spool
+//	        ├─► readStreams ─► chunks ─► pump ─► Output of the call, or spooler
 //	stderr ─┘
 type job struct {
 	shell   *Shell
-	owner   string
-	key     lastKey
+	lastKey // the owner, the directory and the command
 	script  script
-	handle  string // "": no call gave it out
-	began   time.Time
+	view    *view
 	timeout time.Duration
-	scratch *scratch
-	roots   []string
-	named   []rootDir // the same
-	cache   *observations.Cache
-	limited []string // roots that were searched in part for what to guard and hide
-	guarded []string // roots below which it may write
+	handle  string // "": it was never detached
+	slot    *slot  // guarded by Shell.mu
 
+	// set by start
+	began   time.Time
 	process *sandbox.Process
-	chunks  chan chunk
-	expiry  *time.Timer
-	idle    *time.Timer // ends a job that no call continues
-	taken   bool        // a call follows it; guarded by Shell.mu
-	slot    *slot       // guarded by Shell.mu
-	why     atomic.Int32
+	chunks  chan chunk // closed when the command has ended
 
-	mu       sync.Mutex
-	prefix   string      // the observation with the output of the calls before; "": none
-	unstored bool        // the last answer's output is not stored
-	missing  bool        // output of an earlier answer was not stored
-	spool    *spool      // output since the last call; nil: none
-	stop     chan func() // ends spooling
+	seen summary // of what pass was given, by the call or the spooler
 
-	seen  summary
-	tests testsOf // when it has ended
-	cut   int64   // bytes beyond the limit of the command's output, which were dropped
+	mu      sync.Mutex // guards the fields below; nothing is called while it is locked that takes another lock
+	state   state
+	idle    *time.Timer // of the job that waits
+	why     ending
+	spooler *spooler // nil: the output goes to a call, or to nobody
+	earlier earlier
 }
 
-func newJob(s *Shell, owner string, key lastKey) *job {
-	return &job{shell: s, owner: owner, key: key, taken: true, chunks: make(chan chunk, chunkQueue), seen: newSummary()}
+// earlier says where the output of earlier answers is.
+type earlier struct {
+	stored   string // the observation that has it; "": none
+	unstored bool   // that of the last answer is not stored
+	missing  bool   // some of it was not stored when the next call came
+}
+
+func newJob(s *Shell, key lastKey, v *view) *job {
+	return &job{shell: s, lastKey: key, view: v, chunks: make(chan chunk, chunkQueue), seen: newSummary()}
 }
 
 // start starts the command and the goroutines that read its output.
-func (j *job) start(spec sandbox.Spec, timeout time.Duration) error {
+func (j *job) start(spec sandbox.Spec) error {
 	var readers, writers [2]*os.File
 	closeAll := func(files [2]*os.File) {
 		for _, f := range files {
@@ -100,13 +104,13 @@ func (j *job) start(spec sandbox.Spec, timeout time.Duration) error {
 		closeAll(readers)
 		return err
 	}
-	j.process, j.began, j.timeout = p, time.Now(), timeout
-	j.expiry = time.AfterFunc(timeout, func() { j.kill(endedTimeout) })
+	j.process, j.began = p, time.Now()
+	expiry := time.AfterFunc(j.timeout, func() { j.kill(endedTimeout) })
 	go func() {
 		j.readStreams(readers)
 		closeAll(readers)
 		<-p.Done()
-		j.expiry.Stop()
+		expiry.Stop()
 		close(j.chunks)
 	}()
 	return nil
@@ -114,14 +118,42 @@ func (j *job) start(spec sandbox.Spec, timeout time.Duration) error {
 
 // kill ends the command for a reason.
 func (j *job) kill(why ending) {
-	j.why.CompareAndSwap(int32(endedItself), int32(why))
+	j.mu.Lock()
+	if j.why == endedItself {
+		j.why = why
+	}
+	j.mu.Unlock()
 	j.process.Kill()
 }
 
-func (j *job) ended() ending { return ending(j.why.Load()) }
+func (j *job) ended() ending {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.why
+}
 
-// wait waits for the end of the command, at most for d, and drops output that nobody follows.
-func (j *job) wait(d time.Duration) {
+// hold takes a job that waits. It returns false if something else holds the job.
+func (j *job) hold() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.state == held {
+		return false
+	}
+	j.state = held
+	j.idle.Stop()
+	return true
+}
+
+// release makes a job wait for the next call, and has it expire if none comes.
+func (j *job) release() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state = waiting
+	j.idle = time.AfterFunc(idleTimeout, j.expire)
+}
+
+// drain drops output until the command has ended, at most for d.
+func (j *job) drain(d time.Duration) {
 	late := time.After(d)
 	for {
 		select {
@@ -187,7 +219,7 @@ func (j *job) pass(c chunk, out, stderr io.Writer) error {
 		defer idleChunks.Put((*[chunkSize]byte)(c.data[:chunkSize]))
 	}
 	if room := j.shell.options.Output - j.seen.bytes; int64(len(c.data)) > room {
-		j.cut += int64(len(c.data)) - max(room, 0)
+		j.seen.cut += int64(len(c.data)) - max(room, 0)
 		c.data = c.data[:max(room, 0)]
 		j.kill(endedOutput)
 	}
@@ -199,21 +231,11 @@ func (j *job) pass(c chunk, out, stderr io.Writer) error {
 	return err
 }
 
-// discard deletes the spool of a job that has ended.
-func (j *job) discard() {
+// setStored says where the output of the calls so far is stored. The part of it that an earlier call stored is removed.
+func (j *job) setStored(id string) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.spool != nil {
-		j.spool.close()
-		j.spool = nil
-	}
-}
-
-// setPrefix says where the output of the calls so far is stored. The part of it that an earlier call stored is removed.
-func (j *job) setPrefix(id string) {
-	j.mu.Lock()
-	part := j.prefix
-	j.prefix, j.unstored = observations.Prefix+id, false
+	part := j.earlier.stored
+	j.earlier.stored, j.earlier.unstored = observations.Prefix+id, false
 	j.mu.Unlock()
 	store := j.shell.options.Store
 	if part == "" || store == nil {
@@ -228,32 +250,35 @@ func (j *job) setPrefix(id string) {
 	}
 }
 
-// detach spools the output from now on, until [job.attach].
-func (j *job) detach() error {
-	sp, err := newSpool(j.shell.options.Dir)
+// spooler passes the output of a job to a spool until it is stopped or the command ends.
+type spooler struct {
+	spool *spool
+	stop  chan struct{} // closed to stop it
+	done  chan struct{} // closed when it has stopped
+}
+
+// startSpooling starts the spooler of a job that will wait.
+func (j *job) startSpooling() error {
+	file, err := newSpool(j.shell.options.Dir)
 	if err != nil {
 		return err
 	}
-	stop := make(chan func())
+	sp := &spooler{file, make(chan struct{}), make(chan struct{})}
 	j.mu.Lock()
-	j.spool, j.stop = sp, stop
+	j.spooler = sp
 	j.mu.Unlock()
 	go func() {
+		defer close(sp.done)
 		for {
 			select {
 			case c, ok := <-j.chunks:
-				if !ok { // keep answering attach
-					j.mu.Lock()
-					j.chunks = closedChunks
-					j.mu.Unlock()
-					(<-stop)()
+				if !ok {
 					return
 				}
-				if err := j.pass(c, sp.stream(false), sp.stream(true)); err != nil {
+				if err := j.pass(c, file.stream(false), file.stream(true)); err != nil {
 					j.kill(endedOutput)
 				}
-			case done := <-stop:
-				done()
+			case <-sp.stop:
 				return
 			}
 		}
@@ -261,54 +286,44 @@ func (j *job) detach() error {
 	return nil
 }
 
-var closedChunks = func() chan chunk {
-	c := make(chan chunk)
-	close(c)
-	return c
-}()
-
-// attach ends spooling.
-func (j *job) attach() {
+// stopSpooling stops the spooler and returns its spool, which the caller must close; nil if there is none.
+func (j *job) stopSpooling() *spool {
 	j.mu.Lock()
-	stop := j.stop
-	j.stop = nil
+	sp := j.spooler
+	j.spooler = nil
 	j.mu.Unlock()
-	if stop != nil {
-		done := make(chan struct{})
-		stop <- func() { close(done) }
-		<-done
+	if sp == nil {
+		return nil
 	}
+	close(sp.stop)
+	<-sp.done
+	return sp.spool
 }
 
 // replay writes what earlier calls have answered, and what came since, to the output of this call.
 func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) error {
-	j.attach()
+	spooled := j.stopSpooling()
+	defer spooled.close()
 	stderr := out.Stderr()
 	j.mu.Lock()
-	prefix, sp := j.prefix, j.spool
-	j.missing = j.missing || j.unstored
-	missing := j.missing
-	j.spool = nil
+	j.earlier.missing = j.earlier.missing || j.earlier.unstored
+	earlier := j.earlier
 	j.mu.Unlock()
-	if prefix != "" {
-		pinned, err := copyObservation(ctx, prefix, in, out, stderr)
+	if earlier.stored != "" {
+		pinned, err := copyObservation(ctx, earlier.stored, in, out, stderr)
 		switch {
 		case err != nil:
 			out.Note(fmt.Sprintf("the output before is missing here (%s)", content.ClipBytes(err.Error(), 200)))
 		case pinned:
 			out.Answered("")
 		default:
-			out.Answered(prefix)
+			out.Answered(earlier.stored)
 		}
 	}
-	if missing {
+	if earlier.missing {
 		out.Note("output of an earlier answer could not be stored, and is missing here")
 	}
-	if sp == nil {
-		return nil
-	}
-	defer sp.close()
-	return sp.replay(out, stderr)
+	return spooled.replay(out, stderr)
 }
 
 // copyObservation writes a stored output of run to an output.

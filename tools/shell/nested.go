@@ -90,7 +90,7 @@ func moved(path, from, to string) string {
 
 // limitNotes returns a note for each root that was searched in part, once in the life of the server.
 func (s *Shell) limitNotes(j *job) (notes []string) {
-	for _, root := range j.limited {
+	for _, root := range j.view.limited {
 		if _, known := s.noted.LoadOrStore(root, true); !known {
 			notes = append(notes, fmt.Sprintf("below %s only the first %d directories, or %d names, were searched for "+
 				"configuration to guard and stores to hide", root, maxSearched, maxNested))

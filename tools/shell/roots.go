@@ -32,6 +32,14 @@ func rootDirs(s source.Set) []rootDir {
 	return list
 }
 
+// directories returns the directories of roots.
+func directories(roots []rootDir) (dirs []string) {
+	for _, r := range roots {
+		dirs = append(dirs, r.dir)
+	}
+	return dirs
+}
+
 // variable returns the name of the variable with the root's directory: ROOT_my_app for my-app.
 func (r rootDir) variable() string {
 	return "ROOT_" + strings.Map(func(c rune) rune {
@@ -45,12 +53,10 @@ func (r rootDir) variable() string {
 // rootVariables returns the variables that tell a command where the roots are: ROOTS, separated as in PATH, and one for
 // each root.
 func rootVariables(roots []rootDir) (env []string) {
-	var dirs []string
 	for _, r := range roots {
-		dirs = append(dirs, r.dir)
 		env = append(env, r.variable()+"="+r.dir)
 	}
-	return append(env, "ROOTS="+strings.Join(dirs, string(filepath.ListSeparator)))
+	return append(env, "ROOTS="+strings.Join(directories(roots), string(filepath.ListSeparator)))
 }
 
 // describeRoots says where the roots are; "" if there is only one.

@@ -141,34 +141,26 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 	if err != nil {
 		return nil, fmt.Errorf("no scratch directory: %w", err)
 	}
-	named := rootDirs(in.Sources)
+	roots := rootDirs(in.Sources)
 	v := &view{
-		options: &s.options, owner: in.Owner, roots: in.Sources.Roots, scratch: dir,
-		cache: s.cacheOf(in.Owner, named, cwd),
+		options: &s.options, owner: in.Owner, roots: roots, scratch: dir, cache: s.cacheOf(in.Owner, roots, cwd),
 	}
 	mounts, err := v.mounts(a.Command)
 	if err != nil {
 		return nil, err
 	}
 	o := &s.options
-	j := newJob(s, in.Owner, lastKey{in.Owner, cwd, a.Command})
-	j.scratch, j.limited = dir, v.limited
-	j.named, j.cache = named, v.cache
-	for _, r := range j.named {
-		j.roots = append(j.roots, r.dir)
-	}
-	if o.AllowWrite {
-		j.guarded = j.roots
-	}
-	s.guard(j.guarded)
+	j := newJob(s, lastKey{in.Owner, cwd, a.Command}, v)
+	j.timeout = timeout
+	s.guard(v.guarded())
 	err = j.start(sandbox.Spec{
-		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v, j.named), Mode: o.Mode,
+		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v, roots), Mode: o.Mode,
 		Mounts: mounts, Net: o.AllowNet,
 		ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
-	}, timeout)
+	})
 	if err != nil {
-		s.releaseGuards(j.guarded)
+		s.releaseGuards(v.guarded())
 		return nil, s.explainStart(err)
 	}
 	return j, nil
@@ -182,13 +174,15 @@ func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		slice = min(slice, time.Until(deadline)-2*time.Second) // the answer must be stored and sent within it
 	}
 	if err := j.replay(ctx, in, out); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.release(j)
 		return err
 	}
 	switch j.pump(ctx, out, slice) {
 	case pumpCancelled:
 		j.kill(endedCancelled)
-		j.wait(time.Second)
+		j.drain(time.Second)
 		s.finish(j)
 		return context.Cause(ctx)
 	case pumpSlice:
@@ -201,13 +195,13 @@ func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Ou
 // answerSoFar ends a call whose command still runs.
 func (s *Shell) answerSoFar(j *job, out tools.Output) error {
 	j.mu.Lock()
-	j.unstored = j.unstored || j.seen.bytes > 0 // until it is stored
+	j.earlier.unstored = j.earlier.unstored || j.seen.bytes > 0 // until it is stored
 	j.mu.Unlock()
-	handle := s.keep(j)
+	handle := s.detach(j)
 	out.Keep()
-	out.OnStored(j.setPrefix)
+	out.OnStored(j.setStored)
 	out.Count("running", 1)
-	for _, note := range s.quarantine(j.guarded) {
+	for _, note := range s.quarantine(j.view.guarded()) {
 		out.Note(note)
 	}
 	out.Note(fmt.Sprintf("still running after %s; next: run after=%s", j.age(), handle))
@@ -221,20 +215,20 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		return fmt.Errorf("the end of the command is unknown: %w", err)
 	}
 	out.Count("exit_code", float64(status.Exit))
-	if cutter, ok := out.(tools.Cutter); ok && j.cut > 0 {
-		cutter.Cut(j.cut)
+	if cutter, ok := out.(tools.Cutter); ok && j.seen.cut > 0 {
+		cutter.Cut(j.seen.cut)
 	}
 	if status.Scratch > 0 {
-		j.scratch.size.Store(status.Scratch)
+		j.view.scratch.size.Store(status.Scratch)
 	}
 	found := j.seen.found.close()
-	j.tests = j.testsOf(status.Exit)
+	tests := j.testsOf(status.Exit)
 	for _, note := range s.notes(j, status) {
 		out.Note(note)
 	}
-	if !s.options.NoDeltas && j.cut == 0 {
-		told := func(last testsOf) string { return describeTests(last, j.tests) }
-		says, same := s.last.Since(ctx, in.Sources, j.key, &j.seen.text, told)
+	if !s.options.NoDeltas && j.seen.cut == 0 {
+		told := func(last testsOf) string { return describeTests(last, tests) }
+		says, same := s.last.Since(ctx, in.Sources, j.lastKey, &j.seen.text, told)
 		if out.Note(says); same {
 			if repeater, ok := out.(tools.Repeater); ok {
 				repeater.Unchanged()
@@ -247,7 +241,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	case len(found) == 0 && j.seen.bytes > int64(len(j.seen.tail)):
 		found = j.seen.errors.close(j.seen.bytes)
 	}
-	if n := len(j.tests.failed); n > 0 && status.Exit != 0 {
+	if n := len(tests.failed); n > 0 && status.Exit != 0 {
 		out.Count("failed_tests", float64(n))
 	}
 	out.Findings(append(found, j.seen.found.outcomes...))
@@ -257,8 +251,8 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	}
 	s.noteEnded(j, status.Exit, "")
 	out.OnStored(func(id string) {
-		j.setPrefix(id)
-		s.last.Remember(j.key, id, &j.seen.text, j.tests)
+		j.setStored(id)
+		s.last.Remember(j.lastKey, id, &j.seen.text, tests)
 		s.noteEnded(j, status.Exit, id)
 	})
 	if j.ended() == endedTimeout {
@@ -301,13 +295,13 @@ func (s *Shell) notes(j *job, status sandbox.Status) (notes []string) {
 	if status.Left > 0 {
 		add("%s that it left running ended with it", content.Plural(int64(status.Left), "process", "processes"))
 	}
-	hint := rootHint(j.named, j.seen.tail)
+	hint := rootHint(j.view.roots, j.seen.tail)
 	if status.Exit != 0 && hint == "" {
 		hint = cmp.Or(s.grantHint(j, status), j.script.fault)
 	}
 	if hint != "" {
 		add("%s", hint)
 	}
-	notes = append(notes, s.quarantine(j.guarded)...)
+	notes = append(notes, s.quarantine(j.view.guarded())...)
 	return append(notes, s.limitNotes(j)...)
 }

@@ -146,13 +146,13 @@ func (s *Shell) Close() {
 	s.jobs, s.scratch = map[string]*job{}, map[string]*scratch{}
 	s.mu.Unlock()
 	for _, j := range jobs {
+		j.hold() // one that a call follows is ended too
 		j.kill(endedServer)
 	}
 	for _, j := range jobs {
-		j.attach()
-		j.wait(time.Second)
-		j.discard()
-		s.releaseGuards(j.guarded)
+		j.stopSpooling().close()
+		j.drain(time.Second)
+		s.releaseGuards(j.view.guarded())
 	}
 	for _, d := range dirs {
 		d.remove()

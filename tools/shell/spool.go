@@ -43,8 +43,11 @@ func (w spoolStream) Write(b []byte) (int, error) {
 	return w.spool.w.Write(b)
 }
 
-// replay writes all that was spooled.
+// replay writes all that was spooled; nothing if s is nil.
 func (s *spool) replay(stdout, stderr io.Writer) error {
+	if s == nil {
+		return nil
+	}
 	if err := s.w.Flush(); err != nil {
 		return err
 	}
@@ -74,4 +77,9 @@ func (s *spool) replay(stdout, stderr io.Writer) error {
 	}
 }
 
-func (s *spool) close() { _ = s.f.Close() }
+// close deletes the spool. It does nothing if s is nil.
+func (s *spool) close() {
+	if s != nil {
+		_ = s.f.Close()
+	}
+}

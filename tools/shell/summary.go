@@ -14,6 +14,7 @@ const maxTail = 8 << 10
 // summary is what a job remembers of its output.
 type summary struct {
 	bytes, lines int64
+	cut          int64  // bytes beyond the limit of the command's output, which were dropped
 	tail         []byte // of both streams
 	text         delta.Text
 	found        findings

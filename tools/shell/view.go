@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
-	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -26,10 +25,18 @@ const (
 type view struct {
 	options *Options
 	owner   string
-	roots   []*tree.Root
+	roots   []rootDir
 	scratch *scratch
 	cache   *observations.Cache // nil: programs keep their caches in the scratch directory
 	limited []string            // roots that were searched in part
+}
+
+// guarded returns the roots below which the command may write.
+func (v *view) guarded() []string {
+	if v.options.AllowWrite {
+		return directories(v.roots)
+	}
+	return nil
 }
 
 // home returns the command's home directory.
@@ -67,7 +74,7 @@ func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 	}
 	var hidden []sandbox.Mount
 	for _, r := range v.roots {
-		dir := r.Dir()
+		dir := r.dir
 		list = append(list, sandbox.Mount{Source: dir, Target: dir, Write: v.options.AllowWrite})
 		real, err := filepath.EvalSymlinks(dir)
 		if errors.Is(err, fs.ErrNotExist) {
