@@ -292,14 +292,8 @@ func (t *progressReporter) reportIfDue(r Report) {
 
 // entry visits one name, and pushes it if it is a directory to walk.
 func (w *walker) entry(top int, name []byte, k kind) error {
-	isGit := isGit(string(name))
 	if !w.o.All && name[0] == '.' {
-		if !isGit {
-			w.report.Ignored++
-		}
-		if w.o.Skipped != nil {
-			w.o.Skipped(string(w.path)+string(name), SkippedHidden)
-		}
+		w.skipHidden(name)
 		return nil
 	}
 	at := len(w.path)
@@ -321,37 +315,17 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 		}
 		return nil
 	}
-	var sub folder
-	named, below := w.o.Glob.after(w.stack[top].glob, base), (*globState)(nil)
+	named := w.o.Glob.after(w.stack[top].glob, base)
 	matches := named.matches && !named.exclude
-	if e.Type == Dir && !isGit && (w.o.Depth == 0 || len(w.stack) < w.o.Depth) {
-		below = w.o.Glob.below(named)
-	}
-	descend := below != nil
-	if descend {
+	descended := false
+	if e.Type == Dir {
 		var err error
-		switch sub, err = w.openSubdir(top, base); {
-		case errors.Is(err, ErrDenied):
+		// Before the visit: the names in a directory tell whether it is a store.
+		if descended, err = w.descend(top, base, e.Path, named, matches); errors.Is(err, ErrDenied) {
 			return nil
-		case err != nil: // it may have changed since: keep the type the directory reported
-			w.report.Unreadable++
-			descend = false
-		}
-	}
-	if descend { // before the visit: the names in a directory tell whether it is a store
-		var err error
-		if descend, err = w.enter(top, base, sub, below); err != nil {
-			if errors.Is(err, ErrDenied) {
-				w.countStore(e.Path)
-				return nil
-			}
+		} else if err != nil {
 			return err
 		}
-	} else if e.Type == Dir && matches && w.isStore(top, base) {
-		w.countStore(e.Path)
-		return nil
-	}
-	if e.Type == Dir {
 		w.report.Dirs++
 	} else {
 		w.report.Files++
@@ -361,12 +335,50 @@ func (w *walker) entry(top int, name []byte, k kind) error {
 	}
 	err := w.visitEntry(top, base, e, typeKnown)
 	if errors.Is(err, errSkipped) {
-		if descend {
+		if descended {
 			w.pop()
 		}
 		return nil
 	}
 	return err
+}
+
+// skipHidden counts and reports a hidden entry; ".git" is not counted.
+func (w *walker) skipHidden(name []byte) {
+	if !isGit(string(name)) {
+		w.report.Ignored++
+	}
+	if w.o.Skipped != nil {
+		w.o.Skipped(string(w.path)+string(name), SkippedHidden)
+	}
+}
+
+// descend pushes a directory if entries below it may match, and reports whether it did. It counts a directory that it
+// cannot open. It returns ErrDenied for a denied directory, and for a store, which it counts.
+func (w *walker) descend(top int, base, path string, named *globState, matches bool) (bool, error) {
+	var below *globState
+	if !isGit(base) && (w.o.Depth == 0 || len(w.stack) < w.o.Depth) {
+		below = w.o.Glob.below(named)
+	}
+	if below != nil {
+		sub, err := w.openSubdir(top, base)
+		if errors.Is(err, ErrDenied) {
+			return false, err
+		}
+		if err == nil {
+			pushed, err := w.enter(top, base, sub, below)
+			if errors.Is(err, ErrDenied) {
+				w.countStore(path)
+			}
+			return pushed, err
+		}
+		w.report.Unreadable++ // it may have changed since: keep the type the directory reported
+	}
+	if matches && w.isStore(top, base) {
+		w.countStore(path)
+		return false, ErrDenied
+	}
+	return false, nil
 }
 
 var (
