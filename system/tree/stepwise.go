@@ -19,90 +19,126 @@ const (
 
 // resolveStepwise opens one directory after another from the root, and never lets the system follow a link: it reads
 // the link and continues with its target, and for ".." it restarts with the names before. So it cannot leave the root,
-// and it checks every directory: a denied one and a store end it. last is called with the last directory and the base name ("."
-// for the root).
+// and it checks every directory: a denied one and a store end it. last is called with the last directory and the base
+// name ("." for the root).
 func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) error) error {
-	todo, done := strings.Split(rel, "/"), []string(nil)
-	denied := r.denied.identities()
-	dir, err := r.top()
-	if err != nil {
+	s := stepper{root: r, todo: strings.Split(rel, "/"), denied: r.denied.identities()}
+	var err error
+	if s.dir, err = r.top(); err != nil {
 		return err
 	}
-	defer func() { dir.close() }()
-	restart := func(names []string) error {
-		top, err := r.top()
-		if err != nil {
-			return err
-		}
-		dir.close()
-		dir, todo, done = top, names, nil
-		return nil
-	}
+	defer func() { s.dir.close() }()
 	links := 0
 	for steps := 0; ; steps++ {
 		if links > maxLinks || steps > maxSteps {
 			return syscall.ELOOP
 		}
-		name := todo[0]
+		name := s.todo[0]
+		var failed error // why name was not opened: it may be a link
 		switch {
 		case name == "..":
-			if len(done) == 0 {
-				return ErrOutside
-			}
-			rest := append(slices.Clone(done[:len(done)-1]), todo[1:]...)
-			if len(rest) == 0 {
-				rest = []string{"."}
-			}
-			if err := restart(rest); err != nil {
+			if err := s.up(); err != nil {
 				return err
 			}
 			continue
-		case len(todo) == 1:
-			err = last(dir, name)
-			if dir.isStore() {
+		case len(s.todo) == 1:
+			failed = last(s.dir, name)
+			if s.dir.isStore() {
 				return ErrDenied
 			}
-			if err == nil || name == "." {
-				return err
+			if failed == nil || name == "." {
+				return failed
 			}
 		case name == "" || name == ".":
-			todo = todo[1:]
+			s.todo = s.todo[1:]
 			continue
 		default:
-			var sub folder
-			sub, err = dir.openDir(name)
-			if dir.isStore() {
-				if err == nil {
-					sub.close()
-				}
-				return ErrDenied
+			if failed, err = s.down(name); err != nil {
+				return err
 			}
-			if err == nil {
-				dir.close()
-				dir = sub
-				if id, err := dir.id(); err != nil {
-					return err
-				} else if slices.ContainsFunc(denied, id.same) {
-					return ErrDenied
-				}
-				done, todo = append(done, name), todo[1:]
+			if failed == nil {
 				continue
 			}
 		}
-		target, e := dir.readlink(name)
-		if e != nil {
-			return err
+		target, err := s.dir.readlink(name)
+		if err != nil {
+			return failed
 		}
 		links++
-		if todo, err = r.spliceTarget(target, todo[1:]); err != nil {
+		if err := s.follow(target); err != nil {
 			return err
 		}
-		if isAbsolute(target) {
-			if err := restart(todo); err != nil {
-				return err
-			}
-		}
 	}
+}
+
+// stepper is the state of resolveStepwise.
+type stepper struct {
+	root       *Root
+	denied     []ident
+	dir        folder
+	done, todo []string // the names from the root to dir, and those to resolve from dir on
+}
+
+// restart goes back to the root, to resolve names from there.
+func (s *stepper) restart(names []string) error {
+	top, err := s.root.top()
+	if err != nil {
+		return err
+	}
+	s.dir.close()
+	s.dir, s.todo, s.done = top, names, nil
+	return nil
+}
+
+// up resolves "..".
+func (s *stepper) up() error {
+	if len(s.done) == 0 {
+		return ErrOutside
+	}
+	rest := append(slices.Clone(s.done[:len(s.done)-1]), s.todo[1:]...)
+	if len(rest) == 0 {
+		rest = []string{"."}
+	}
+	return s.restart(rest)
+}
+
+// down enters the directory called name. failed says why it cannot be opened, which leaves dir as it is; err ends the
+// resolution.
+func (s *stepper) down(name string) (failed, err error) {
+	sub, failed := s.dir.openDir(name)
+	if s.dir.isStore() {
+		if failed == nil {
+			sub.close()
+		}
+		return nil, ErrDenied
+	}
+	if failed != nil {
+		return failed, nil
+	}
+	s.dir.close()
+	s.dir = sub
+	id, err := s.dir.id()
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(s.denied, id.same) {
+		return nil, ErrDenied
+	}
+	s.done, s.todo = append(s.done, name), s.todo[1:]
+	return nil, nil
+}
+
+// follow continues with the target of a link in place of its name.
+func (s *stepper) follow(target string) error {
+	names, err := s.root.spliceTarget(target, s.todo[1:])
+	if err != nil {
+		return err
+	}
+	if isAbsolute(target) {
+		return s.restart(names)
+	}
+	s.todo = names
+	return nil
 }
 
 // spliceTarget returns the names to resolve after a link: those of its target, then rest.
