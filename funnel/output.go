@@ -18,7 +18,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-var errEnded = errors.New("the call has ended")
+var (
+	errEnded = errors.New("the call has ended")
+	errBegun = errors.New("the output has begun: open its streams before anything is written")
+	errPaged = errors.New("the output is a page: only rows may follow")
+)
 
 // Limits of images and notes, which are neither stored nor clipped as text.
 const (
@@ -39,7 +43,7 @@ type output struct {
 	kept     bool // the tool asked for its output to be kept
 	origin   []string
 	source   string
-	name     string // see [tools.Output.Name]
+	name     string // see [tools.Output.Streams]
 	capture  *capture.Writer
 	page     *page.Page
 	images   []*image
@@ -74,35 +78,61 @@ func (o *output) ready() error {
 	return o.ctx.Err()
 }
 
+// writable returns an error if the output takes no bytes: they would be lost beside the rows of a page.
+func (o *output) writable() error {
+	if err := o.ready(); err != nil || !o.paged || o.page.Empty() {
+		return err
+	}
+	return errPaged
+}
+
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := o.ready(); err != nil {
+	if err := o.writable(); err != nil {
 		return 0, err
 	}
 	return o.capture.Write(p)
 }
 
-// Stderr implements [tools.Output].
-func (o *output) Stderr() io.Writer {
-	o.set(func() { o.capture.SplitStreams() })
-	return stderrOf{o}
+// Streams implements [tools.Output].
+func (o *output) Streams(name string) func(stderr bool) io.Writer {
+	late := false
+	o.set(func() {
+		if late = o.capture.Begun(); !late {
+			o.name = name
+			o.capture.SplitStreams()
+		}
+	})
+	return func(stderr bool) io.Writer {
+		switch {
+		case late:
+			return lateStream{}
+		case stderr:
+			return stderrOf{o}
+		}
+		return o
+	}
 }
 
+// lateStream is a stream of an output that had begun before its streams were opened.
+type lateStream struct{}
+
+func (lateStream) Write([]byte) (int, error) { return 0, errBegun }
+
+// stderrOf is the standard error of an output.
 type stderrOf struct{ o *output }
 
 func (s stderrOf) Write(p []byte) (int, error) {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
-	if err := s.o.ready(); err != nil {
+	if err := s.o.writable(); err != nil {
 		return 0, err
 	}
 	return s.o.capture.WriteStderr(p)
 }
 
 func (o *output) Findings(lines []string) { o.set(func() { o.found = lines }) }
-
-func (o *output) Name(name string) { o.set(func() { o.name = name }) }
 
 func (o *output) OnStored(f func(id string)) { o.set(func() { o.stored = f }) }
 
@@ -188,7 +218,11 @@ func (o *output) set(f func()) {
 
 // Page implements [tools.Output]: the output is the page too. What is stored as a whole stays so.
 func (o *output) Page() tools.Page {
-	o.set(func() { o.paged = !o.kept })
+	o.set(func() {
+		if !o.capture.Begun() {
+			o.paged = !o.kept
+		}
+	})
 	return o
 }
 

@@ -166,26 +166,23 @@ type Output interface {
 	// Write appends output unchanged. Everything written is part of the result, even if an error or a timeout follows.
 	io.Writer
 
-	// Stderr returns a writer whose bytes are stored like those of Write, in the order of the writes, and are marked as
-	// standard error where they are shown. If both wrote, kind and jq read what Write got alone. It must be called before
-	// anything is written.
-	Stderr() io.Writer
+	// Streams makes the output that of a command, and returns the writers of its two streams. All bytes are stored, in the
+	// order of the writes; those of standard error are marked where they are shown. If both wrote, kind and jq read
+	// standard output alone. name names the output in lists of observations and in the trace: the programs of the
+	// command; "" is no name. The writers return an error if anything was written before Streams was called.
+	Streams(name string) func(stderr bool) io.Writer
 
 	// Answered says that an earlier answer has shown what was written so far, and stored it as the given observation
 	// ("": it stays beside this one). The output is stored as a whole; the answer shows what follows, below the totals.
 	Answered(replaces string)
 
-	// Page returns the page of the answer. Without [Tool.Paged] it makes the output a page, which is never stored: it must
-	// then be called before anything is written, and only rows may follow.
+	// Page returns the page of the answer. Without [Tool.Paged] it makes the output a page, which is never stored; if
+	// anything was written before, rows are lines of the output instead. Write returns an error after the first row.
 	Page() Page
 
 	// Keep stores everything written from here on, even if it is small, and the answer is its receipt; from are the
 	// sources it was derived from. Rows are no longer limited by a page.
 	Keep(from ...string)
-
-	// Name names the output in lists of observations and in the trace: the programs of a command. It must be called
-	// before anything is written.
-	Name(name string)
 
 	// OnStored sets a function that is called with the ID of the stored output, if it is stored.
 	OnStored(f func(id string))

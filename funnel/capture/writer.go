@@ -95,13 +95,11 @@ func (w *Writer) Discard() {
 // Cut says that n bytes of the output were cut and never reach Write: the recording counts them as dropped.
 func (w *Writer) Cut(n int64) { w.recorder.cut += n }
 
-// SplitStreams makes the writer remember which bytes are standard error. After the first Write it does nothing: nobody
-// knows then which stream that was.
-func (w *Writer) SplitStreams() {
-	if w.streams == nil && !w.started && len(w.buf) == 0 {
-		w.streams = &Streams{}
-	}
-}
+// Begun reports whether anything was written.
+func (w *Writer) Begun() bool { return w.started || len(w.buf) > 0 }
+
+// SplitStreams makes the writer remember which bytes are standard error. It must be called before the first Write.
+func (w *Writer) SplitStreams() { w.streams = &Streams{} }
 
 // WriteStderr is Write for standard error.
 func (w *Writer) WriteStderr(b []byte) (int, error) { return w.write(b, true) }

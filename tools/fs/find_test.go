@@ -58,17 +58,18 @@ func (a *answer) SetRowRange(first, total int64)           { a.first, a.total = 
 func (a *answer) SetTextRange(string, int64, int64, int64) {}
 func (a *answer) Next(c tools.Call)                        { a.next = &c }
 func (a *answer) Keep(...string)                           {}
-func (a *answer) Stderr() io.Writer                        { return a }
-func (a *answer) Findings([]string)                        {}
-func (a *answer) Name(string)                              {}
-func (a *answer) OnStored(func(id string))                 {}
-func (a *answer) Attach(any)                               {}
-func (a *answer) Answered(string)                          {}
-func (a *answer) Store(tools.Stored) (string, error)       { return "", nil }
-func (a *answer) Source(name string)                       { a.source = name }
-func (a *answer) Count(name string, n float64)             { a.counts[name] = n }
-func (a *answer) Note(text string)                         { a.notes = append(a.notes, text) }
-func (a *answer) Progress(done, total int64, _ string)     { a.told++ }
+func (a *answer) Streams(string) func(bool) io.Writer {
+	return func(bool) io.Writer { return a }
+}
+func (a *answer) Findings([]string)                    {}
+func (a *answer) OnStored(func(id string))             {}
+func (a *answer) Attach(any)                           {}
+func (a *answer) Answered(string)                      {}
+func (a *answer) Store(tools.Stored) (string, error)   { return "", nil }
+func (a *answer) Source(name string)                   { a.source = name }
+func (a *answer) Count(name string, n float64)         { a.counts[name] = n }
+func (a *answer) Note(text string)                     { a.notes = append(a.notes, text) }
+func (a *answer) Progress(done, total int64, _ string) { a.told++ }
 func (a *answer) Part(mime, name string) io.Writer {
 	b := &bytes.Buffer{}
 	a.parts[mime+" "+name] = b

@@ -102,13 +102,9 @@ func readSource(ctx context.Context, src *source.Source, out tools.Output) error
 
 // copyStreams writes the output of a command, of which kind and totals are those of its standard output alone.
 func copyStreams(ctx context.Context, src *source.Source, out tools.Output) error {
-	stderr := out.Stderr()
+	stream := out.Streams("")
 	return src.Streams(func(toStderr bool, r io.Reader) error {
-		w := io.Writer(out)
-		if toStderr {
-			w = stderr
-		}
-		return copyText(ctx, w, r, src.Size, out)
+		return copyText(ctx, stream(toStderr), r, src.Size, out)
 	})
 }
 

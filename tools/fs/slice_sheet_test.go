@@ -92,11 +92,12 @@ func (s *sheet) Page() tools.Page               { return s }
 func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
 }
-func (s *sheet) Next(c tools.Call)                  { s.next = &c }
-func (s *sheet) Keep(...string)                     { panic("slice keeps nothing") }
-func (s *sheet) Stderr() io.Writer                  { return io.Discard }
+func (s *sheet) Next(c tools.Call) { s.next = &c }
+func (s *sheet) Keep(...string)    { panic("slice keeps nothing") }
+func (s *sheet) Streams(string) func(bool) io.Writer {
+	return func(bool) io.Writer { return io.Discard }
+}
 func (s *sheet) Findings([]string)                  {}
-func (s *sheet) Name(string)                        {}
 func (s *sheet) OnStored(func(id string))           {}
 func (s *sheet) Attach(any)                         {}
 func (s *sheet) Answered(string)                    {}

@@ -22,9 +22,7 @@ func (nothing) Row([]byte, tools.Call) error       { return nil }
 func (nothing) SetRowRange(int64, int64)           {}
 func (nothing) Next(tools.Call)                    {}
 func (nothing) Keep(...string)                     {}
-func (nothing) Stderr() io.Writer                  { return io.Discard }
 func (nothing) Findings([]string)                  {}
-func (nothing) Name(string)                        {}
 func (nothing) OnStored(func(id string))           {}
 func (nothing) Attach(any)                         {}
 func (nothing) Answered(string)                    {}

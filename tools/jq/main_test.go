@@ -58,18 +58,19 @@ func (r *recorder) SetTextRange(unit string, from, to, total int64) {}
 func (r *recorder) Page() tools.Page                                { return r }
 func (r *recorder) Next(c tools.Call)                               { r.next = &c }
 func (r *recorder) Keep(from ...string)                             { r.kept, r.origin = true, from }
-func (r *recorder) Stderr() io.Writer                               { return r }
-func (r *recorder) Findings([]string)                               {}
-func (r *recorder) Name(string)                                     {}
-func (r *recorder) OnStored(func(id string))                        {}
-func (r *recorder) Attach(any)                                      {}
-func (r *recorder) Answered(string)                                 {}
-func (r *recorder) Store(tools.Stored) (string, error)              { return "", nil }
-func (r *recorder) Source(string)                                   { panic("jq has no output that stands elsewhere") }
-func (r *recorder) Part(string, string) io.Writer                   { panic("jq makes no images") }
-func (r *recorder) Count(name string, n float64)                    { r.counts[name] = n }
-func (r *recorder) Note(text string)                                { r.notes = append(r.notes, text) }
-func (r *recorder) Progress(done, total int64, _ string)            { r.progressed++ }
+func (r *recorder) Streams(string) func(bool) io.Writer {
+	return func(bool) io.Writer { return r }
+}
+func (r *recorder) Findings([]string)                    {}
+func (r *recorder) OnStored(func(id string))             {}
+func (r *recorder) Attach(any)                           {}
+func (r *recorder) Answered(string)                      {}
+func (r *recorder) Store(tools.Stored) (string, error)   { return "", nil }
+func (r *recorder) Source(string)                        { panic("jq has no output that stands elsewhere") }
+func (r *recorder) Part(string, string) io.Writer        { panic("jq makes no images") }
+func (r *recorder) Count(name string, n float64)         { r.counts[name] = n }
+func (r *recorder) Note(text string)                     { r.notes = append(r.notes, text) }
+func (r *recorder) Progress(done, total int64, _ string) { r.progressed++ }
 
 // folder is a root with files in it.
 func folder(t testing.TB, files map[string]string) source.Set {

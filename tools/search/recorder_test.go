@@ -49,18 +49,19 @@ func (a *answer) SetTextRange(unit string, from, to, total int64) {}
 func (a *answer) Page() tools.Page                                { return a }
 func (a *answer) Next(c tools.Call)                               { a.next = &c }
 func (a *answer) Keep(from ...string)                             { a.kept = append(a.kept, from...) }
-func (a *answer) Stderr() io.Writer                               { return a }
-func (a *answer) Findings([]string)                               {}
-func (a *answer) Name(string)                                     {}
-func (a *answer) OnStored(func(id string))                        {}
-func (a *answer) Attach(any)                                      {}
-func (a *answer) Answered(string)                                 {}
-func (a *answer) Store(tools.Stored) (string, error)              { return "", nil }
-func (a *answer) Source(string)                                   {}
-func (a *answer) Count(name string, n float64)                    { a.counts[name] = n }
-func (a *answer) Note(text string)                                { a.notes = append(a.notes, text) }
-func (a *answer) Progress(int64, int64, string)                   { a.told.Add(1) }
-func (a *answer) Part(mime, name string) io.Writer                { return io.Discard }
+func (a *answer) Streams(string) func(bool) io.Writer {
+	return func(bool) io.Writer { return a }
+}
+func (a *answer) Findings([]string)                  {}
+func (a *answer) OnStored(func(id string))           {}
+func (a *answer) Attach(any)                         {}
+func (a *answer) Answered(string)                    {}
+func (a *answer) Store(tools.Stored) (string, error) { return "", nil }
+func (a *answer) Source(string)                      {}
+func (a *answer) Count(name string, n float64)       { a.counts[name] = n }
+func (a *answer) Note(text string)                   { a.notes = append(a.notes, text) }
+func (a *answer) Progress(int64, int64, string)      { a.told.Add(1) }
+func (a *answer) Part(mime, name string) io.Writer   { return io.Discard }
 
 func (a *answer) note() string { return strings.Join(a.notes, "\n") }
 

@@ -188,19 +188,20 @@ const (
 const progressEvery = time.Second
 
 // pump passes output on until the command ends.
-func (j *job) pump(ctx context.Context, out tools.Output, slice time.Duration) pumped {
+func (j *job) pump(
+	ctx context.Context, out tools.Output, stream func(stderr bool) io.Writer, slice time.Duration,
+) pumped {
 	end := time.NewTimer(max(slice, 0))
 	defer end.Stop()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
-	stderr := out.Stderr()
 	for {
 		select {
 		case c, ok := <-j.chunks:
 			if !ok {
 				return pumpEnded
 			}
-			if err := j.pass(c, out, stderr); err != nil {
+			if err := j.pass(c, stream); err != nil {
 				return pumpCancelled
 			}
 		case <-end.C:
@@ -213,8 +214,8 @@ func (j *job) pump(ctx context.Context, out tools.Output, slice time.Duration) p
 	}
 }
 
-// pass writes a chunk to an output, up to the limit of the command's output.
-func (j *job) pass(c chunk, out, stderr io.Writer) error {
+// pass writes a chunk to its stream of an output, up to the limit of the command's output.
+func (j *job) pass(c chunk, stream func(stderr bool) io.Writer) error {
 	if cap(c.data) == chunkSize {
 		defer idleChunks.Put((*[chunkSize]byte)(c.data[:chunkSize]))
 	}
@@ -224,10 +225,7 @@ func (j *job) pass(c chunk, out, stderr io.Writer) error {
 		j.kill(endedOutput)
 	}
 	j.seen.add(c)
-	if c.stderr {
-		out = stderr
-	}
-	_, err := out.Write(c.data)
+	_, err := stream(c.stderr).Write(c.data)
 	return err
 }
 
@@ -275,7 +273,7 @@ func (j *job) startSpooling() error {
 				if !ok {
 					return
 				}
-				if err := j.pass(c, file.stream(false), file.stream(true)); err != nil {
+				if err := j.pass(c, file.stream); err != nil {
 					j.kill(endedOutput)
 				}
 			case <-sp.stop:
@@ -301,16 +299,17 @@ func (j *job) stopSpooling() *spool {
 }
 
 // replay writes what earlier calls have answered, and what came since, to the output of this call.
-func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) error {
+func (j *job) replay(
+	ctx context.Context, in tools.Input, out tools.Output, stream func(stderr bool) io.Writer,
+) error {
 	spooled := j.stopSpooling()
 	defer spooled.close()
-	stderr := out.Stderr()
 	j.mu.Lock()
 	j.earlier.missing = j.earlier.missing || j.earlier.unstored
 	earlier := j.earlier
 	j.mu.Unlock()
 	if earlier.stored != "" {
-		pinned, err := copyObservation(ctx, earlier.stored, in, out, stderr)
+		pinned, err := copyObservation(ctx, earlier.stored, in, stream)
 		switch {
 		case err != nil:
 			out.Note(fmt.Sprintf("the output before is missing here (%s)", content.ClipBytes(err.Error(), 200)))
@@ -323,12 +322,12 @@ func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output) erro
 	if earlier.missing {
 		out.Note("output of an earlier answer could not be stored, and is missing here")
 	}
-	return spooled.replay(out, stderr)
+	return spooled.replay(stream)
 }
 
 // copyObservation writes a stored output of run to an output.
 func copyObservation(
-	ctx context.Context, name string, in tools.Input, stdout, stderr io.Writer,
+	ctx context.Context, name string, in tools.Input, stream func(stderr bool) io.Writer,
 ) (pinned bool, err error) {
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
@@ -339,11 +338,7 @@ func copyObservation(
 		return false, errors.New("it is not the output of a command")
 	}
 	return src.Observation.Pinned, src.Streams(func(toStderr bool, r io.Reader) error {
-		w := stdout
-		if toStderr {
-			w = stderr
-		}
-		_, err := io.Copy(w, r)
+		_, err := io.Copy(stream(toStderr), r)
 		return err
 	})
 }

@@ -168,18 +168,18 @@ func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Durat
 
 // follow passes the output of a command on until it ends or the slice of this call has passed.
 func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Output) error {
-	out.Name(strings.Join(j.script.programs, " "))
+	stream := out.Streams(strings.Join(j.script.programs, " "))
 	slice := s.options.Slice
 	if deadline, ok := ctx.Deadline(); ok {
 		slice = min(slice, time.Until(deadline)-2*time.Second) // the answer must be stored and sent within it
 	}
-	if err := j.replay(ctx, in, out); err != nil {
+	if err := j.replay(ctx, in, out, stream); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.release(j)
 		return err
 	}
-	switch j.pump(ctx, out, slice) {
+	switch j.pump(ctx, out, stream, slice) {
 	case pumpCancelled:
 		j.kill(endedCancelled)
 		j.drain(time.Second)

@@ -43,8 +43,8 @@ func (w spoolStream) Write(b []byte) (int, error) {
 	return w.spool.w.Write(b)
 }
 
-// replay writes all that was spooled; nothing if s is nil.
-func (s *spool) replay(stdout, stderr io.Writer) error {
+// replay writes all that was spooled to the streams that it came from; nothing if s is nil.
+func (s *spool) replay(stream func(stderr bool) io.Writer) error {
 	if s == nil {
 		return nil
 	}
@@ -67,11 +67,7 @@ func (s *spool) replay(stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		to := stdout
-		if which == 1 {
-			to = stderr
-		}
-		if _, err := io.CopyN(to, r, int64(n)); err != nil {
+		if _, err := io.CopyN(stream(which == 1), r, int64(n)); err != nil {
 			return err
 		}
 	}
