@@ -279,7 +279,6 @@ func (g *gatherer) Progress(int64, int64, string) {}
 func (g *gatherer) Note(text string)              { g.notes = append(g.notes, text) }
 func (g *gatherer) Attach(any)                    {}
 func (g *gatherer) Source(string)                 {}
-func (g *gatherer) Name(string)                   {}
 func (g *gatherer) OnStored(func(id string))      {}
 func (g *gatherer) Findings([]string)             {}
 func (g *gatherer) Write(b []byte) (int, error)   { return len(b), g.add(b, false) }
