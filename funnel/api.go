@@ -84,6 +84,7 @@ type Request struct {
 	// that would then be estimated.
 	Expected int64
 	Ask      tools.Asker // asks the client a tool's question; nil: there is no client to ask
+	Repeated bool        // the call repeats one that asked, and carries the replies
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
 	// one, so it must not block for long. nil: none.

@@ -25,7 +25,8 @@ const (
 	maxRelays  = 64               // open relays
 	relayIdle  = 10 * time.Minute // time without a request after which the relay of a client without sessions ends
 	relayTime  = 24 * time.Hour   // time limit of a call of another server's tool
-	maxRelayed = 256              // queued notifications for one client; further ones are dropped
+	streamPoll = 50 * time.Millisecond
+	maxRelayed = 256 // queued notifications for one client; further ones are dropped
 )
 
 // relay is the other servers of one client.
@@ -45,6 +46,7 @@ type relay struct {
 type notice struct {
 	method string
 	params json.RawMessage
+	passed chan struct{} // closed instead of sending; nil: it is sent
 }
 
 // hearer receives the notifications of other servers.
@@ -59,6 +61,9 @@ func (k *call) relay() (*relay, error) {
 		return k.relayed, nil
 	}
 	key := c.account.Owner + "\x00" + c.account.ID
+	if k.frame.Stateless() { // each request declares the capabilities, and a server gets them once
+		key += "\x00" + string(k.frame.Capabilities)
+	}
 	s.relayMu.Lock()
 	defer s.relayMu.Unlock()
 	r := s.relays[key]
@@ -116,7 +121,7 @@ func (s *Server) openRelay(k *call, key string) *relay {
 	var dropping atomic.Bool
 	client := upstream.Client{Notify: func(method string, params json.RawMessage) {
 		select {
-		case r.notes <- notice{method, params}:
+		case r.notes <- notice{method: method, params: params}:
 			dropping.Store(false)
 		default:
 			if dropping.Swap(true) {
@@ -131,11 +136,15 @@ func (s *Server) openRelay(k *call, key string) *relay {
 		h := c.agreed.Load()
 		client.Capabilities = h.raw
 		client.Ask = func(ctx context.Context, q tools.Question) (json.RawMessage, error) {
-			// The client cannot answer before it is initialized and has a stream.
-			if !c.waitUntil(ctx, func(c *Conn) bool { return c.ready.Load() && len(c.streams) > 0 }) {
-				return nil, ctx.Err()
+			// The client cannot answer before it is initialized and has a stream: of a call, or its own.
+			for !c.waitUntil(ctx, func(c *Conn) bool { return c.ready.Load() }) || !c.hasStream() {
+				select {
+				case <-time.After(streamPoll):
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
 			}
-			return c.ask(ctx, c.SendOwn, h.capabilities, q)
+			return c.ask(ctx, c.sendBeside, h.capabilities, q)
 		}
 	}
 	r.Session = s.options.Upstreams.Open(client)
@@ -167,11 +176,31 @@ func (r *relay) end() {
 	r.Close()
 }
 
+// flush waits until the notifications that came before are passed on: those of a call precede its answer.
+func (r *relay) flush(ctx context.Context) {
+	ctx, stop := context.WithTimeout(ctx, StopGrace)
+	defer stop()
+	passed := make(chan struct{})
+	select {
+	case r.notes <- notice{passed: passed}:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-passed:
+	case <-ctx.Done():
+	}
+}
+
 // deliver passes notifications on, one after the other.
 func (r *relay) deliver(ctx context.Context) {
 	for {
 		select {
 		case n := <-r.notes:
+			if n.passed != nil {
+				close(n.passed)
+				continue
+			}
 			r.mu.Lock()
 			var all []*hearer
 			for l := range r.listeners {
@@ -219,18 +248,32 @@ func (c *Conn) hearRelay() {
 
 // sendBeside sends a message on the stream of an open tool call, or else on the connection's own stream.
 func (c *Conn) sendBeside(message []byte) error {
-	var open *call
+	if open := c.openTool(); open != nil && open.notes.Forward(message) == nil {
+		return nil
+	}
+	return c.SendOwn(message)
+}
+
+// openTool returns a tool call that is open; nil if there is none.
+func (c *Conn) openTool() (open *call) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, k := range c.calls {
 		if k.frame.Method == string(mcp.MethodToolsCall) {
 			open = k
 		}
 	}
-	c.mu.Unlock()
-	if open != nil && open.notes.Forward(message) == nil {
-		return nil
+	return open
+}
+
+// hasStream reports whether sendBeside can send.
+func (c *Conn) hasStream() bool {
+	if c.openTool() != nil {
+		return true
 	}
-	return c.SendOwn(message)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.streams) > 0
 }
 
 // openedRelay returns the other servers of a client of the sessions era; nil if they were not opened.
@@ -376,7 +419,7 @@ func (s *Server) masked(raw json.RawMessage) json.RawMessage {
 
 // complete adds the resultType that the stateless era requires.
 func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
-	if !f.Stateless() || len(result) < 2 || strings.Contains(string(result), `"resultType"`) {
+	if !f.Stateless() || len(result) < 2 || hasResultType(result) {
 		return result
 	}
 	head := `{"resultType":"complete"`
@@ -384,6 +427,13 @@ func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
 		head += ","
 	}
 	return json.RawMessage(head + string(result[1:]))
+}
+
+// hasResultType reports whether a result has that member itself.
+func hasResultType(result json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return strings.Contains(string(result), `"resultType"`) && json.Unmarshal(result, &members) == nil &&
+		members["resultType"] != nil
 }
 
 // relayedLists are the lists that other servers' entries are added to.

@@ -36,6 +36,8 @@ type roundTrips struct {
 	binding      string // the owner and the hash of the call for which a state is valid
 	capabilities func() mcp.ClientCapabilities
 
+	repeated bool // the call carries the state of an earlier one
+
 	mu               sync.Mutex
 	answered         []callstate.Answered
 	next             int             // index in answered for the next question
@@ -63,7 +65,7 @@ func (k *call) roundTrips(args json.RawMessage) (*roundTrips, *jsonrpc.Fault) {
 		return nil, jsonrpc.BadParams("%s: requestState is invalid for this call or older than %s; repeat the call without it",
 			jsonrpc.Echo(tool), callstate.Lifetime)
 	}
-	r.answered = s.Given
+	r.answered, r.repeated = s.Given, true
 	// If the reply is missing, the question is asked again.
 	if result := responses[roundName(len(s.Given))]; result != nil {
 		r.answered = append(r.answered, callstate.Answered{Question: s.Asked, Result: result})

@@ -136,7 +136,9 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 		case err != nil:
 			return textResult(true, s.sanitize(content.ClipBytes(name+": "+err.Error(), 4<<10), false)), nil
 		case found:
-			return s.handler(t)(ctx)
+			result, err := s.handler(t)(ctx)
+			up.flush(ctx)
+			return result, err
 		}
 		theirs, _ := up.Tools(ctx) // they were just there
 		for _, t := range theirs {
@@ -199,7 +201,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 			if asked, fault = k.roundTrips(args); fault != nil {
 				return nil, fault
 			}
-			r.Ask = asked.nextReply
+			r.Ask, r.Repeated = asked.nextReply, asked.repeated
 		}
 		answer, err := s.run(ctx, r)
 		k.logOutcome(t.Name, answer)

@@ -111,6 +111,9 @@ type Input struct {
 	// Ask puts a question to the client; the funnel always sets it.
 	Ask Asker
 
+	// Repeated says that the call repeats one that asked, and carries the client's replies.
+	Repeated bool
+
 	// AsShown reports whether a text is shown as it is: nothing in it is masked or escaped. The funnel always sets it.
 	AsShown func(text string) bool
 

@@ -82,6 +82,9 @@ func TestQuestions(t *testing.T) {
 				}
 				if r.ResultType != "input_required" {
 					contains(t, got, s.want...)
+					// What has ended is not sent again.
+					again := c.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":{},%s%s}`, s.tool, more, meta))
+					contains(t, again, "It was not sent again")
 					break
 				}
 				for name := range r.InputRequests {
@@ -93,6 +96,31 @@ func TestQuestions(t *testing.T) {
 			contains(t, mute.call(s.tool, "{}"), "elicitation")
 		})
 	}
+}
+
+// A question of one call outlives another call, which a client makes beside it.
+func TestQuestionBesideACall(t *testing.T) {
+	c := startWith(t, `{"elicitation":{}}`, wrapped(t.TempDir(), sick("beside", "")...)...)
+	if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}
+{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}`); err != nil {
+		t.Fatal(err)
+	}
+	question, err := c.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, question, "elicitation/create")
+	if beside, err := c.out.ReadString('\n'); err != nil || !strings.Contains(beside, `"id":51`) {
+		t.Fatalf("%v: %s", err, beside)
+	}
+	var q struct{ ID json.RawMessage }
+	if err := json.Unmarshal([]byte(question), &q); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", q.ID, anna); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, c.answer("50", anna), "Anna")
 }
 
 // The roots of a client are those that a server gets.

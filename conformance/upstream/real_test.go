@@ -229,7 +229,7 @@ func TestNodeServers(t *testing.T) {
 			{tool: "search_files", args: `{"path":"{ROOT}","pattern":"**/*.md"}`},
 			{tool: "get_file_info", args: `{"path":"{ROOT}/RUN.md"}`, differs: true},
 			{tool: "list_allowed_directories", args: "{}"},
-		}, 3, false},
+		}, 4, false},
 		{"memory", slices.Concat([]string{"/usr/bin/env", "MEMORY_FILE_PATH={ROOT}/memory.json"},
 			node("@modelcontextprotocol/server-memory")), graph, 2, false},
 		{"ripgrep", node("mcp-ripgrep"), []realCall{

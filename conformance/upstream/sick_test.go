@@ -46,6 +46,7 @@ func serveSick(usual, state string) {
 		os.Exit(1)
 	}
 	calls, lists, late := 0, 0, ""
+	var asked json.RawMessage // the call whose question is open
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')
@@ -72,6 +73,11 @@ func serveSick(usual, state string) {
 			continue
 		}
 		fault = faultIn(state, usual)
+		if fault == "beside" && m.Method == "" { // the reply to its question
+			quoted, _ := json.Marshal(string(line)) // a string
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, asked, quoted)
+			continue
+		}
 		result := func(text string) { say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text) }
 		switch m.Method {
 		case "server/discover":
@@ -206,6 +212,14 @@ func serveSick(usual, state string) {
 				}
 				quoted, _ := json.Marshal(fmt.Sprint("call ", calls, ": ", replies)) // a string
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+			case fault == "beside" && m.Params.Name == "echo":
+				asked = m.ID
+				time.AfterFunc(300*time.Millisecond, func() {
+					say(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{"message":"who?","requestedSchema":{}}}`)
+				})
+			case fault == "beside":
+				id := m.ID
+				time.AfterFunc(700*time.Millisecond, func() { say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id) })
 			case fault == "counts":
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":"call %d"}]}`, calls))
 			case fault == "endless answer":

@@ -202,7 +202,7 @@ func TestStatelessOverHTTP(t *testing.T) {
 // Both HTTP transports of the reference server.
 func TestNodeTransports(t *testing.T) {
 	for _, transport := range []string{"streamableHttp", "sse"} {
-		words := nodeServer(t, "server-everything", transport)
+		words := nodeServer(t, "@modelcontextprotocol/server-everything", transport)
 		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only to find a free port
 		if err != nil {

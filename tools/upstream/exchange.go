@@ -58,13 +58,22 @@ func (s *Server) call(
 	ctx context.Context, key string, params json.RawMessage, p connection, modern bool, in tools.Input, out tools.Output,
 ) (json.RawMessage, error) {
 	s.mu.Lock()
-	e := s.waiting[key]
-	if e == nil && len(s.open) >= maxOpen {
+	var e *exchange
+	if all := s.waiting[key]; in.Repeated && len(all) > 0 {
+		e, s.waiting[key] = all[0], all[1:]
+	}
+	switch {
+	case e != nil:
+		e.expiry.Stop()
+	case in.Repeated:
+		s.mu.Unlock()
+		return nil, fmt.Errorf("the call that this one repeats has ended: the server waits %s for a reply. It was not sent again; "+
+			"repeat the call without requestState", unattended)
+	case len(s.open) >= maxOpen:
 		s.mu.Unlock()
 		return nil, fmt.Errorf("busy: %d calls of the server %s are running; wait for one to end and try again",
 			maxOpen, s.options.Name)
-	}
-	if delete(s.waiting, key); e == nil {
+	default:
 		e = &exchange{questions: make(chan *question), done: make(chan struct{})}
 		e.ctx, e.cancel = context.WithCancel(s.life)
 		if modern && s.options.Remote != nil {
@@ -72,34 +81,35 @@ func (s *Server) call(
 		}
 		s.open = append(s.open, e)
 		go s.hold(e, p, modern, params)
-	} else {
-		e.expiry.Stop()
 	}
 	s.mu.Unlock()
 	e.attend(out)
 	defer e.attend(nil)
 	result, err := e.attended(ctx, in.Ask)
-	switch {
-	case errors.Is(err, tools.ErrAsked):
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.waiting[key] != nil { // an equal call waits already
-			e.cancel()
-			break
-		}
-		s.waiting[key] = e
-		e.expiry = time.AfterFunc(unattended, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.waiting[key] == e { // else a repeated call has just joined it
-				delete(s.waiting, key)
-				e.cancel()
-			}
-		})
-	default:
+	if !errors.Is(err, tools.ErrAsked) {
 		e.cancel()
+		return result, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[key] = append(s.waiting[key], e)
+	e.expiry = time.AfterFunc(unattended, func() { s.expire(key, e) })
 	return result, err
+}
+
+// expire ends an exchange that waits, unless a repeated call has just joined it.
+func (s *Server) expire(key string, e *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.waiting[key]
+	at := slices.Index(all, e)
+	if at < 0 {
+		return
+	}
+	if s.waiting[key] = slices.Delete(all, at, at+1); len(s.waiting[key]) == 0 {
+		delete(s.waiting, key)
+	}
+	e.cancel()
 }
 
 // hold sends the call, stores its result in the exchange, and ends the exchange.
@@ -122,6 +132,12 @@ func (e *exchange) attend(out tools.Output) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.out = out
+}
+
+func (e *exchange) isAttended() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.out != nil
 }
 
 func (e *exchange) progress(params json.RawMessage) {
@@ -170,10 +186,11 @@ func (e *exchange) attended(ctx context.Context, ask tools.Asker) (json.RawMessa
 		}
 		q := e.asked[i]
 		asking, stop := context.WithCancel(ctx)
-		unlink, unhook := context.AfterFunc(e.ctx, stop), context.AfterFunc(q.ctx, stop)
+		if !q.answered { // the context of an answered question has ended
+			defer context.AfterFunc(e.ctx, stop)()
+			defer context.AfterFunc(q.ctx, stop)()
+		}
 		result, err := ask(asking, q.Question)
-		unlink()
-		unhook()
 		stop()
 		if errors.Is(err, tools.ErrAsked) {
 			return nil, err
@@ -256,18 +273,37 @@ func (s *Server) named(q tools.Question) tools.Question {
 	return q
 }
 
-// answer passes a request of the server to the client: through the latest open call, else through the session.
-func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+// asking returns the exchange through which the client is asked: the latest that a run attends, else the latest; nil if
+// there is none.
+func (s *Server) asking() (chosen *exchange) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.open {
+		if attends := e.isAttended(); chosen == nil || attends || !chosen.isAttended() {
+			chosen = e
+		}
+	}
+	return chosen
+}
+
+// answer passes a request of the server to the client. A client without sessions is asked through an open call. The
+// request does not say which call it belongs to: if the chosen one ends, another asks.
+func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	q := s.named(tools.Question{Method: method, Params: params})
 	ask := s.client.Ask
-	if n := len(s.open); n > 0 {
-		ask = s.open[n-1].ask
+	var err error
+	var result json.RawMessage
+	for ask == nil {
+		e := s.asking()
+		if e == nil {
+			ask = tools.NoClient
+			break
+		}
+		if result, err = e.ask(ctx, q); !errors.Is(err, errNobody) {
+			return result, err
+		}
 	}
-	s.mu.Unlock()
-	if ask == nil {
-		ask = tools.NoClient
-	}
-	result, err := ask(ctx, s.named(tools.Question{Method: method, Params: params}))
+	result, err = ask(ctx, q)
 	if lacks := (*tools.CapabilityError)(nil); errors.As(err, &lacks) {
 		return nil, jsonrpc.Faultf(mcpclient.MethodNotFound, "%s", lacks)
 	}

@@ -49,9 +49,8 @@ func NewGroup(c Common, servers ...Options) *Group {
 		g.log = slog.New(slog.DiscardHandler)
 	}
 	c.Log = g.log
-	starts := make(chan struct{}, atOnce)
 	for _, o := range servers {
-		o.Common, o.starts, o.many, o.patient = c, starts, len(servers) > 1, len(servers) == 1 && !c.Beside
+		o.Common, o.many, o.patient = c, len(servers) > 1, len(servers) == 1 && !c.Beside
 		for _, other := range servers {
 			if other.Name != o.Name && other.key() == o.key() { // the same command with other variables
 				o.record = o.Name
@@ -92,7 +91,9 @@ type route struct {
 // Open returns a session of a client, and starts the servers.
 func (g *Group) Open(c Client) *Session {
 	s := &Session{group: g, routes: map[string]route{}}
+	starts := make(chan struct{}, atOnce)
 	for _, o := range g.servers {
+		o.starts = starts
 		s.servers = append(s.servers, newServer(o, c))
 	}
 	g.mu.Lock()
@@ -214,6 +215,15 @@ func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
 
 // Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.
 func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool, err error) {
+	s.mu.Lock()
+	at := slices.IndexFunc(s.tools, func(t tools.Tool) bool { return t.Name == name })
+	if at >= 0 { // a server that hangs must not hold up the others
+		t = s.tools[at]
+	}
+	s.mu.Unlock()
+	if at >= 0 {
+		return t, true, nil
+	}
 	for {
 		all, err := s.Tools(ctx)
 		if at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name }); at >= 0 || err != nil {
@@ -268,6 +278,10 @@ func (s *Session) List(ctx context.Context, method string) (entries []json.RawMe
 			if _, again, err := cleaned("", entry); err == nil && !s.group.observe {
 				entry = again
 			}
+			if r, taken := s.routes[method+" "+listed]; taken && r.server != s.servers[i] {
+				s.warn(s.servers[i], "an entry of "+method+" is left out", fmt.Errorf("another server has %s", listed))
+				continue
+			}
 			s.routes[method+" "+listed] = route{s.servers[i], name}
 			entries = append(entries, entry)
 		}
@@ -304,7 +318,7 @@ func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if known {
 		if to.name != r.Name {
 			var err error
-			if r.Params, err = withMember(r.Params, kinds[r.List].name, to.name); err != nil {
+			if r.Params, err = renamedIn(r, to.name); err != nil {
 				return nil, err
 			}
 		}
@@ -318,6 +332,23 @@ func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 	}
 	return nil, err
+}
+
+// renamedIn returns the params of a request with another name of its subject.
+func renamedIn(r Request, name string) (json.RawMessage, error) {
+	member := kinds[r.List].name
+	if r.Method != "completion/complete" {
+		return withMember(r.Params, member, name)
+	}
+	var all map[string]json.RawMessage
+	err := json.Unmarshal(r.Params, &all)
+	if err == nil {
+		all["ref"], err = withMember(all["ref"], member, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
 }
 
 // Tell sends a notification to all running servers of the sessions era.

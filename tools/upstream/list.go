@@ -39,11 +39,11 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 		stop()
 		if err != nil && soon.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("the server %s has not answered within %s", s.options.Name, listTime)
+		}
+		if err != nil {
 			s.mu.Lock()
 			s.version = max(s.version, 1) // so that compare notifies the client
 			s.mu.Unlock()
-		}
-		if err != nil {
 			return nil, 0, err
 		}
 	}
@@ -132,7 +132,7 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 		s.present[nameOf(d)] = true
 	}
 	s.build()
-	same := func(a, b tools.Tool) bool { return bytes.Equal(a.Listing, b.Listing) }
+	same := func(a, b tools.Tool) bool { return canonical(a.Listing) == canonical(b.Listing) }
 	if s.version > 1 && !slices.EqualFunc(before, s.listed, same) {
 		s.client.Notify("notifications/tools/list_changed", nil)
 	}
@@ -207,38 +207,80 @@ func (s *Server) do(ctx context.Context, r Request) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if modern && (r.Method == "resources/subscribe" || r.Method == "resources/unsubscribe") {
+	switch {
+	case r.Method == "resources/unsubscribe":
+		s.mu.Lock()
+		stop := s.watched[r.Name]
+		delete(s.watched, r.Name)
+		s.mu.Unlock()
+		if stop != nil {
+			stop()
+		}
+	case r.Method == "resources/subscribe" && modern:
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if stop := s.watched[r.Name]; r.Method == "resources/unsubscribe" && stop != nil {
-			stop()
-			delete(s.watched, r.Name)
-		} else if r.Method == "resources/subscribe" && stop == nil {
-			s.watch(p, r.Name)
+		if s.watched[r.Name] == nil {
+			s.watch(p, modern, r.Name)
 		}
+		return json.RawMessage("{}"), nil
+	case r.Method == "resources/subscribe":
+		result, err := s.send(ctx, p, modern, r.Method, r.Params, nil, r.Ask)
+		if err == nil {
+			s.mu.Lock()
+			s.watched[r.Name] = func() {} // a new process must hear of it
+			s.mu.Unlock()
+		}
+		return result, err
+	}
+	if modern && r.Method == "resources/unsubscribe" {
 		return json.RawMessage("{}"), nil
 	}
 	return s.send(ctx, p, modern, r.Method, r.Params, nil, r.Ask)
 }
 
-// watch subscribes to a resource of a server of the stateless protocol, or to its lists with "". The caller holds the
+// watch subscribes to a resource, and to the lists of a server of the stateless protocol with "". A subscription of
+// that protocol is a request that stays open; if it ends it is sent again, with growing pauses. The caller holds the
 // lock.
-func (s *Server) watch(p connection, uri string) {
+func (s *Server) watch(p connection, modern bool, uri string) {
 	if len(s.watched) >= maxEntries {
+		return
+	}
+	ctx, stop := context.WithCancel(s.life)
+	s.watched[uri] = stop
+	if !modern {
+		params, _ := json.Marshal(map[string]string{"uri": uri}) // cannot fail
+		if uri != "" {
+			go p.Call(ctx, "resources/subscribe", params, nil) //nolint:errcheck // it was possible before
+		}
 		return
 	}
 	what := map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true}
 	if uri != "" {
 		what = map[string]any{"resourceSubscriptions": []string{uri}}
 	}
-	ctx, stop := context.WithCancel(s.life)
-	s.watched[uri] = stop
 	raw, err := json.Marshal(map[string]any{"notifications": what})
 	if err == nil {
 		raw, err = s.declared(raw)
 	}
 	if err == nil {
-		go p.Call(ctx, "subscriptions/listen", raw, nil) //nolint:errcheck // optional for a server
+		go listen(ctx, p, raw)
+	}
+}
+
+// listen keeps a subscription of the stateless protocol open until ctx ends or the server refuses it.
+func listen(ctx context.Context, p connection, params json.RawMessage) {
+	for pause := time.Second; ; pause = min(2*pause, longest) {
+		_, err := p.Call(ctx, "subscriptions/listen", params, nil)
+		if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) {
+			return // optional for a server
+		}
+		select {
+		case <-time.After(pause):
+		case <-p.Ended():
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

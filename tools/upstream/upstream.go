@@ -91,7 +91,7 @@ type Server struct {
 	again    bool                          // relist must run once more
 	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
 	open     []*exchange
-	waiting  map[string]*exchange // exchanges that wait for a repeated call, by call
+	waiting  map[string][]*exchange // exchanges that wait for a repeated call, by call
 }
 
 // connection is a running server: a process, or a session over HTTP.
@@ -128,7 +128,7 @@ func (o Options) key() string {
 // newServer returns a server that is not started.
 func newServer(o Options, c Client) *Server {
 	s := &Server{
-		options: o, client: c, record: &Record{V: 1, Command: o.Words()}, waiting: map[string]*exchange{},
+		options: o, client: c, record: &Record{V: 1, Command: o.Words()}, waiting: map[string][]*exchange{},
 		watched: map[string]context.CancelFunc{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -225,8 +225,14 @@ func (s *Server) running(ctx context.Context) (p connection, modern bool, err er
 
 // begin starts the server, lists its tools, and closes started.
 func (s *Server) begin(started chan struct{}) {
-	s.options.starts <- struct{}{}
-	defer func() { <-s.options.starts }()
+	free := func() {}
+	select {
+	case s.options.starts <- struct{}{}:
+		free = sync.OnceFunc(func() { <-s.options.starts })
+		defer time.AfterFunc(listTime, free).Stop() // one that hangs must not hold up others
+	case <-s.life.Done():
+	}
+	defer free()
 	var hello greeting
 	var listed []json.RawMessage
 	var err error
@@ -243,6 +249,10 @@ func (s *Server) begin(started chan struct{}) {
 	s.failed, s.process = 0, hello.p
 	s.compare(listed, &hello)
 	s.greeted(hello)
+	if s.again && !s.listing { // they changed while they were listed
+		s.listing = true
+		go s.relist(hello.p, hello.modern)
+	}
 }
 
 // greet starts the server and lists its tools.
@@ -265,13 +275,19 @@ func (s *Server) greet() (hello greeting, listed []json.RawMessage, err error) {
 
 // greeted sets the log level and the subscriptions of a new process. The caller holds the lock.
 func (s *Server) greeted(hello greeting) {
+	again := []string{""}
 	for uri, stop := range s.watched {
-		stop()
-		delete(s.watched, uri)
+		if stop(); uri != "" {
+			again = append(again, uri)
+		}
+	}
+	for _, uri := range again {
+		s.watch(hello.p, hello.modern, uri)
 	}
 	if hello.modern {
-		s.watch(hello.p, "")
-	} else if level := s.level.Load(); level != nil {
+		return
+	}
+	if level := s.level.Load(); level != nil {
 		go setLevel(s.life, hello.p, *level)
 	}
 }
@@ -351,7 +367,7 @@ func (s *Server) hear(method string, params json.RawMessage) {
 	case "notifications/tools/list_changed":
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.again = s.listing; !s.listing && s.process != nil { // otherwise the start lists them
+		if s.again = true; !s.listing && s.process != nil { // otherwise begin does it
 			s.listing = true
 			go s.relist(s.process, s.record.Modern)
 		}
@@ -364,17 +380,22 @@ func (s *Server) hear(method string, params json.RawMessage) {
 // relist lists the tools again, and once more if they change meanwhile.
 func (s *Server) relist(p connection, modern bool) {
 	for more := true; more; {
+		s.mu.Lock()
+		s.again = false
+		s.mu.Unlock()
 		ctx, stop := context.WithTimeout(s.life, startTime)
 		listed, err := s.list(ctx, p, modern, "tools/list", "tools")
 		stop()
 		s.mu.Lock()
-		if err != nil {
+		switch {
+		case s.process != p: // its successor lists its own
+		case err != nil:
 			s.options.Log.Warn("the changed tools of an upstream server cannot be listed", "cause", err)
-		} else {
+		default:
 			s.compare(listed, nil)
 		}
-		more = s.again && s.life.Err() == nil
-		s.again, s.listing = false, more
+		more = s.again && s.life.Err() == nil && s.process == p
+		s.listing = more
 		s.mu.Unlock()
 	}
 }

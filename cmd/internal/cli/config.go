@@ -212,8 +212,8 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
 		}
 		for _, e := range entries {
-			name := strings.Trim(e.Key.String(), ` "'`)
-			if name == upstreamsKey || name == clientsKey { // see servers.go
+			name := strings.TrimSpace(e.Key.String())
+			if key := strings.Trim(name, `"'`); key == upstreamsKey || key == clientsKey { // see servers.go
 				if entriesOf(e.Value) == nil {
 					return nil, at(path, e.Value, fmt.Errorf("%s has an entry for each server, by its name", name))
 				}
