@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,6 +85,19 @@ var commandEndings = map[string]func(t testing.TB, root, command, mark string) e
 		if err := atWorkUntil(mark, answer.answered); err != nil {
 			return err
 		}
+		pid := strconv.Itoa(cmd.Process.Pid)
+		servers, err := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { // the server writes its trace until it ends: the test's directory is removed after that
+			waitFor(patience, func() bool {
+				return !slices.ContainsFunc(strings.Fields(string(servers)), func(pid string) bool {
+					_, err := os.Stat("/proc/" + pid)
+					return err == nil
+				})
+			})
+		})
 		return cmd.Process.Kill()
 	},
 	"server killed": func(t testing.TB, root, command, mark string) error {
