@@ -238,7 +238,7 @@ func (c *Conn) hearRelay() {
 		if params == nil {
 			params = json.RawMessage("{}")
 		}
-		params = json.RawMessage(c.server.sanitize(string(params), true))
+		params = c.server.masked(params)
 		if message, err := jsonrpc.Notification(method, params); err == nil {
 			_ = c.sendBeside(message) // a client without a stream gets none
 		}

@@ -98,7 +98,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// A question of one call outlives another call, which a client makes beside it.
+// A question of one call is answered, although another call of the same client has ended meanwhile.
 func TestQuestionBesideACall(t *testing.T) {
 	c := startWith(t, `{"elicitation":{}}`, wrapped(t.TempDir(), sick("beside", "")...)...)
 	if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}

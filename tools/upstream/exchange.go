@@ -60,7 +60,8 @@ func (s *Server) call(
 	s.mu.Lock()
 	var e *exchange
 	if all := s.waiting[key]; in.Repeated && len(all) > 0 {
-		e, s.waiting[key] = all[0], all[1:]
+		e = all[0]
+		s.forget(key, e)
 	}
 	switch {
 	case e != nil:
@@ -101,15 +102,22 @@ func (s *Server) call(
 func (s *Server) expire(key string, e *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.forget(key, e) {
+		e.cancel()
+	}
+}
+
+// forget removes an exchange from those that wait, and reports whether it was one. The caller holds the lock.
+func (s *Server) forget(key string, e *exchange) bool {
 	all := s.waiting[key]
 	at := slices.Index(all, e)
 	if at < 0 {
-		return
+		return false
 	}
 	if s.waiting[key] = slices.Delete(all, at, at+1); len(s.waiting[key]) == 0 {
 		delete(s.waiting, key)
 	}
-	e.cancel()
+	return true
 }
 
 // hold sends the call, stores its result in the exchange, and ends the exchange.

@@ -394,7 +394,8 @@ func (s *Server) relist(p connection, modern bool) {
 		default:
 			s.compare(listed, nil)
 		}
-		more = s.again && s.life.Err() == nil && s.process == p
+		p, modern = s.process, s.record.Modern // a successor may have said that they changed, too
+		more = s.again && s.life.Err() == nil && p != nil
 		s.listing = more
 		s.mu.Unlock()
 	}
