@@ -3,8 +3,6 @@ package logs
 import (
 	"bytes"
 	"encoding/binary"
-
-	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
 // parsed describes the last parsed line. A line that differs from it only in digits has the same level, its time at the
@@ -21,11 +19,11 @@ type parsed struct {
 // block.
 func (l *logs) acceptAlike(p []byte) int {
 	s := &l.parsed
-	at := len(l.piece) - len(p)
-	if s.size == 0 || at < s.size || l.piece[at-2] == '\r' {
+	at := len(l.block.text) - len(p)
+	if s.size == 0 || at < s.size || l.block.text[at-2] == '\r' {
 		return 0
 	}
-	n := alike(l.piece, at, s.size)
+	n := alike(l.block.text, at, s.size)
 	if n == 0 {
 		return 0
 	}
@@ -35,22 +33,19 @@ func (l *logs) acceptAlike(p []byte) int {
 		line := p[i*s.size:][:s.size-1]
 		l.rows.Number++
 		l.read += size
-		more := l.pattern(line[s.rest:], l.rows.Number, s.level, size, int64(n-i-1))
+		more := l.patterns.matchRun(line[s.rest:], l.rows.Number, s.level, l.read, size, int64(n-i-1))
 		l.rows.Number += more
 		l.read += more * size
 		i += 1 + int(more)
 	}
 	last := p[(n-1)*s.size:][:s.size-1]
 	if s.to > 0 {
-		l.stamped += int64(n)
-		l.last = append(l.last[:0], last[s.from:s.to]...)
+		l.times.add(int64(n), last[s.from:s.to])
 	}
 	if s.level >= failure {
-		l.addBad(int64(n), l.rows.Number, last)
+		l.errors.add(int64(n), l.rows.Number, last)
 	}
-	b := last[s.rest:]
-	l.panics.before = append(l.panics.before[:0], b[:min(len(b), digest.HeadBytes)]...)
-	l.panics.beforeLine = l.rows.Number
+	l.panics.setPrevious(l.rows.Number, last[s.rest:])
 	return n * s.size
 }
 

@@ -120,7 +120,7 @@ func TestAlikeLinesCountAsParsed(t *testing.T) {
 					logs = New("")
 					reader = logs
 				}
-				logs.whole = whole
+				logs.patterns.whole = whole
 				visit := logs.rows.Visit
 				parsed := int64(0)
 				logs.rows.Visit = func(line []byte, size int64) { parsed++; visit(line, size) }
@@ -130,12 +130,13 @@ func TestAlikeLinesCountAsParsed(t *testing.T) {
 				reader.Finish(&s)
 				accepted += logs.rows.Number - parsed
 				// Counts that a summary may not show.
-				s.Body = append(s.Body, fmt.Sprint(logs.levels, logs.stamped, logs.read, logs.beyond, logs.sampledBytes),
-					fmt.Sprint(logs.rows.Number, logs.wholeEnd, string(logs.last), string(logs.panics.before)),
+				s.Body = append(s.Body, fmt.Sprint(logs.levels, logs.times.n, logs.read, logs.patterns.beyond),
+					fmt.Sprint(logs.patterns.sampledBytes),
+					fmt.Sprint(logs.rows.Number, logs.patterns.wholeEnd, string(logs.times.last), string(logs.panics.before)),
 					fmt.Sprint(logs.panics.beforeLine, p.listing.lines, p.listing.known, p.pending, p.opening.Text()),
-					fmt.Sprint(len(p.order), p.longest.line, logs.templates.lines, logs.templates.probed),
-					fmt.Sprint(logs.templates.misses, logs.templates.dropped))
-				for _, c := range logs.templates.all {
+					fmt.Sprint(len(p.order), p.longest.line, logs.patterns.lines, logs.patterns.probed),
+					fmt.Sprint(logs.patterns.misses, logs.patterns.dropped))
+				for _, c := range logs.patterns.all {
 					s.Body = append(s.Body, fmt.Sprint(c.n, c.sampled, c.first, c.last, c.level, c.text, c.minimum))
 				}
 				return s

@@ -19,7 +19,7 @@ import (
 // told is what a reader of logs says of a text that comes in pieces of so many bytes.
 func told(text []byte, whole int64, piece int) digest.Summary {
 	l := New("")
-	l.whole = whole
+	l.patterns.whole = whole
 	for p := range slices.Chunk(text, piece) {
 		l.Add(p)
 	}
@@ -77,13 +77,14 @@ func TestAlikeIsUsed(t *testing.T) {
 		t.Errorf("%+v", l.layout)
 	}
 	next := "2026-11-01T10:00:02.789Z DEBUG d e\n"
-	l.piece, l.mapped = []byte("before\n"+next+next+"plain\n"), false
-	if l.ahead(l.piece[len("before\n"):]) != 2*len(next) || l.rows.Number != 4 {
+	l.block.set([]byte("before\n" + next + next + "plain\n"))
+	if l.ahead(l.block.text[len("before\n"):]) != 2*len(next) || l.rows.Number != 4 {
 		t.Errorf("lines that are alike are not passed over: %d", l.rows.Number)
 	}
 	l.recordAccepted()
-	if l.panics.beforeLine != 4 || string(l.panics.before) != "DEBUG d e" || string(l.last) != "2026-11-01T10:00:02.789Z" {
-		t.Errorf("%d %q %q", l.panics.beforeLine, l.panics.before, l.last)
+	if l.panics.beforeLine != 4 ||
+		string(l.panics.before) != "DEBUG d e" || string(l.times.last) != "2026-11-01T10:00:02.789Z" {
+		t.Errorf("%d %q %q", l.panics.beforeLine, l.panics.before, l.times.last)
 	}
 }
 

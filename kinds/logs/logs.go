@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -21,64 +20,76 @@ const (
 	rareLines      = 100 // minimum number of lines before any line counts as rare
 )
 
-// Every line in the first patternsWhole bytes of a text is matched against patterns. After that, only errors and
-// samples are matched: in every windowEvery bytes, the lines that end in one window of windowSize bytes. Levels,
-// panics and errors are counted in the whole text, with their line numbers; sampled pattern counts are reported as
-// "about".
-const (
-	patternsWhole = 32 << 20
-	windowEvery   = 1 << 20
-	windowSize    = 64 << 10
-)
-
 // logs summarises a log: levels, times, panics, errors, and the patterns of the lines.
 type logs struct {
-	rows      digest.LineSplitter
-	templates *templates
-	panics    panics
-	levels    [levels]int64
-	status    [6]int64 // number of access log lines by the first digit of the HTTP status
-	plain     []byte   // the current line without terminal escape sequences
-	has       marks    // marks of the current block
-	named     bool     // the file name says that the text is source code
-	prose     bool     // no line begins with the name of a service
-	source    bool     // the current lines are source code, which quotes program output
-
-	read         int64 // number of bytes up to the end of the current line
-	whole        int64 // number of bytes matched completely: [patternsWhole]
-	wholeEnd     int64 // number of the last line that ends within these bytes
-	beyond       int64 // number of lines after these bytes that are not errors, including the sampled ones
-	sampledLines int64 // number of sampled lines
-	sampledBytes int64 // number of bytes in sampled lines
-
-	layout layout
-	piece  []byte                 // the current block, at most lookBytes
-	ends   [lookBytes / 64]uint64 // bit set of the newlines in the block
-	mapped bool                   // ends is computed
-	// accepted is the previous line if [logs.acceptSimilar] accepted it, else nil. It points into the current block.
-	accepted []byte
+	rows     digest.LineSplitter
+	block    block
+	named    bool   // the file name says that the text is source code
+	prose    bool   // no line begins with the name of a service
+	source   bool   // the current lines are source code, which quotes program output
+	read     int64  // number of bytes up to the end of the current line
+	plain    []byte // the current line without terminal escape sequences
+	entry    entry  // of the current line
+	layout   layout
 	parsed   parsed
-	entry    entry // of the current line
-	tests    testErrors
+	accepted []byte // the previous line if [logs.acceptSimilar] accepted it, else nil; it points into the block
 
-	from     string // time of the first line that has a time, as written
-	last     []byte // time in the last line that has a time
-	stamped  int64
-	firstBad quoted
-	lastBad  quoted
-	bad      int64
-	quote    []byte
+	levels   [levels]int64
+	status   [6]int64 // number of access log lines by the first digit of the HTTP status
+	times    times
+	errors   errorLines
+	tests    testErrors
+	panics   panics
+	patterns patterns
 }
 
 // quoted is a line shown in the summary.
 type quoted struct {
 	line int64
-	text string
+	text []byte // its first digest.HeadBytes
+}
+
+// set overwrites the line; it copies the text.
+func (q *quoted) set(line int64, text []byte) {
+	q.line, q.text = line, append(q.text[:0], text[:min(len(text), digest.HeadBytes)]...)
+}
+
+// errorLines counts the lines of errors and keeps the first and the last of them.
+type errorLines struct {
+	n           int64
+	first, last quoted
+}
+
+// add counts n lines, of which line is the last one and has the given number.
+func (e *errorLines) add(n, at int64, line []byte) {
+	e.n += n
+	if e.first.line == 0 || at < e.first.line {
+		e.first.set(at, line)
+	}
+	if at > e.last.line {
+		e.last.set(at, line)
+	}
+}
+
+// times counts the lines that have a time and keeps the times of the first and the last of them, as written.
+type times struct {
+	n     int64
+	first string
+	last  []byte
+}
+
+// add counts n lines, the last of which has the given time.
+func (t *times) add(n int64, last []byte) {
+	if t.first == "" {
+		t.first = string(last)
+	}
+	t.n += n
+	t.last = append(t.last[:0], last...)
 }
 
 func New(name string) *logs {
 	source := content.IsSource(name)
-	l := &logs{templates: newTemplates(), named: source, source: source, whole: patternsWhole}
+	l := &logs{patterns: newPatterns(), named: source, source: source}
 	l.rows.Visit, l.rows.Skip = l.line, l.ahead
 	return l
 }
@@ -89,36 +100,27 @@ func (l *logs) Add(p []byte) {
 		if i := bytes.LastIndexByte(p[:n], '\n'); n < len(p) && i >= 0 {
 			n = i + 1
 		}
-		l.piece, l.mapped = p[:n], false
-		l.has.look(l.piece)
-		l.rows.Write(l.piece)
+		l.block.set(p[:n])
+		l.rows.Write(l.block.text)
 		l.recordAccepted()
 		p = p[n:]
 	}
 }
 
-// lookBytes is the maximum size in bytes of the blocks that are searched for marks. If one line of a block has a mark,
-// all lines of the block are parsed.
-const lookBytes = 32 << 10
-
 // ahead skips the leading lines of p that [logs.acceptAlike] or [logs.acceptSimilar] accepts and returns their length
 // in bytes. p is a suffix of the current block.
 func (l *logs) ahead(p []byte) (n int) {
-	start := len(l.piece) - len(p)
+	start := len(l.block.text) - len(p)
 	n = l.acceptAlike(p)
-	if l.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 || n == len(p) {
+	if l.block.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 || n == len(p) {
 		return n
 	}
-	if !l.mapped {
-		runes.Newlines(l.piece, l.ends[:])
-		l.mapped = true
-	}
 	from := start + n
-	k, words := from/64, l.ends[:(len(l.piece)+63)/64]
+	k, words := from/64, l.block.newlines()
 	for word := words[k] &^ (1<<(from%64) - 1); ; word = words[k] {
 		for ; word != 0; word &= word - 1 {
 			end := k*64 + bits.TrailingZeros64(word)
-			if !l.acceptSimilar(l.piece[from:end]) {
+			if !l.acceptSimilar(l.block.text[from:end]) {
 				return from - start
 			}
 			from = end + 1
@@ -133,7 +135,7 @@ func (l *logs) ahead(p []byte) (n int) {
 // earlier block.
 func (l *logs) marks() marks {
 	if l.rows.InPlace {
-		return l.has
+		return l.block.has
 	}
 	return allMarks
 }
@@ -154,121 +156,77 @@ func (l *logs) line(line []byte, size int64) {
 	}
 	e := &l.entry
 	e.parse(line, !l.prose)
-	from, to, rest := e.from, e.to, e.rest
-	b := line[rest:]
-	if to > 0 {
-		l.stamped++
-		if l.from == "" {
-			l.from = string(line[from:to])
-		}
-		l.last = append(l.last[:0], line[from:to]...)
+	timed, text := e.to > 0, line[e.rest:]
+	if timed {
+		l.times.add(1, line[e.from:e.to])
 		if !e.byDigits() {
-			l.layout.learn(line, from, to, rest)
+			l.layout.learn(line, e.from, e.to, e.rest)
 		}
-	}
-	if to == 0 {
+	} else {
 		l.testLine(line, at)
 	}
-	if l.panics.add(b, at, to > 0, may) {
-		if to == 0 {
-			return
+	if l.panics.add(text, at, timed, may) {
+		if timed {
+			l.countLevel(line, nil, at)
 		}
-		b = nil // count the level, but no pattern
+		return
 	}
-	lv := noLevel
+	lv := l.countLevel(line, text, at)
+	if len(text) == 0 || !timed && (text[0] == ' ' || text[0] == '\t') {
+		return // continues the previous line
+	}
+	l.patterns.match(text, at, lv, l.read)
+	// Lines that begin with "-" or "=" are always parsed: a listing ignores the line "--", and tests are named by them.
+	if e.form != access && !e.byDigits() && l.tests.current == "" && size <= digest.LineBytes && may == (marks{}) &&
+		line[0] != '-' && line[0] != '=' {
+		l.parsed = parsed{int(size) + 1, e.from, e.to, e.rest, lv}
+	}
+}
+
+// countLevel counts the level of the current line, or its HTTP status in an access log, and returns the level. text is
+// what follows the time, nil for a line of a panic.
+func (l *logs) countLevel(line, text []byte, at int64) level {
+	e := &l.entry
+	lv := e.level
 	switch {
 	case e.form == access:
-		if code := status(b); code > 0 {
-			l.status[code/100]++
-			if code >= 500 {
-				lv = failure
-			}
-		}
-	case e.level != noLevel:
-		lv = e.level
-	default:
-		lv = levelOf(line[rest:], to > 0)
+		lv = l.countStatus(text)
+	case lv == noLevel:
+		lv = levelOf(line[e.rest:], e.to > 0)
 	}
-	if lv >= failure && to == 0 {
+	if lv >= failure && e.to == 0 {
 		lv = l.tests.level(line, lv, at)
 	}
 	if e.form != access {
 		l.levels[lv]++
 	}
 	if lv >= failure {
-		l.addBad(1, at, line)
+		l.errors.add(1, at, line)
 	}
-	if len(b) == 0 || to == 0 && (b[0] == ' ' || b[0] == '\t') {
-		return // continues the previous line
-	}
-	l.pattern(b, at, lv, 0, 0)
-	// Lines that begin with "-" or "=" are always parsed: a listing ignores the line "--", and tests are named by them.
-	if e.form != access && !e.byDigits() && l.tests.current == "" && size <= digest.LineBytes && may == (marks{}) &&
-		line[0] != '-' && line[0] != '=' {
-		l.parsed = parsed{int(size) + 1, from, to, rest, lv}
-	}
+	return lv
 }
 
-// addBad counts n lines of errors, of which line is the last one and has the given number.
-func (l *logs) addBad(n, at int64, line []byte) {
-	if l.firstBad.line == 0 || at < l.firstBad.line {
-		l.firstBad = quoted{at, string(line[:min(len(line), digest.HeadBytes)])}
+// countStatus counts the HTTP status of a line of an access log; 500 and above are failures.
+func (l *logs) countStatus(text []byte) level {
+	code := status(text)
+	if code == 0 {
+		return noLevel
 	}
-	if l.bad += n; at > l.lastBad.line {
-		l.lastBad.line = at
-		l.quote = append(l.quote[:0], line[:min(len(line), digest.HeadBytes)]...)
+	l.status[code/100]++
+	if code < 500 {
+		return noLevel
 	}
+	return failure
 }
 
-// pattern matches a line against the patterns, unless sampling skips the line. It returns how many of the next lines it
-// counted too: at most more lines of size bytes each, which follow the same pattern.
-func (l *logs) pattern(b []byte, at int64, lv level, size, more int64) int64 {
-	if l.read <= l.whole {
-		if more > 0 {
-			more = min(more, (l.whole-l.read)/size)
-		}
-		more = l.templates.again(l.templates.add(b, at, lv), more)
-		l.wholeEnd = at + more
-		return more
-	}
-	if lv >= failure || l.templates.stopped {
-		return l.templates.again(l.templates.add(b, at, lv), more)
-	}
-	// The position of the window varies pseudo-randomly between the blocks of windowEvery bytes, because the output
-	// of a program may be periodic.
-	place := uint64(l.read/windowEvery) * 0x9E3779B97F4A7C15 >> 60
-	if more > 0 {
-		more = min(more, (windowSize-1-l.read%windowSize)/size)
-	}
-	if uint64(l.read%windowEvery/windowSize) == place {
-		found := l.templates.add(b, at, lv)
-		more = l.templates.again(found, more)
-		found.sampled += 1 + more
-		l.sampledLines += 1 + more
-		l.sampledBytes += (1 + more) * int64(len(b))
-	}
-	l.beyond += 1 + more
-	return more
-}
-
-// end ends the text and extrapolates the counts of sampled patterns.
+// end ends the text.
 func (l *logs) end() {
 	l.rows.Close()
 	l.recordAccepted()
 	for name := range l.tests.held {
 		l.endTest(name, true) // it has no result
 	}
-	if l.sampledLines > 0 && !l.templates.stopped {
-		l.templates.estimate(float64(l.beyond) / float64(l.sampledLines))
-	}
-}
-
-// samples returns a note on how much text a pattern count is based on; "" if the count covers the whole text.
-func (l *logs) samples(t *template) string {
-	if t.sampled == 0 {
-		return ""
-	}
-	return "; from samples of " + digest.Number((l.whole+l.sampledBytes)>>20) + " MiB"
+	l.patterns.end()
 }
 
 // acceptSimilar accepts a line that begins like the previous parsed line and has one of the commonest levels, as most
@@ -285,12 +243,12 @@ func (l *logs) acceptSimilar(line []byte) bool {
 	}
 	l.rows.Number++
 	l.read += int64(len(line)) + 1
-	l.stamped++
+	l.times.n++
 	l.levels[lv]++
 	l.accepted = line
 	l.panics.beforeLine = l.rows.Number
 	l.parsed.size = 0
-	l.pattern(b, l.rows.Number, lv, 0, 0)
+	l.patterns.match(b, l.rows.Number, lv, l.read)
 	return true
 }
 
@@ -300,9 +258,8 @@ func (l *logs) recordAccepted() {
 	if l.accepted == nil {
 		return
 	}
-	l.last = append(l.last[:0], l.accepted[l.layout.from:l.layout.to]...)
-	b := l.accepted[l.layout.rest:]
-	l.panics.before = append(l.panics.before[:0], b[:min(len(b), digest.HeadBytes)]...)
+	l.times.add(0, l.accepted[l.layout.from:l.layout.to])
+	l.panics.setPrevious(l.panics.beforeLine, l.accepted[l.layout.rest:])
 	l.accepted = nil
 }
 
@@ -351,33 +308,33 @@ func (l *logs) says(s *digest.Summary) []string {
 	says := l.panics.lines(s)
 	quote := func(name string, q quoted) {
 		lead := name + ", line " + digest.Number(q.line)
-		says = append(says, s.AddQuote(lead, q.line, content.Clip(q.text, digest.LineRunes), ""))
+		says = append(says, s.AddQuote(lead, q.line, content.Clip(string(q.text), digest.LineRunes), ""))
 	}
-	if l.bad > 0 {
-		quote("first error", l.firstBad)
+	if l.errors.n > 0 {
+		quote("first error", l.errors.first)
 	}
-	if l.bad > 1 {
-		quote("last error", quoted{l.lastBad.line, string(l.quote)})
+	if l.errors.n > 1 {
+		quote("last error", l.errors.last)
 	}
-	for _, t := range l.errors() {
-		says = append(says, t.count()+" "+content.Clip(t.pattern(), digest.LineRunes)+where(t, l.samples(t)))
+	for _, t := range l.errorPatterns() {
+		says = append(says, t.count()+" "+content.Clip(t.pattern(), digest.LineRunes)+where(t, l.patterns.samples(t)))
 	}
 	says = append(says, l.rare(s)...)
-	if l.from != "" && l.stamped > 1 {
-		says = append(says, "time: "+l.from+", last "+string(l.last)) // in text order
+	if l.times.n > 1 {
+		says = append(says, "time: "+l.times.first+", last "+string(l.times.last)) // in text order
 	}
 	return says
 }
 
-// errors returns the patterns of error lines, at most errorsShown, without those that only cover the first or last
-// error.
-func (l *logs) errors() []*template {
-	if l.bad < 3 {
+// errorPatterns returns the patterns of error lines, at most errorsShown, without those that only cover the first or
+// last error.
+func (l *logs) errorPatterns() []*template {
+	if l.errors.n < 3 {
 		return nil
 	}
 	var out []*template
-	for _, t := range l.templates.common() {
-		shown := t.n == 1 && (t.first == l.firstBad.line || t.first == l.lastBad.line)
+	for _, t := range l.patterns.common() {
+		shown := t.n == 1 && (t.first == l.errors.first.line || t.first == l.errors.last.line)
 		if t.level >= failure && !shown && len(out) < errorsShown {
 			out = append(out, t)
 		}
@@ -398,8 +355,8 @@ func where(t *template, samples string) string {
 // rare returns unusual lines of a text in which most lines follow common patterns, warnings first. It returns none
 // if lines were sampled or templates dropped, because rarity is unknown then.
 func (l *logs) rare(s *digest.Summary) []string {
-	t := l.templates
-	if t.lines < rareLines || t.stopped || t.dropped > 0 || l.beyond > 0 {
+	t := l.patterns
+	if t.lines < rareLines || t.stopped || t.dropped > 0 || t.beyond > 0 {
 		return nil
 	}
 	var warned, out []string
@@ -445,18 +402,18 @@ func oddLines(s *digest.Summary, c *template) (out []string) {
 
 // body returns the commonest patterns: those that 2 % of the lines have, and those of errors.
 func (l *logs) body() []string {
-	errors, noted := l.errors(), false
+	errors, noted := l.errorPatterns(), false
 	var out []string
-	for _, t := range l.templates.common() {
-		shown := l.templates.isCommon(t) || t.level >= failure
+	for _, t := range l.patterns.common() {
+		shown := l.patterns.isCommon(t) || t.level >= failure
 		if shown && t.n > 1 && !t.vague() && !slices.Contains(errors, t) && len(out) < templatesShown {
 			place := " (first line "
-			if t.sampled > 0 && t.first > l.wholeEnd {
+			if t.sampled > 0 && t.first > l.patterns.wholeEnd {
 				place = " (seen at line "
 			}
 			from := ""
 			if !noted {
-				from = l.samples(t)
+				from = l.patterns.samples(t)
 				noted = from != ""
 			}
 			out = append(out, t.count()+" "+content.Clip(t.pattern(), digest.LineRunes)+place+digest.Number(t.first)+from+")")

@@ -34,11 +34,11 @@ func TestLevelsAgainstGrep(t *testing.T) {
 		t.Errorf("%s lines, wc has %s", got, want)
 	}
 	var sum int64
-	for _, c := range logs.templates.all {
+	for _, c := range logs.patterns.all {
 		sum += c.n
 	}
-	if sum != logs.templates.lines {
-		t.Errorf("the templates have %d lines of %d", sum, logs.templates.lines)
+	if sum != logs.patterns.lines {
+		t.Errorf("the templates have %d lines of %d", sum, logs.patterns.lines)
 	}
 }
 

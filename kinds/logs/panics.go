@@ -71,9 +71,13 @@ func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
 		p.open.foreign = isForeign(b)
 		return true
 	}
-	p.before = append(p.before[:0], b[:min(len(b), digest.HeadBytes)]...)
-	p.beforeLine = at
+	p.setPrevious(at, b)
 	return false
+}
+
+// setPrevious stores b, which has the number at and is no part of a stack, as the line before the next one.
+func (p *panics) setPrevious(at int64, b []byte) {
+	p.before, p.beforeLine = append(p.before[:0], b[:min(len(b), digest.HeadBytes)]...), at
 }
 
 // interrupt closes the open incident. The following lines belong to another file.

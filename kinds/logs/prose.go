@@ -94,7 +94,7 @@ func (p *prose) line(line []byte, size int64) {
 	if rest {
 		return
 	}
-	if t := p.logs.templates; at == probeLines && int64(len(t.all))*4 > t.lines {
+	if t := p.logs.patterns.templates; at == probeLines && int64(len(t.all))*4 > t.lines {
 		t.stop()
 	}
 	p.bullets.Add(line, at)
@@ -171,7 +171,7 @@ func (p *prose) Finish(s *digest.Summary) {
 		p.listing.summarize(s)
 		return
 	}
-	if p.logs.bad > 0 {
+	if p.logs.errors.n > 0 {
 		s.Says = p.logs.says(s)
 	} else {
 		s.Says = p.logs.panics.lines(s)
@@ -180,9 +180,9 @@ func (p *prose) Finish(s *digest.Summary) {
 	if p.bullets.Is() {
 		p.bullets.Summarize(s)
 	}
-	if t := p.logs.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
+	if t := p.logs.patterns.templates; !t.stopped && t.lines >= 20 && int64(len(t.all))*4 <= t.lines && t.repetitive() {
 		s.Body = p.logs.body()
-		if p.logs.bad == 0 { // else says has them
+		if p.logs.errors.n == 0 { // else says has them
 			s.Says = append(s.Says, p.logs.rare(s)...)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
 
@@ -38,11 +37,11 @@ var newRestSearcher = func() func() literal.Searcher {
 
 // inRest reports whether the next line belongs to a rest in which only findings are looked for.
 func (p *prose) inRest() bool {
-	r, l, t := &p.rest, p.logs, p.logs.templates
+	r, l, t := &p.rest, p.logs, p.logs.patterns.templates
 	if !r.judged && l.read >= restAfter {
 		r.judged = true
 		repeats := !t.stopped && int64(len(t.all))*4 <= t.lines && t.repetitive()
-		if newRestSearcher != nil && !l.named && l.stamped == 0 && p.bullets.Done() && p.listing.done() && !repeats {
+		if newRestSearcher != nil && !l.named && l.times.n == 0 && p.bullets.Done() && p.listing.done() && !repeats {
 			t.stopped = true // those of errors remain
 			r.first, r.search = l.rows.Number+1, newRestSearcher()
 		}
@@ -55,7 +54,8 @@ func (p *prose) inRest() bool {
 func (p *prose) skipRest(b []byte) int {
 	l := p.logs
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	if !p.inRest() || l.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" || len(b) == 0 {
+	if !p.inRest() || l.block.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" ||
+		len(b) == 0 {
 		return 0
 	}
 	if at, _, _ := p.rest.search.Find(b, 0); at < len(b) {
@@ -69,8 +69,8 @@ func (p *prose) skipRest(b []byte) int {
 			p.size, p.longest.line = int64(len(bytes.TrimSuffix(line, []byte{'\r'}))), l.rows.Number
 		}
 		if len(rest) == 0 {
-			l.panics.before = append(l.panics.before[:0], line[:min(len(line), digest.HeadBytes)]...)
-			l.panics.beforeLine, l.parsed.size = l.rows.Number, 0
+			l.panics.setPrevious(l.rows.Number, line)
+			l.parsed.size = 0
 		}
 	}
 	l.read += int64(len(b))

@@ -67,7 +67,7 @@ type template struct {
 	words     []string
 	n         int64
 	before    int64 // n at the last probe
-	sampled   int64 // number of lines in n that were sampled and stand for skipped lines too; see [logs.pattern]
+	sampled   int64 // number of lines in n that were sampled and stand for skipped lines too; see [patterns.matchRun]
 	first     int64 // first line number
 	last      int64
 	level     level

@@ -68,7 +68,7 @@ func TestLinesThatDoNotRepeat(t *testing.T) {
 				l.Add([]byte(rest[:min(piece, len(rest))]))
 			}
 			l.end()
-			ts, body := l.templates, l.body()
+			ts, body := l.patterns.templates, l.body()
 			if ts.stopped != c.stopped || ts.ended != c.ended || ts.lines != 20_000 {
 				t.Errorf("%s: stopped %v, ended %v after %d lines", c.name, ts.stopped, ts.ended, ts.lines)
 			}
@@ -76,7 +76,7 @@ func TestLinesThatDoNotRepeat(t *testing.T) {
 				t.Errorf("%s: %q, want %q", c.name, body, c.body)
 			}
 			if c.name == "random with errors" {
-				if e := l.errors(); len(e) != 1 ||
+				if e := l.errorPatterns(); len(e) != 1 ||
 					e[0].count()+" "+e[0].pattern() != "20× ERROR write of block <*> failed" {
 					t.Errorf("%d templates of errors", len(e))
 				}

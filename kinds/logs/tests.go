@@ -3,8 +3,6 @@ package logs
 import (
 	"bytes"
 	"strings"
-
-	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
 // maxTests is how many Go tests without a result have their errors held.
@@ -41,11 +39,12 @@ func (t *testErrors) level(line []byte, lv level, at int64) level {
 		if len(t.held) >= maxTests {
 			return lv
 		}
-		h = &heldErrors{first: quoted{at, string(line[:min(len(line), digest.HeadBytes)])}}
+		h = &heldErrors{}
+		h.first.set(at, line)
 		t.held[t.current] = h
 	}
 	h.levels[lv]++
-	h.last = quoted{at, string(line[:min(len(line), digest.HeadBytes)])}
+	h.last.set(at, line)
 	return noLevel
 }
 
@@ -101,8 +100,8 @@ func (l *logs) endTest(name string, failed bool) {
 	for lv, n := range h.levels {
 		l.levels[lv] += n
 		l.levels[noLevel] -= n
-		l.bad += n
+		l.errors.n += n
 	}
-	l.addBad(0, h.first.line, []byte(h.first.text))
-	l.addBad(0, h.last.line, []byte(h.last.text))
+	l.errors.add(0, h.first.line, h.first.text)
+	l.errors.add(0, h.last.line, h.last.text)
 }
