@@ -39,6 +39,20 @@ type bench struct {
 	limits funnel.Limits // of the calls
 
 	opened func() // is called when the root is open; nil: nothing is
+	reads  func() // is called before a call reads an observation; nil: nothing is
+}
+
+// readPlace is a place that says when it is read.
+type readPlace struct {
+	source.NamedPlace
+	b *bench
+}
+
+func (p readPlace) Open(ctx context.Context, path string) (*source.Source, error) {
+	if p.b.reads != nil {
+		p.b.reads()
+	}
+	return p.NamedPlace.Open(context.WithoutCancel(ctx), path)
 }
 
 func newBench(t testing.TB, o shell.Options) *bench {
@@ -84,7 +98,7 @@ func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.A
 		Limits: b.limits,
 		Sources: source.Set{
 			Roots:  roots,
-			Places: []source.NamedPlace{source.Observations(b.store, b.owner)},
+			Places: []source.NamedPlace{readPlace{source.Observations(b.store, b.owner), b}},
 		},
 	})
 	if err != nil {

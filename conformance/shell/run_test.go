@@ -304,6 +304,31 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestCancelBetweenCalls cancels the call that asks for output spooled since the last one: the next call has all of it.
+func TestCancelBetweenCalls(t *testing.T) {
+	b := newBench(t, shell.Options{Slice: 300 * time.Millisecond})
+	text, _ := b.run("seq 3; sleep 1; seq 4 100000; sleep 2; echo end")
+	handle := regexp.MustCompile(`run:\w+`).FindString(text)
+	time.Sleep(1300 * time.Millisecond)
+	cancelled, cancel := context.WithCancel(t.Context())
+	b.reads = cancel
+	text, _ = b.call(cancelled, map[string]any{"after": handle})
+	if cancelled.Err() == nil {
+		t.Fatalf("the output of the first call was not read: %s", text)
+	}
+	b.reads = nil
+	time.Sleep(2 * time.Second)
+	text, answer := b.call(t.Context(), map[string]any{"after": handle})
+	var want strings.Builder
+	for i := range 100000 {
+		fmt.Fprintln(&want, i+1)
+	}
+	want.WriteString("end\n")
+	if _, got := b.stored(answer); got != want.String() {
+		t.Errorf("%d of %d bytes: %s", len(got), want.Len(), text)
+	}
+}
+
 // TestLongOutput checks that the store has every byte of an output, and that output beyond the limit ends the command.
 func TestLongOutput(t *testing.T) {
 	b := newBench(t, shell.Options{Output: 1 << 20})

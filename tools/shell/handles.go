@@ -32,14 +32,9 @@ func (s *Shell) detach(j *job) string {
 		j.kill(endedServer)
 	}
 	s.jobs[j.handle] = j
-	s.release(j)
-	return j.handle
-}
-
-// release makes a job that is held wait; the caller has locked s.mu.
-func (s *Shell) release(j *job) {
 	j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
 	j.release()
+	return j.handle
 }
 
 // claim returns, and holds, the job of a handle. Handles of others read like unknown ones.
@@ -110,10 +105,7 @@ func (j *job) expire() {
 	if !j.hold() {
 		return
 	}
-	j.kill(endedIdle)
-	j.stopSpooling().close()
-	j.drain(time.Second)
-	j.shell.finish(j)
+	j.discard(endedIdle)
 }
 
 func shortTime(d time.Duration) string {

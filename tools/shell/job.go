@@ -58,7 +58,8 @@ type job struct {
 	process *sandbox.Process
 	chunks  chan chunk // closed when the command has ended
 
-	seen summary // of what pass was given, by the call or the spooler
+	seen  summary // of what pass was given, by the call or the spooler
+	spool *spool  // output of the time between two calls that no call has replayed yet; nil: none
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is locked that takes another lock
 	state   state
@@ -248,20 +249,22 @@ func (j *job) setStored(id string) {
 	}
 }
 
-// spooler passes the output of a job to a spool until it is stopped or the command ends.
+// spooler passes the output of a job to its spool until it is stopped or the command ends.
 type spooler struct {
-	spool *spool
-	stop  chan struct{} // closed to stop it
-	done  chan struct{} // closed when it has stopped
+	stop chan struct{} // closed to stop it
+	done chan struct{} // closed when it has stopped
 }
 
 // startSpooling starts the spooler of a job that will wait.
 func (j *job) startSpooling() error {
-	file, err := newSpool(j.shell.options.Dir)
-	if err != nil {
-		return err
+	if j.spool == nil {
+		file, err := newSpool(j.shell.options.Dir)
+		if err != nil {
+			return err
+		}
+		j.spool = file
 	}
-	sp := &spooler{file, make(chan struct{}), make(chan struct{})}
+	file, sp := j.spool, &spooler{make(chan struct{}), make(chan struct{})}
 	j.mu.Lock()
 	j.spooler = sp
 	j.mu.Unlock()
@@ -284,26 +287,33 @@ func (j *job) startSpooling() error {
 	return nil
 }
 
-// stopSpooling stops the spooler and returns its spool, which the caller must close; nil if there is none.
-func (j *job) stopSpooling() *spool {
+// stopSpooling stops the spooler, if there is one; the caller holds the job.
+func (j *job) stopSpooling() {
 	j.mu.Lock()
 	sp := j.spooler
 	j.spooler = nil
 	j.mu.Unlock()
-	if sp == nil {
-		return nil
+	if sp != nil {
+		close(sp.stop)
+		<-sp.done
 	}
-	close(sp.stop)
-	<-sp.done
-	return sp.spool
 }
 
-// replay writes what earlier calls have answered, and what came since, to the output of this call.
+// discard ends a job for a reason and drops its output; the caller holds it.
+func (j *job) discard(why ending) {
+	j.kill(why)
+	j.stopSpooling()
+	j.spool.close()
+	j.drain(time.Second)
+	j.shell.finish(j)
+}
+
+// replay writes what earlier calls have answered, and what came since, to the output of this call. If it fails, the
+// spool remains for the next call.
 func (j *job) replay(
 	ctx context.Context, in tools.Input, out tools.Output, stream func(stderr bool) io.Writer,
 ) error {
-	spooled := j.stopSpooling()
-	defer spooled.close()
+	j.stopSpooling()
 	j.mu.Lock()
 	j.earlier.missing = j.earlier.missing || j.earlier.unstored
 	earlier := j.earlier
@@ -322,7 +332,12 @@ func (j *job) replay(
 	if earlier.missing {
 		out.Note("output of an earlier answer could not be stored, and is missing here")
 	}
-	return spooled.replay(stream)
+	if err := j.spool.replay(stream); err != nil {
+		return err
+	}
+	j.spool.close()
+	j.spool = nil
+	return nil
 }
 
 // copyObservation writes a stored output of run to an output.

@@ -174,16 +174,12 @@ func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		slice = min(slice, time.Until(deadline)-2*time.Second) // the answer must be stored and sent within it
 	}
 	if err := j.replay(ctx, in, out, stream); err != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.release(j)
+		s.detach(j)
 		return err
 	}
 	switch j.pump(ctx, out, stream, slice) {
 	case pumpCancelled:
-		j.kill(endedCancelled)
-		j.drain(time.Second)
-		s.finish(j)
+		j.discard(endedCancelled)
 		return context.Cause(ctx)
 	case pumpSlice:
 		return s.answerSoFar(j, out)

@@ -138,7 +138,7 @@ func New(o Options) *Shell {
 // before the first command.
 func (s *Shell) KeepSpare() { s.noSpare = sandbox.KeepSpare() }
 
-// Close ends all commands and deletes the scratch directories.
+// Close ends the commands that wait, tells those that calls follow to end, and deletes the scratch directories.
 func (s *Shell) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -146,13 +146,12 @@ func (s *Shell) Close() {
 	s.jobs, s.scratch = map[string]*job{}, map[string]*scratch{}
 	s.mu.Unlock()
 	for _, j := range jobs {
-		j.hold() // one that a call follows is ended too
-		j.kill(endedServer)
+		j.kill(endedServer) // all of them, before the first is waited for
 	}
 	for _, j := range jobs {
-		j.stopSpooling().close()
-		j.drain(time.Second)
-		s.releaseGuards(j.view.guarded())
+		if j.hold() { // else the call that follows it finishes it
+			j.discard(endedServer)
+		}
 	}
 	for _, d := range dirs {
 		d.remove()

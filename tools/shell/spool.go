@@ -43,8 +43,9 @@ func (w spoolStream) Write(b []byte) (int, error) {
 	return w.spool.w.Write(b)
 }
 
-// replay writes all that was spooled to the streams that it came from; nothing if s is nil.
-func (s *spool) replay(stream func(stderr bool) io.Writer) error {
+// replay writes all that was spooled to the streams that it came from; nothing if s is nil. After it, more can be
+// spooled, and replay writes all again.
+func (s *spool) replay(stream func(stderr bool) io.Writer) (err error) {
 	if s == nil {
 		return nil
 	}
@@ -54,6 +55,10 @@ func (s *spool) replay(stream func(stderr bool) io.Writer) error {
 	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+	defer func() {
+		_, late := s.f.Seek(0, io.SeekEnd)
+		err = errors.Join(err, late)
+	}()
 	r := bufio.NewReaderSize(s.f, chunkSize)
 	for {
 		which, err := r.ReadByte()
