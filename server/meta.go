@@ -68,6 +68,18 @@ func (k *call) addLimits(r *funnel.Request) *jsonrpc.Fault {
 	return nil
 }
 
+// passedMeta returns the members of _meta that another server gets too, such as traceparent: all but those that
+// describe this connection, or that are for this server.
+func (k *call) passedMeta() map[string]json.RawMessage {
+	var meta map[string]json.RawMessage
+	_ = json.Unmarshal(k.frame.Params["_meta"], &meta) // jsonrpc has checked it; nil if it is missing
+	maps.DeleteFunc(meta, func(name string, _ json.RawMessage) bool {
+		return name == "progressToken" || strings.HasPrefix(name, metaPrefix) ||
+			strings.HasPrefix(name, "io.modelcontextprotocol/")
+	})
+	return meta
+}
+
 // session returns the session to which a call counts: the one that the client names, else that of the connection. Roots
 // and observations always belong to the connection's.
 func (k *call) session() funnel.Session {

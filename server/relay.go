@@ -390,10 +390,11 @@ func (k *call) passOn(ctx context.Context, r upstream.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	params := map[string]json.RawMessage{}
-	for name, value := range k.frame.Params {
-		if name != "_meta" {
-			params[name] = value
+	params := maps.Clone(k.frame.Params)
+	delete(params, "_meta")
+	if meta := k.passedMeta(); len(meta) > 0 {
+		if params["_meta"], err = json.Marshal(meta); err != nil {
+			return nil, err
 		}
 	}
 	if r.Params, err = json.Marshal(params); err != nil {
@@ -427,6 +428,25 @@ func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
 		head += ","
 	}
 	return json.RawMessage(head + string(result[1:]))
+}
+
+// withoutOurMeta removes the members of a result's _meta whose names have our prefix: a client would take them for
+// ours. A result without any stays as it was written.
+func withoutOurMeta(result json.RawMessage) json.RawMessage {
+	var all, meta map[string]json.RawMessage
+	if json.Unmarshal(result, &all) != nil || json.Unmarshal(all["_meta"], &meta) != nil {
+		return result
+	}
+	n := len(meta)
+	maps.DeleteFunc(meta, func(name string, _ json.RawMessage) bool { return strings.HasPrefix(name, metaPrefix) })
+	if len(meta) == n {
+		return result
+	}
+	if delete(all, "_meta"); len(meta) > 0 {
+		all["_meta"], _ = json.Marshal(meta) // it came as JSON
+	}
+	result, _ = json.Marshal(all)
+	return result
 }
 
 // hasResultType reports whether a result has that member itself.

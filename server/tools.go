@@ -172,7 +172,7 @@ func withSources(t tools.Tool) tools.Tool {
 			return err
 		}
 		defer done()
-		in.Sources = sources
+		in.Sources, in.Meta = sources, k.passedMeta()
 		return run(ctx, in, out)
 	}
 	return t
@@ -250,6 +250,7 @@ func (k *call) logOutcome(tool string, a funnel.Answer) {
 }
 
 // verbatim returns the result of another server as it is, if the answer shows all of it and nothing else, or always.
+// Unless always is set, it removes members of _meta that only this server may send.
 func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 	text, parts := "", 0
 	for _, b := range a.Blocks {
@@ -259,8 +260,11 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 			parts++
 		}
 	}
-	if always || (text == v.Text || v.Text == "") && parts == v.Parts && !v.Altered {
+	if always {
 		return complete(k.frame, v.Result)
+	}
+	if (text == v.Text || v.Text == "") && parts == v.Parts && !v.Altered {
+		return complete(k.frame, withoutOurMeta(v.Result))
 	}
 	a.Failed, a.Extra = a.Failed || v.Failed, nil
 	if v.Beside != "" {

@@ -108,6 +108,10 @@ type Input struct {
 	// converted. The funnel always sets it.
 	ObservationTokens func(observations.Stats) (tokens int64, margin float64, ok bool)
 
+	// Meta are the members of the call's _meta that are for the server behind a tool; nil: there are none, or the tool
+	// has no server.
+	Meta map[string]json.RawMessage
+
 	// Ask puts a question to the client; the funnel always sets it.
 	Ask Asker
 

@@ -185,6 +185,9 @@ func serveSick(usual, state string) {
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
 			case m.Params.Name == "raw": // the result as the caller wants it
 				result(string(m.Params.Arguments["result"]))
+			case fault == "shows its call":
+				quoted, _ := json.Marshal(string(line)) // a string
+				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
 			case fault == "NaN":
 				result(`{"content":[{"type":"text","text":"x"}],"n":NaN}`)
 			case fault == "odd JSON":

@@ -321,6 +321,28 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
+// TestMeta passes on what _meta says to the server, such as a trace, but not what it says to mcp-funnel. A server
+// cannot send a receipt in our name.
+func TestMeta(t *testing.T) {
+	c := start(t, wrapped(t.TempDir(), sick("shows its call", "")...)...)
+	got := c.request("tools/call", `{"name":"echo","arguments":{},"_meta":{"traceparent":"00-ab-cd-01","a.b/c":{"d":[1]},`+
+		`"progressToken":"mine","funnel/limits":{"page_tokens":3000}}}`)
+	if !strings.Contains(got, `\"traceparent\":\"00-ab-cd-01\"`) || !strings.Contains(got, `\"a.b/c\":{\"d\":[1]}`) ||
+		strings.Contains(got, "mine") || strings.Contains(got, "funnel/") {
+		t.Error(got)
+	}
+	for sent, want := range map[string]string{
+		`{"funnel/receipt":{"total_tokens":1},"own":2}`: `,"_meta":{"own":2}}`,
+		`{"\u0066unnel/receipt":{"total_tokens":1}}`:    `}]}`,
+		`{"own":{"funnel/receipt":1}}`:                  `,"_meta":{"own":{"funnel/receipt":1}}}`,
+	} {
+		got := c.call("raw", `{"result":{"content":[{"type":"text","text":"x"}],"_meta":`+sent+`}}`)
+		if want = `{"content":[{"type":"text","text":"x"}]` + strings.TrimPrefix(want, `}]`); !sameJSON(t, want, got) {
+			t.Errorf("%s: %s", sent, got)
+		}
+	}
+}
+
 // With --observe nothing changes, and stats says what would have been saved.
 func TestObserve(t *testing.T) {
 	store, command := t.TempDir(), sick("none", "")

@@ -541,9 +541,10 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			}
 		}
 		params, err := json.Marshal(struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		}{name, in.Args})
+			Name      string                     `json:"name"`
+			Arguments json.RawMessage            `json:"arguments"`
+			Meta      map[string]json.RawMessage `json:"_meta,omitempty"`
+		}{name, in.Args, in.Meta})
 		if err != nil {
 			return err
 		}
