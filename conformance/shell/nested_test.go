@@ -76,6 +76,19 @@ func TestGuardedBelow(t *testing.T) {
 	}
 }
 
+// TestHostileRepositories makes files .git that would keep the server busy: one that names a FIFO, and one of 64 GiB. The
+// next command must run as ever.
+func TestHostileRepositories(t *testing.T) {
+	b := newBench(t, shell.Options{AllowWrite: true})
+	const hostile = "mkdir -p a/own b && mkfifo a/own/gitdir && echo 'gitdir: own' >a/.git && truncate -s 64G b/.git"
+	if text, answer := b.run(hostile); answer.Receipts[0].Metadata["exit_code"] != 0 {
+		t.Fatal(text)
+	}
+	if text, _ := b.run("echo as ever"); !strings.HasPrefix(text, "as ever") {
+		t.Error(text)
+	}
+}
+
 // TestMarkedStoresAreHidden checks that no command sees a directory that carries a store's marker.
 func TestMarkedStoresAreHidden(t *testing.T) {
 	for _, allow := range []bool{false, true} {

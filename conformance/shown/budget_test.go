@@ -332,7 +332,8 @@ func TestS24AnswersFitTheirBudget(t *testing.T) {
 		n = 60
 	}
 	cases, failures := budgets(t, n, func(l funnel.Limits) funnel.Limits { return l }, t.Errorf)
-	_, control := budgets(t, 60, func(funnel.Limits) funnel.Limits {
+	// One of 14 calls exceeds its budget, so that 300 never all keep to theirs.
+	_, control := budgets(t, 300, func(funnel.Limits) funnel.Limits {
 		return funnel.Limits{ReceiptTokens: 4000, PageTokens: 40_000, HeadLines: 100, TailLines: 100}
 	}, func(string, ...any) {})
 	promise.Kept(t, promise.Proof{Promise: "S24", Cases: cases, Failures: failures, Control: control})

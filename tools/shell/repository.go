@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
 
@@ -80,9 +81,9 @@ func gitMounts(dir string) (list []sandbox.Mount) {
 // worktreeOf returns the git directory that a worktree shares, which lies outside its root. Only git itself can make
 // one name the other: a file .git alone, which anyone may have written, grants nothing.
 func worktreeOf(dotGit string) (common string, ok bool) {
-	b, err := os.ReadFile(dotGit)
+	b, err := readShort(dotGit)
 	dir, found := bytes.CutPrefix(bytes.TrimSpace(b), []byte("gitdir: "))
-	if err != nil || !found || len(b) > 4096 {
+	if err != nil || !found {
 		return "", false
 	}
 	own := string(dir)
@@ -90,7 +91,7 @@ func worktreeOf(dotGit string) (common string, ok bool) {
 		own = filepath.Join(filepath.Dir(dotGit), own)
 	}
 	own = filepath.Clean(own)
-	back, err := os.ReadFile(filepath.Join(own, "gitdir"))
+	back, err := readShort(filepath.Join(own, "gitdir"))
 	if err != nil || strings.TrimSpace(string(back)) != dotGit {
 		return "", false
 	}
@@ -100,4 +101,14 @@ func worktreeOf(dotGit string) (common string, ok bool) {
 	}
 	real, err := filepath.EvalSymlinks(common)
 	return common, err == nil && real == common
+}
+
+// readShort reads a file that a command may have written: a larger one, or a FIFO, is an error.
+func readShort(path string) ([]byte, error) {
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close() //nolint:errcheck // it was only read
+	return osfile.ReadIn(dir, filepath.Base(path), 4096)
 }
