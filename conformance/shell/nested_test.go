@@ -76,8 +76,8 @@ func TestGuardedBelow(t *testing.T) {
 	}
 }
 
-// TestHostileRepositories makes files .git that would keep the server busy: one that names a FIFO, and one of 64 GiB. The
-// next command must run as ever.
+// TestHostileRepositories makes files .git that would keep the server busy: one that names a FIFO, and one of 64 GiB.
+// The next command must run as ever.
 func TestHostileRepositories(t *testing.T) {
 	b := newBench(t, shell.Options{AllowWrite: true})
 	const hostile = "mkdir -p a/own b && mkfifo a/own/gitdir && echo 'gitdir: own' >a/.git && truncate -s 64G b/.git"

@@ -48,8 +48,8 @@ func (s *Shell) explainStart(err error) error {
 	return fmt.Errorf("the command could not be started: %w", err)
 }
 
-// Unreachable returns what of PATH a command cannot run because nothing grants it: directories, and in others the links
-// that lead outside.
+// Unreachable returns the directories of PATH that commands cannot see, and of the others the links to programs that
+// they cannot see.
 func (s *Shell) Unreachable(roots []string) (dirs, programs []string) {
 	if s.options.Mode == sandbox.Off {
 		return nil, nil

@@ -14,9 +14,9 @@ import (
 const (
 	maxFailed   = 1000 // failed tests that are remembered
 	maxReported = 8    // failed tests whose messages are shown
-	maxNotes    = 3    // lines of a Go test's log that are shown of it: the first ones and the last
+	maxNotes    = 3    // lines that are shown of a Go test's log: the first ones and the last
 	maxNames    = 300  // bytes of a list of names
-	maxBlock    = 5000 // lines without a failed test after which a part about failed tests is taken to have ended
+	maxBlock    = 5000 // lines without a failed test that end a runner's report on failed tests
 )
 
 // quoted is a line of the output, or what is shown in its place.
@@ -78,16 +78,16 @@ type failures struct {
 	goTests goTests
 	events  map[string]*goTests // of go test -json, by package
 
-	runner *runner  // whose part about failed tests is being read; nil: none
-	block  *failure // of the runner, which the next lines are about; nil: they are about something else
+	runner *runner  // whose report on failed tests is being read; nil: none
+	block  *failure // the test that the next lines are about; nil: they are about something else
 	next   *failure // whose message is the next line
 	lists  bool     // the next lines are names of failed tests
 	reads  bool     // the next lines are its message
-	file   string   // that the tests of the part are in; "": the runner does not name it
-	left   int      // lines until the part is taken to have ended
+	file   string   // that the tests of the report are in; "": the runner does not name it
+	left   int      // lines until the report ends, if nothing else ends it
 }
 
-// fail returns the failed test of a name, which a line names. A runner may name it twice.
+// fail returns the failed test of a name, and adds it at its first line. A runner may name a test twice.
 func (f *failures) fail(name string, at quoted) *failure {
 	f.fresh = true
 	if known := f.byName[name]; known != nil {
@@ -118,8 +118,7 @@ func (f *failures) add(line []byte, at int64) bool {
 	return f.runner == nil && f.goTests.add(f, line, at) || f.addTo(line, at)
 }
 
-// testStarts and testParts are texts of which each line that begins something about tests has one, at its start without
-// blanks or anywhere.
+// Each line that begins a report on tests starts, behind blanks, with one of testStarts or contains one of testParts.
 var testStarts, testParts = [][]byte{
 	[]byte("FAIL"), []byte("ERROR "), []byte("PASS"), []byte("not ok "), []byte("✖ "), []byte("panic: "),
 	[]byte("error: could not compile"),
@@ -134,7 +133,7 @@ func mayBeTest(line []byte) bool {
 		slices.ContainsFunc(testParts, func(text []byte) bool { return bytes.Contains(line, text) })
 }
 
-// report returns the failed tests as they are shown, those that only failed because of others aside.
+// report returns the lines that are shown of the failed tests.
 func (f *failures) report() (lines []string) {
 	f.finish()
 	shown := f.failed()
@@ -150,7 +149,7 @@ func (f *failures) report() (lines []string) {
 	return lines
 }
 
-// finish ends the runs that the output broke off.
+// finish ends the test runs that the output does not end.
 func (f *failures) finish() {
 	f.goTests.end(f, "")
 	for _, name := range slices.Sorted(maps.Keys(f.events)) {
@@ -159,7 +158,7 @@ func (f *failures) finish() {
 	f.events = nil
 }
 
-// failed returns the failed tests, without those of which only tests below them failed.
+// failed returns the failed tests, without those that failed only because a test below them did.
 func (f *failures) failed() (list []*failure) {
 	above := map[string]bool{}
 	for _, failed := range f.list {

@@ -47,8 +47,8 @@ type goTests struct {
 	last    *testLog            // whose last line may be continued; nil: none
 	indent  int                 // of that line
 
-	panics   *testLog // of the test that panicked, until the place is known
-	function string   // of the stack's frame whose place follows
+	panics   *testLog // log of the test that panicked, until the place is known
+	function string   // function of the frame whose place is on the next line
 	timedOut string   // the message of a time-out, which the names of the running tests follow; "": none
 }
 
@@ -63,7 +63,7 @@ var (
 	goRunning = content.Pattern(`^\t\t(\S+) \([\dhms.]+\)$`)
 )
 
-// add takes a line, and reports whether it is about a test.
+// add reads a line, and reports whether it is about a test.
 func (g *goTests) add(f *failures, line []byte, at int64) bool {
 	if g.event(line, at) {
 		return true
@@ -109,7 +109,7 @@ func (g *goTests) add(f *failures, line []byte, at int64) bool {
 	return false
 }
 
-// event takes a line of -v that says which test writes from here on, and reports whether it is one.
+// event reads a line of -v that names the test that writes the next lines, and reports whether it is one.
 func (g *goTests) event(line []byte, at int64) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("=== "))
 	if !ok {
@@ -166,10 +166,10 @@ func clipped(line []byte) string {
 	return content.ClipBytes(string(bytes.TrimSpace(line)), findingWidth)
 }
 
-// close ends what lines may continue.
+// close makes the next lines continue nothing.
 func (g *goTests) close() { g.blocks, g.last, g.panics, g.timedOut = nil, nil, nil, "" }
 
-// result takes the result of a test that is so many tests deep.
+// result adds the result of a test, which is below depth others.
 func (g *goTests) result(f *failures, failed bool, name string, depth int, at quoted) {
 	log := g.running[name]
 	delete(g.running, name)
@@ -188,7 +188,7 @@ func (g *goTests) result(f *failures, failed bool, name string, depth int, at qu
 	g.blocks = append(g.blocks, test)
 }
 
-// addLog takes a line of a log with its indentation.
+// addLog adds a line of a log to that of its test, and returns false if no test has one. indent is the line's.
 func (g *goTests) addLog(indent int, q quoted) bool {
 	var log *testLog
 	switch depth := indent/4 - 1; {
@@ -217,7 +217,8 @@ func (g *goTests) log(name string) *testLog {
 	return log
 }
 
-// prints takes a line that would be a finding, and reports whether a test with -v printed it: its result decides.
+// prints reports whether a test printed a line that would be a finding, with -v: the result of the test decides then,
+// and the line goes to its log.
 func (g *goTests) prints(q quoted) bool {
 	if g.current == "" {
 		return false
@@ -226,7 +227,7 @@ func (g *goTests) prints(q quoted) bool {
 	return true
 }
 
-// startPanic takes the message of a panic, and reports whether a test panicked.
+// startPanic reads the message of a panic, and reports whether a test panicked.
 func (g *goTests) startPanic(line []byte, at int64) bool {
 	if bytes.HasPrefix(line, []byte("panic: test timed out")) {
 		g.close()
@@ -242,8 +243,8 @@ func (g *goTests) startPanic(line []byte, at int64) bool {
 	return true
 }
 
-// addPanic takes a line of a stack, until that of the first function outside Go's own packages, or of the list of tests
-// that were running.
+// addPanic reads a line of a stack, up to the first function outside Go's own packages, or of the list of tests that
+// ran when the time was over.
 func (g *goTests) addPanic(f *failures, line []byte, at int64) bool {
 	text := string(line)
 	switch {
@@ -299,7 +300,7 @@ func (g *goTests) end(f *failures, name string) {
 	*g = goTests{}
 }
 
-// addEvent takes a line of go test -json, and reports whether it is one.
+// addEvent reads a line of go test -json, and reports whether it is one.
 func (f *failures) addEvent(line []byte, at int64) bool {
 	var event struct{ Action, Package, Test, Output string }
 	if !bytes.Contains(line, []byte(`"Action":"`)) || json.Unmarshal(line, &event) != nil || event.Package == "" {

@@ -12,16 +12,16 @@ import (
 
 // runner says how a test runner reports failed tests: a line that names one, then lines with its message and place.
 type runner struct {
-	begins func() *regexp.Regexp // the part about failed tests, group 1: the file they are in; nil: they may be anywhere
-	ends   func() *regexp.Regexp // that part; of a runner without such a part, what is said of a test
+	begins func() *regexp.Regexp // the report on failed tests, group 1: the file they are in; nil: they may be anywhere
+	ends   func() *regexp.Regexp // that report; of a runner without one, the lines about a test
 	fails  func() *regexp.Regexp // group 1: the name of a failed test
 	other  func() *regexp.Regexp // lines about something else follow, until a test is named; nil: none
 	starts func() *regexp.Regexp // the message; nil: it follows the name
 	says   func() *regexp.Regexp // group 1: a line of the message
 	stops  func() *regexp.Regexp // the message; nil: each line that says matches is of it
 	place  func() *regexp.Regexp // group 1: file:line
-	named  bool                  // a line before names each test that failed; others are shown alike
-	once   bool                  // it names a test once, and the last place of it counts, not the first one
+	named  bool                  // an earlier line names each failed test, because the output of others looks the same
+	once   bool                  // it names a test once, and the last place counts instead of the first
 }
 
 // nothing matches no line.
@@ -74,7 +74,7 @@ var scriptFrame = content.Pattern(
 	`^\s+(?:at )?(?:.*? \(|async )?((?:file://)?[^\s()]+\.[cm]?[jt]sx?:\d+):\d+\)?(?: \{)?$`,
 )
 
-// foreign matches the frames of what a runtime, a package or a test framework brings along.
+// foreign matches the frames of runtimes, packages and test frameworks.
 var foreign = content.Pattern(
 	`node_modules|\bnode:|\(internal/|/lib(?:64)?/python|-packages/|"<frozen |/rustc/|` +
 		`\bat (?:[\w.]+/)?(?:java|javax|jdk|sun|kotlin|scala|groovy|junit|` +
@@ -86,7 +86,7 @@ var (
 	pytestSummary = content.Pattern(`^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - (.*))?$`)
 	// cargoResult matches the result of a test of cargo.
 	cargoResult = content.Pattern(`^test (\S+) \.\.\. FAILED$`)
-	// cargoPanic matches what --nocapture shows of a test that panics; whether it failed follows.
+	// cargoPanic matches the panic of a test as --nocapture shows it, before the result of the test.
 	cargoPanic = content.Pattern(`^thread '(.+?)' (?:\(\d+\) )?panicked at (\S+:\d+):\d+:$`)
 	// runStart matches the first line of a test run of pytest; those of other runners look like any line.
 	runStart = content.Pattern(`^={3,} test session starts =+$`)
@@ -95,14 +95,14 @@ var (
 		`^(?:(?:FAIL|ok  )\t|(?:FAILED|ERROR) \S+\.py|=+ .* in [\d.]+s.* =+$|test result: |Tests: |# fail \d|` +
 			`(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+, Skipped: \d+$)`,
 	)
-	// breaksOff matches what runners say if not all tests ran.
+	// breaksOff matches the lines by which runners report that not all tests ran.
 	breaksOff = content.Pattern(
 		`^(?:FAIL\t.*\[(?:build|setup) failed\]|error: could not compile|\[ERROR\] COMPILATION ERROR|` +
 			`  ● Test suite failed to run|ERROR \S+\.py(?: - .*)?$|Bail out!)`,
 	)
 )
 
-// addTo takes a line of other runners than Go's, and reports whether it is about a test.
+// addTo reads a line of a runner other than Go's, and reports whether it is about a test.
 func (f *failures) addTo(line []byte, at int64) bool {
 	f.broken = f.broken || breaksOff().Match(line)
 	if f.names(line, at) {
@@ -133,7 +133,7 @@ func (f *failures) addTo(line []byte, at int64) bool {
 			f.runner, f.block = nil, nil
 			return false
 		}
-		f.tell(r, line)
+		f.describe(r, line)
 		return true
 	}
 	return false
@@ -146,7 +146,7 @@ func begins(r *runner, line []byte) [][]byte {
 	return r.begins().FindSubmatch(line)
 }
 
-// begin begins what a runner says of a failed test.
+// begin begins a runner's lines about a failed test.
 func (f *failures) begin(r *runner, name string, at quoted) {
 	if f.left = maxBlock; r != f.runner {
 		f.runner, f.file = r, ""
@@ -162,11 +162,11 @@ func (f *failures) begin(r *runner, name string, at quoted) {
 	known := f.byName[key] != nil
 	f.block = f.fail(key, at)
 	f.block.name = name
-	// A runner that names a test again, in a list at its end, says the same again.
+	// A runner that names a test again, in a list at its end, repeats the message.
 	f.reads = r.starts == nil && !(known && f.block.says != "")
 }
 
-// first returns the first failed test of a name of which the file is not known yet.
+// first returns the first failed test of a name; nil if there is none. The file of the test is not known yet.
 func (f *failures) first(name string) *failure {
 	for _, failed := range f.list {
 		if failed.name == name {
@@ -185,8 +185,8 @@ func (f *failures) unused(name string) string {
 	return key
 }
 
-// tell takes a line of what a runner says of a failed test.
-func (f *failures) tell(r *runner, line []byte) {
+// describe reads a line of a runner about the current failed test: its place or its message.
+func (f *failures) describe(r *runner, line []byte) {
 	b := f.block
 	if b == nil {
 		return
@@ -210,7 +210,7 @@ func (f *failures) tell(r *runner, line []byte) {
 	}
 }
 
-// names takes a line that names a failed test outside of what its runner says of it.
+// names reads a line that names a failed test in another place than the report on it, and reports whether it is one.
 func (f *failures) names(line []byte, at int64) bool {
 	if f.next != nil {
 		f.next.says, f.next = clipped(line), nil
@@ -239,7 +239,7 @@ func (f *failures) names(line []byte, at int64) bool {
 	return true
 }
 
-// namesCargo is names for cargo, whose part about failed tests begins with the first one.
+// namesCargo is names for cargo, whose report begins with the first failed test.
 func (f *failures) namesCargo(line []byte, at int64) bool {
 	c, name, place := &runners[cargo], "", ""
 	switch lists := f.lists; {

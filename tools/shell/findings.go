@@ -37,9 +37,9 @@ type findings struct {
 	outcomes []string
 }
 
-// findingSigns are texts of which each line that [findings.inspect] looks for has at least one. Lines with escape
-// sequences are all inspected: a sequence may divide a sign. The order affects speed only: a searcher takes each eighth
-// as one set. This one was found by swaps, and is five times as fast as the first one.
+// findingSigns has at least one text of each line that [findings.inspect] looks for. It has the escape character,
+// because an escape sequence may divide another text. The order only affects speed: a searcher groups every eighth text
+// in a set. This order was found by swapping texts, and is five times as fast as the first one.
 var findingSigns = func() (needles []literal.Needle) {
 	for _, text := range []string{
 		"ERROR", "=== ", "✗", " package", "atal", "Uncaught", "panicked at ", "rror", `"Action":"`, "PASS", "\x1b[", "***",
@@ -54,8 +54,8 @@ var findingSigns = func() (needles []literal.Needle) {
 // newSignSearcher makes a searcher for findingSigns; nil if the processor cannot.
 var newSignSearcher = literal.NewSearcher(findingSigns)
 
-// ends and parts are texts of which each line that a pattern below matches has at least one, at its end or anywhere.
-// They are fewer lines than those with signs: compilers are often told -Werror, which says nothing.
+// Each line that a pattern below matches ends with one of ends or contains one of parts. They rule out lines that have
+// a sign by chance, such as commands with -Werror.
 var (
 	ends  = [][]byte{[]byte("Error"), []byte("Exception")}
 	parts = func() (texts [][]byte) {
@@ -71,14 +71,14 @@ var (
 	}()
 )
 
-// mayMatter says whether a line has one of these texts.
+// mayMatter reports whether a line has one of these texts.
 func mayMatter(line []byte) bool {
 	return slices.ContainsFunc(parts, func(text []byte) bool { return bytes.Contains(line, text) }) ||
 		slices.ContainsFunc(ends, func(text []byte) bool { return bytes.HasSuffix(line, text) })
 }
 
-// finding matches the lines: of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of test
-// runners (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
+// finding matches findings: those of compilers (gcc, clang, go, javac, tsc, rustc), of make and package managers, of
+// test runners (go, pytest, cargo, TAP, jest, mocha), of uncaught exceptions.
 var finding = content.Pattern(
 	`^(?:\S+?[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |internal )?error\b|\S+\.go:\d+:\d+: |(?:fatal )?error(?:\[\w+\])?: |` +
 		`^make(?:\[\d+\])?: \*\*\* |npm (?:ERR!|error) \S|\s*--- FAIL: |FAIL[:\t]|panic: |(?:FAILED|ERROR) \S+|test \S.* \.\.\. FAILED|not ok\b|` +
@@ -94,7 +94,7 @@ var outcome = content.Pattern(
 // pythonFrame matches a line of a Python traceback; the last one before the exception is where it was raised.
 var pythonFrame = content.Pattern(`^\s+File "[^"]+", line \d+`)
 
-// library matches the frames of what Python or a package brings along.
+// library matches the frames of Python itself and of packages.
 var library = content.Pattern(`/lib(?:64)?/python|-packages/|"<frozen `)
 
 // maxOutcomes is how many lines of outcomes are shown.
@@ -166,7 +166,7 @@ func (f *findings) addRepeated(line []byte, n int64) int64 {
 	return n
 }
 
-// dependency is what the effect of a line that has nothing to do with tests depends on, but for the line above it.
+// dependency is the state that decides what a line without a relation to tests does, except the line above it.
 type dependency struct {
 	trace, lines, held        int
 	frame, own, above, script quoted
@@ -254,7 +254,7 @@ func (f *findings) inspect(line []byte) {
 	}
 }
 
-// inspectTest takes a line that is about a test, and reports whether it is.
+// inspectTest adds a line that is about a test, and reports whether it is.
 func (f *findings) inspectTest(line []byte) (is bool) {
 	if f.tests.open() || mayBeTest(line) {
 		if is = f.tests.add(line, f.line); is && (len(line) == 0 || line[0] != 'F' && line[0] != 'E') {
@@ -292,7 +292,7 @@ func (f *findings) found(line []byte) {
 	}
 }
 
-// addFrame takes a line after an error. The first frame that no runtime and no package brings along is a finding.
+// addFrame reads a line after an error. The first frame that is not [foreign] is a finding.
 func (f *findings) addFrame(line []byte) {
 	switch f.trace--; {
 	case !errorFrame().Match(line):
@@ -324,7 +324,8 @@ func appendFew(list []quoted, q quoted) []quoted {
 	return list
 }
 
-// endRun ends a test run, or what came before one. If a test failed in it, what others may have printed is dropped.
+// endRun ends a test run, or the output before one. If a test failed in it, held findings are dropped: the tests may
+// have printed them.
 func (f *findings) endRun() {
 	f.endTrace()
 	if !f.tests.fresh {

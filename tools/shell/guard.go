@@ -75,7 +75,7 @@ func isBare(root string) bool {
 	})
 }
 
-// release ends the guard of a command's roots, after a last look.
+// releaseGuards ends the guard of a command's roots, after a last quarantine.
 func (s *Shell) releaseGuards(roots []string) {
 	s.quarantine(roots)
 	s.mu.Lock()

@@ -71,7 +71,7 @@ type endedRun struct {
 	where string // where its output is; "": it was shown and not stored
 }
 
-// noteEnded notes how a command ended, for those who ask for it again. id is that of its stored output, or "".
+// noteEnded remembers how a command ended, for later calls with its handle. id is that of its stored output, or "".
 func (s *Shell) noteEnded(j *job, exit int, id string) {
 	if j.handle == "" {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Words by which programs report what a sandbox refuses.
+// Messages by which programs report what a sandbox refuses.
 var (
 	refusedWrite = content.Pattern(`(?i)read-only file system|\bEROFS\b`)
 	refusedPath  = content.Pattern(
@@ -29,8 +29,8 @@ var (
 	absolutePath = content.Pattern(`(?:^|[\s'"(=:])(/[\w.@+~/-]{2,200})`)
 )
 
-// grantHint returns which grant would allow what a failed command seems to have been refused; "" if nothing points to
-// one. A line of its output must say so; of the network, the kernel's counters must agree.
+// grantHint names the grant that a failed command seems to lack; "" if it lacks none. A line of its output must report
+// the refusal; for the network, the kernel's counters must confirm it.
 func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 	o := &s.options
 	if o.Mode == sandbox.Off {
@@ -66,8 +66,8 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 	return ""
 }
 
-// belowRoot reports whether a line names a path below a root. A relative path is, unless the command went elsewhere.
-// The shell begins its own messages with the path of its program.
+// belowRoot reports whether a line names a path below a root, or none that exists elsewhere: a relative path is most
+// often below a root. The path of the shell, with which its own messages begin, does not count.
 func (s *Shell) belowRoot(j *job, line []byte) bool {
 	line = bytes.TrimPrefix(line, []byte(s.options.Shell+": "))
 	for _, m := range absolutePath().FindAllSubmatch(line, -1) {

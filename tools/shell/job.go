@@ -58,7 +58,7 @@ type job struct {
 	process *sandbox.Process
 	chunks  chan chunk // closed when the command has ended
 
-	seen  summary // of what pass was given, by the call or the spooler
+	seen  summary // of all output so far
 	spool *spool  // output of the time between two calls that no call has replayed yet; nil: none
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is locked that takes another lock

@@ -17,7 +17,7 @@ const (
 	maxNested   = 200  // names that are found
 )
 
-// nested is what lies deeper than directly below a root and needs a mount of its own.
+// nested are the paths below the subdirectories of a root that need mounts of their own.
 type nested struct {
 	guarded []string // files and directories that clients run
 	git     []string // .git of further repositories and worktrees
@@ -25,8 +25,8 @@ type nested struct {
 	limited bool     // the search ended at its limit
 }
 
-// searchNested looks for guarded names and stores below a directory, breadth first and never through a link. It leaves
-// out node_modules: nobody opens a client there, and a package manager must be able to delete it.
+// searchNested looks for guarded names and stores below a directory, breadth first and never through a link. It skips
+// node_modules: nobody opens a client there, and a package manager must be able to delete it.
 func searchNested(root string) (n nested) {
 	queue := []string{root}
 	for searched := 0; len(queue) > 0; searched++ {
@@ -63,8 +63,8 @@ func searchNested(root string) (n nested) {
 // workspaceSuffix ends the names of files in which VS Code finds tasks and settings.
 const workspaceSuffix = ".code-workspace"
 
-// mounts returns read-only mounts over what was found below a directory, which commands see at another path if that
-// leads through a link.
+// mounts returns read-only mounts over the paths that were found below the directory real. Commands see it as seen,
+// which is another path if the root is a link.
 func (n nested) mounts(real, seen string) (list []sandbox.Mount) {
 	for _, path := range n.guarded {
 		list = append(list, selfMount(path, false)...)

@@ -59,7 +59,7 @@ func rootVariables(roots []rootDir) (env []string) {
 	return append(env, "ROOTS="+strings.Join(directories(roots), string(filepath.ListSeparator)))
 }
 
-// describeRoots says where the roots are; "" if there is only one.
+// describeRoots returns the directories of the roots; "" if there is only one.
 func describeRoots(roots []rootDir) string {
 	if len(roots) < 2 {
 		return ""
@@ -74,8 +74,8 @@ func describeRoots(roots []rootDir) string {
 // missing matches the end of a message on a file that does not exist.
 var missing = content.Pattern(`(?i)no such file or directory|\bENOENT\b|cannot find the (?:file|path)`)
 
-// rootHint says where a missing file is that the output of a command names as the tools do, by the name of its root, or
-// that another root has; "" if it names none.
+// rootHint returns where a file is that a command did not find, if the output names it as the tools do, by the name of
+// its root, or if another root has it; else "".
 func rootHint(roots []rootDir, output []byte) string {
 	for line := range bytes.Lines(output) {
 		if !missing().Match(line) {
@@ -100,7 +100,7 @@ func isAroundNames(c rune) bool {
 	return unicode.IsSpace(c) || strings.ContainsRune("'\"‘’`():=,", c)
 }
 
-// hint says where a path that a command named is, if it is the root or exists below it.
+// hint returns where a path that a command named is, if it is the root or exists below it; else "".
 func (r rootDir) hint(name string, several bool) string {
 	first, rest, below := strings.Cut(name, "/")
 	switch {

@@ -41,7 +41,9 @@ func (s *Shell) scratchOf(owner string) (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.leftover.Do(func() { removeLeftovers(parent) })
+	if s.options.Dir != "" { // files of others have such names, too, in the system's directory
+		s.leftover.Do(func() { removeLeftovers(parent) })
+	}
 	path, err := os.MkdirTemp(parent, scratchPrefix)
 	if err != nil {
 		return nil, err
@@ -86,8 +88,7 @@ func (d *scratch) remove() {
 	}
 }
 
-// removeAll deletes a directory in which a command may have made directories that even their owner may not change, as
-// the module cache of Go does.
+// removeAll deletes a directory, also if a command has made directories in it read-only, as Go's module cache is.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// script is what parsing a command tells about it. It explains; it never decides what a command may touch.
+// script is a parsed command. Hints use it; it never decides what a command may touch.
 type script struct {
 	programs []string // named by the command, each once
 	fault    string   // why it does not parse; "": it does

@@ -85,8 +85,8 @@ func firstProgram(paths ...string) string {
 	return "/bin/sh"
 }
 
-// shellName returns the name of the program that runs commands; that of its target if it is a link such as /bin/sh,
-// unless that is a program of many names such as busybox.
+// shellName returns the name of the program that runs commands. If it is a link named sh, that is the name of its
+// target, unless the target is a program of many names such as busybox.
 func (o Options) shellName() string {
 	name := filepath.Base(o.Shell)
 	if real, err := filepath.EvalSymlinks(o.Shell); err == nil && name == "sh" && strings.HasSuffix(real, "sh") {
@@ -209,8 +209,8 @@ func (s *Shell) end(owner string, done *slot) {
 	}
 }
 
-// environment returns the variables of a command. Nothing of the server's environment is passed on but what is harmless
-// or was named by the operator.
+// environment returns the variables of a command. Of the server's, it passes on only harmless ones and those that the
+// operator named.
 func (s *Shell) environment(v *view, roots []rootDir) []string {
 	home, cache := "/", "/.cache"
 	if v != nil {

@@ -89,8 +89,8 @@ func (e *errorLines) end() {
 	}
 }
 
-// close returns the lines. Of many, it returns the first ones and how many more there are; none if all of the output,
-// of a number of bytes, is standard error: then the head of the output has them.
+// close returns the lines. Of many, it returns the first ones and how many more there are; none if all bytes of the
+// output are standard error, because the head of the output has them then.
 func (e *errorLines) close(all int64) []string {
 	e.end()
 	switch {

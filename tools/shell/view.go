@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
-// Places of a command that are not those of the machine.
+// Directories that only commands see.
 const (
 	obsDir  = "/obs"      // observations that the command names
 	homeDir = "/home/run" // its home, in the scratch directory
