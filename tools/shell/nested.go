@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
@@ -14,6 +15,7 @@ import (
 // Limits of the search below a root. It runs before each command, because a command may have renamed what it finds.
 const (
 	maxSearched = 4000 // directories
+	maxEntries  = 1e6  // of all directories together
 	maxNested   = 200  // names that are found
 )
 
@@ -29,14 +31,18 @@ type nested struct {
 // node_modules: nobody opens a client there, and a package manager must be able to delete it.
 func searchNested(root string) (n nested) {
 	queue := []string{root}
+	left := int(maxEntries)
 	for searched := 0; len(queue) > 0; searched++ {
 		dir := queue[0]
 		queue = queue[1:]
-		if searched == maxSearched || len(n.guarded)+len(n.git)+len(n.stores) >= maxNested {
+		if searched == maxSearched || left == 0 || len(n.guarded)+len(n.git)+len(n.stores) >= maxNested {
 			n.limited = true
 			return n
 		}
-		entries, _ := os.ReadDir(dir)
+		entries := firstEntries(dir, left)
+		if left -= len(entries); left == 0 {
+			n.limited = true
+		}
 		if dir != root &&
 			slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == tree.StoreMarker }) {
 			n.stores = append(n.stores, dir)
@@ -58,6 +64,18 @@ func searchNested(root string) (n nested) {
 		}
 	}
 	return n
+}
+
+// firstEntries returns up to n entries of a directory, by name; none of one that cannot be read.
+func firstEntries(dir string, n int) []os.DirEntry {
+	f, err := os.OpenFile(dir, os.O_RDONLY|osfile.Nonblock, 0) // a command may have put a FIFO in its place
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	entries, _ := f.ReadDir(n)
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries
 }
 
 // workspaceSuffix ends the names of files in which VS Code finds tasks and settings.
@@ -92,8 +110,8 @@ func moved(path, from, to string) string {
 func (s *Shell) limitNotes(j *job) (notes []string) {
 	for _, root := range j.view.limited {
 		if _, known := s.noted.LoadOrStore(root, true); !known {
-			notes = append(notes, fmt.Sprintf("below %s only the first %d directories, or %d names, were searched for "+
-				"configuration to guard and stores to hide", root, maxSearched, maxNested))
+			notes = append(notes, fmt.Sprintf("below %s only the first %d directories, %d entries, or %d names, were searched "+
+				"for configuration to guard and stores to hide", root, maxSearched, int(maxEntries), maxNested))
 		}
 	}
 	return notes
