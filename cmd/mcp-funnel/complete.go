@@ -245,11 +245,8 @@ func paths(settings []string, typed, before string) (out []candidate) {
 func parsed(settings []string) *commands {
 	var c commands
 	exited := -1
-	parser, err := newParser(&c, io.Discard, io.Discard, &exited)
-	if err != nil {
-		return nil
-	}
-	if _, err := parser.Parse(append([]string{"observations", "list"}, settings...)); err != nil || exited >= 0 {
+	_, _, err := parse(&c, append([]string{"observations", "list"}, settings...), io.Discard, io.Discard, &exited)
+	if err != nil || exited >= 0 {
 		return nil
 	}
 	return &c

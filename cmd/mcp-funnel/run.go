@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -66,12 +67,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	}
 	var c commands
 	exited := -1
-	parser, err := newParser(&c, out, errw, &exited)
-	if err != nil {
-		cli.PrintMessage(errw, err)
-		return usage
-	}
-	k, err := parser.Parse(args)
+	parser, k, err := parse(&c, args, out, errw, &exited)
 	if exited >= 0 { // --help has been printed
 		return exited
 	}
@@ -131,9 +127,53 @@ func withoutNegativeAdvice(message string) string {
 	return message
 }
 
-func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error) {
-	return kong.New(
-		c,
+// parse parses a command line. It first tries a grammar with the settings and the one command that the line seems to
+// name: that of all commands takes a third of the start of a server, in time and memory. It tries that one if the first
+// fails, for help and errors.
+func parse(
+	c *commands, args []string, out, errw io.Writer, exited *int,
+) (parser *kong.Kong, k *kong.Context, err error) {
+	if others := otherCommands(args); others != "" {
+		none := func(kong.HelpOptions, *kong.Context) error { return errors.New("help needs all commands") }
+		parser, err = newParser(c, out, errw, exited, kong.Help(none), kong.IgnoreFields(others))
+		if err == nil {
+			k, err = parser.Parse(args)
+		}
+		if err == nil || *exited >= 0 {
+			return parser, k, err
+		}
+		*c = commands{}
+	}
+	if parser, err = newParser(c, out, errw, exited, kong.Help(printHelp)); err == nil {
+		k, err = parser.Parse(args)
+	}
+	return parser, k, err
+}
+
+// otherCommands returns a pattern of the fields of [commands] that are neither serve, which is the default, nor the
+// command that the first argument names; "" if it names none of them, or one that needs to know all commands.
+func otherCommands(args []string) string {
+	named := len(args) == 0 || strings.HasPrefix(args[0], "-")
+	var others []string
+	for field := range reflect.TypeFor[commands]().Fields() {
+		_, isCommand := field.Tag.Lookup("cmd")
+		_, hidden := field.Tag.Lookup("hidden")
+		switch is := len(args) > 0 && strings.EqualFold(field.Name, args[0]); {
+		case !isCommand:
+		case is && !hidden, field.Name == "Serve":
+			named = named || is
+		default:
+			others = append(others, field.Name)
+		}
+	}
+	if !named {
+		return ""
+	}
+	return `^commands\.(` + strings.Join(others, "|") + `)$`
+}
+
+func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(c, append(more,
 		kong.Name("mcp-funnel"),
 		kong.Description(description),
 		kong.Writers(out, errw),
@@ -142,12 +182,11 @@ func newParser(c *commands, out, errw io.Writer, exited *int) (*kong.Kong, error
 			kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 110},
 		),
 		kong.ValueFormatter(helpText),
-		kong.Help(printHelp),
 		kong.DefaultEnvars("MCP_FUNNEL"),
 		kong.Vars{"owner": observations.Local},
 		kong.ExplicitGroups(cli.Groups),
 		kong.Resolvers(&cli.FileResolver{}),
-	)
+	)...)
 }
 
 // commandPath returns the words of the command as far as they were parsed.
