@@ -37,7 +37,7 @@ func sniffJSON(text []byte, whole bool, ext string) content.Kind {
 		n, e := s.Scan(p)
 		p = p[n:]
 		switch {
-		case e.Starts() && (s.Depth() == 0 || s.Depth() == 1 && (e == content.ObjectStart || e == content.ArrayStart)):
+		case e.Starts() && (s.Depth() == 0 || s.Depth() == 1 && e.Opens()):
 			started++
 			if e == content.NumberStart || e == content.LiteralStart {
 				bare++

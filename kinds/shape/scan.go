@@ -139,7 +139,7 @@ func (s *scan) close() {
 
 // handle passes an event to the shape. at is the offset in block p just after the byte that caused the event.
 func (s *scan) handle(e content.Event, p []byte, at int) {
-	if e.Starts() && s.top(e) {
+	if e.Starts() && s.json.Around(e) == 0 {
 		s.count(p, at)
 		s.start = s.newlines
 		s.at = s.offset + int64(at) - 1
@@ -167,13 +167,6 @@ func (s *scan) handle(e content.Event, p []byte, at int) {
 		s.values++
 		s.lastAt = s.at
 	}
-}
-
-func (s *scan) top(e content.Event) bool {
-	if e == content.ObjectStart || e == content.ArrayStart {
-		return s.json.Depth() == 1
-	}
-	return s.json.Depth() == 0
 }
 
 // token returns the current token, which ends at p[end], truncated to tokenBytes.

@@ -186,10 +186,7 @@ func (f *finder) keyEnd() {
 }
 
 func (f *finder) valueStart(e Event) {
-	depth := f.Depth()
-	if e == ObjectStart || e == ArrayStart {
-		depth--
-	}
+	depth := f.Around(e)
 	if depth != f.onPath {
 		return // inside the target
 	}
@@ -211,7 +208,7 @@ func (f *finder) valueStart(e Event) {
 	switch {
 	case len(f.tokens) == f.onPath+f.top:
 		f.reading, f.target.Start = true, f.Offset()-1
-	case e == ObjectStart || e == ArrayStart:
+	case e.Opens():
 		f.onPath++
 		f.Quiet = f.onPath + 1
 	}

@@ -11,7 +11,7 @@ type Span struct{ Start, End int64 }
 // Elements calls visit for each child of the JSON value in r: the elements of an array or the members of an object.
 // The range of a member goes from its key to the end of its value. A scalar has no children and causes no calls.
 func Elements(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
-	return scanValues(ctx, r, func(e Event) bool { return e == ArrayStart || e == ObjectStart }, func(i int64, at Span, depth int) bool {
+	return scanValues(ctx, r, Event.Opens, func(i int64, at Span, depth int) bool {
 		return depth == 0 || visit(i, at)
 	})
 }

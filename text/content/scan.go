@@ -48,9 +48,12 @@ const (
 	LiteralEnd
 )
 
+// Opens reports whether e is the start of a container: an object or array.
+func (e Event) Opens() bool { return e == ObjectStart || e == ArrayStart }
+
 // Starts reports whether e is the start of a value; a key is not a value.
 func (e Event) Starts() bool {
-	return e == ObjectStart || e == ArrayStart || e == StringStart || e == NumberStart || e == LiteralStart
+	return e.Opens() || e == StringStart || e == NumberStart || e == LiteralStart
 }
 
 // Ends reports whether e is the end of a value; a key is not a value.
@@ -111,6 +114,14 @@ func (s *Scanner) Offset() int64 { return s.off }
 // Depth returns the number of open arrays and objects. At its start event a container is counted; at its end event it
 // is not.
 func (s *Scanner) Depth() int { return s.depth }
+
+// Around returns the number of containers around the value of e, the last event.
+func (s *Scanner) Around(e Event) int {
+	if e.Opens() {
+		return s.depth - 1
+	}
+	return s.depth
+}
 
 // Err returns the error of the text so far, or nil. After an error the scanner consumes nothing more.
 func (s *Scanner) Err() error {
@@ -252,12 +263,7 @@ func (s *Scanner) Scan(p []byte) (int, Event) {
 			s.depth--
 			return s.fail(i, fmt.Sprintf("nested over %d deep", MaxDepth))
 		}
-		i++
-		depth := s.depth
-		if e == ObjectStart || e == ArrayStart {
-			depth--
-		}
-		if s.reports(depth) {
+		if i++; s.reports(s.Around(e)) {
 			s.off += int64(i)
 			return i, e
 		}

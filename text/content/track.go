@@ -93,16 +93,13 @@ func (t *Tracker) Item(p []byte, it *Item) int {
 	if n == 0 {
 		return 0
 	}
-	depth, container := t.depth, it.Event == ObjectStart || it.Event == ArrayStart
-	if container {
-		depth--
-	}
+	depth := t.Around(it.Event)
 	t.built = min(t.built, depth-1)
 	f := &t.containers[depth-1]
 	if it.HasKey {
 		f.key.raw, f.key.clip = append(f.key.raw[:0], p[it.KeyFrom:it.KeyTo]...), false
 	}
-	if container {
+	if it.Event.Opens() {
 		t.update(it.Event)
 	} else {
 		f.count++

@@ -13,6 +13,5 @@ func Check(r io.Reader) (Report, error) {
 	if _, err := io.CopyBuffer(c, struct{ io.Reader }{r}, make([]byte, 64<<10)); err != nil {
 		return Report{}, err
 	}
-	report := c.Close()
-	return report, nil
+	return c.Close(), nil
 }

@@ -102,7 +102,7 @@ func (c *Checker) Item(p []byte, it *content.Item) int {
 	n := c.t.Item(p, it)
 	switch at := c.t.Depth(); {
 	case n == 0:
-	case it.Event == content.ObjectStart || it.Event == content.ArrayStart:
+	case it.Event.Opens():
 		c.startElement(it.Event)
 	case at < trackedLevels:
 		l := &c.levels[at]
@@ -160,18 +160,14 @@ func (c *Checker) addErrorTail(p []byte) {
 }
 
 func (c *Checker) startElement(e content.Event) {
-	at, container := c.t.Depth(), e == content.ObjectStart || e == content.ArrayStart
 	off := c.t.Offset() + c.bomSize
-	if container {
-		at--
-		if child := at + 1; child < trackedLevels {
-			l := &c.levels[child]
-			l.elements, l.reading, l.endInChunk = 0, false, false
-			l.restInChunk, l.restFrom = true, off
-			l.last.begin(0)
-		}
+	if child := c.t.Depth(); e.Opens() && child < trackedLevels {
+		l := &c.levels[child]
+		l.elements, l.reading, l.endInChunk = 0, false, false
+		l.restInChunk, l.restFrom = true, off
+		l.last.begin(0)
 	}
-	if at < trackedLevels {
+	if at := c.t.Around(e); at < trackedLevels {
 		l := &c.levels[at]
 		l.start, l.startInChunk, l.reading = off-1, true, true
 	}
@@ -342,13 +338,9 @@ func (c *Checker) writeStrict(p []byte) {
 			var e content.Event
 			n, e = c.Scan(rest)
 			s.scan(c, e)
-			depth := c.t.Depth()
-			if e == content.ObjectStart || e == content.ArrayStart {
-				depth--
-			}
 			at := len(p) - len(rest) + n
 			switch {
-			case depth > 0:
+			case c.t.Around(e) > 0:
 			case e.Starts():
 				if s.between && !s.newline && bytes.IndexByte(p[from:at], '\n') < 0 {
 					s.trailing = s.ended

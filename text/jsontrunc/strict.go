@@ -3,6 +3,7 @@ package jsontrunc
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
@@ -82,10 +83,8 @@ func (s *nameSet) add(sum uint64) bool {
 		s.many[sum] = struct{}{}
 		return found
 	}
-	for _, have := range s.few {
-		if have == sum {
-			return true
-		}
+	if slices.Contains(s.few, sum) {
+		return true
 	}
 	if s.few = append(s.few, sum); len(s.few) > fewNames {
 		s.many = make(map[uint64]struct{}, 4*fewNames)
@@ -122,7 +121,7 @@ func (s *strict) name(depth int, raw []byte) {
 	}
 }
 
-// scan follows an event of the text at chunk[:n], whose end has the given offset in the text.
+// scan processes an event: a new object has no names yet, and the name of a key that has ended is added.
 func (s *strict) scan(c *Checker, e content.Event) {
 	switch depth := c.t.Depth(); {
 	case e == content.ObjectStart:
@@ -133,16 +132,12 @@ func (s *strict) scan(c *Checker, e content.Event) {
 	}
 }
 
-// item follows an item.
+// item is scan for an item of p.
 func (s *strict) item(c *Checker, p []byte, it *content.Item) {
-	depth := c.t.Depth()
 	if it.Event == content.ObjectStart {
-		s.open(depth - 1)
-		depth--
-	} else if it.Event == content.ArrayStart {
-		depth--
+		s.open(c.t.Depth() - 1)
 	}
 	if it.HasKey {
-		s.name(depth-1, p[it.KeyFrom:it.KeyTo])
+		s.name(c.t.Around(it.Event)-1, p[it.KeyFrom:it.KeyTo])
 	}
 }
