@@ -140,7 +140,7 @@ func (s *lineScan) passLine(b []byte, start int, text []byte, match bool) error 
 			return nil
 		}
 		s.out.contextLeft--
-		return s.out.emit(s.context(n, start, text))
+		return s.out.emit(s.makeLine(n, start, text))
 	}
 	if s.out.quiet {
 		return s.out.match(Line{})
@@ -148,16 +148,14 @@ func (s *lineScan) passLine(b []byte, start int, text []byte, match bool) error 
 	if err := s.emitBefore(b, start, n); err != nil {
 		return err
 	}
-	l := Line{Number: n, End: n, Offset: s.base + int64(start), Size: int64(len(text)), Text: text}
-	if len(text) > s.out.Window {
-		if !s.out.Invert {
-			from, _, _, err := s.m.Find(s.ctx, text)
-			if err != nil {
-				return err
-			}
-			l.Column = int64(from) + 1
+	l := s.makeLine(n, start, text)
+	if l.Cut() > 0 && !s.out.Invert { // show the window around the match instead of the first one
+		from, _, _, err := s.m.Find(s.ctx, text)
+		if err != nil {
+			return err
 		}
-		l.Text, l.At = Window(text, int(max(l.Column-1, 0)), s.out.Window)
+		l.Column = int64(from) + 1
+		l.Text, l.At = Window(text, from, s.out.Window)
 	}
 	return s.out.match(l)
 }
@@ -171,8 +169,8 @@ func countLines(b []byte) int64 {
 	return n
 }
 
-// context returns the context line with number n, which starts at b[start].
-func (s *lineScan) context(n int64, start int, text []byte) Line {
+// makeLine returns the line with number n, which starts at b[start]. A long line is truncated to its first window.
+func (s *lineScan) makeLine(n int64, start int, text []byte) Line {
 	l := Line{Number: n, End: n, Offset: s.base + int64(start), Size: int64(len(text))}
 	l.Text, l.At = Window(text, 0, s.out.Window)
 	return l
@@ -198,7 +196,7 @@ func (s *lineScan) linesBefore(b []byte, end int, n int64, limit int) (lines []L
 	for end > 0 && len(lines) < limit {
 		start := lastNewline(b[:end-1]) + 1
 		n--
-		lines = append(lines, s.context(n, start, s.m.text(b[start:end])))
+		lines = append(lines, s.makeLine(n, start, s.m.text(b[start:end])))
 		end = start
 	}
 	slices.Reverse(lines)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -173,7 +174,7 @@ func longestMatch(re *syntax.Regexp) int {
 // hasNewlineLiteral reports whether the pattern has a literal \n.
 func hasNewlineLiteral(re *syntax.Regexp) bool {
 	return anyNode(re, func(re *syntax.Regexp) bool {
-		return re.Op == syntax.OpLiteral && strings.ContainsRune(string(re.Rune), '\n')
+		return re.Op == syntax.OpLiteral && slices.Contains(re.Rune, '\n')
 	})
 }
 
@@ -188,7 +189,7 @@ func namesCR(re *syntax.Regexp) bool {
 	return anyNode(re, func(re *syntax.Regexp) bool {
 		switch re.Op {
 		case syntax.OpLiteral:
-			return strings.ContainsRune(string(re.Rune), '\r')
+			return slices.Contains(re.Rune, '\r')
 		case syntax.OpCharClass:
 			return literal.InClass(re.Rune, '\r') && !literal.InClass(re.Rune, ' ')
 		}
@@ -198,15 +199,7 @@ func namesCR(re *syntax.Regexp) bool {
 
 // anyNode reports whether is returns true for a node of the syntax tree.
 func anyNode(re *syntax.Regexp, is func(*syntax.Regexp) bool) bool {
-	if is(re) {
-		return true
-	}
-	for _, sub := range re.Sub {
-		if anyNode(sub, is) {
-			return true
-		}
-	}
-	return false
+	return is(re) || slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return anyNode(sub, is) })
 }
 
 // withoutTextStart returns the pattern with \A replaced by a pattern that never matches.

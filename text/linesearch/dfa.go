@@ -211,7 +211,7 @@ func (w *walker) transition(key string, b byte) (uint16, bool) {
 	}
 	switch {
 	case b == '\n':
-		if w.atEnd(before) {
+		if w.resolve(flagsAt(before, false) | syntax.EmptyEndText | syntax.EmptyEndLine) { // the line ends here
 			return rowHit << w.shift, true
 		}
 		return w.start, true
@@ -258,11 +258,6 @@ func (w *walker) decodeState(key string) (before byte, node int16) {
 	}
 	w.work += len(w.list) + 16
 	return key[0], int16(uint16(key[1]) | uint16(key[2])<<8)
-}
-
-// atEnd reports whether the line matches if the line ends here.
-func (w *walker) atEnd(before byte) bool {
-	return w.resolve(flagsAt(before, false) | syntax.EmptyEndText | syntax.EmptyEndLine)
 }
 
 // consume steps over an ASCII rune from w.list to w.next. It reports whether the line is known to match then.

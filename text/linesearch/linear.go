@@ -93,19 +93,17 @@ func (l *linear) find(b []byte, crlf bool, h *hits, matches func(line []byte) (b
 		if at == len(b) {
 			return nil
 		}
-		next := lineEnd(b, at)
+		next, ok := lineEnd(b, at), true
 		if !ascii {
 			start := pos + lastNewline(b[pos:at]) + 1
-			ok, err := matches(b[start:next])
-			if err != nil {
+			var err error
+			if ok, err = matches(b[start:next]); err != nil {
 				return err
 			}
-			if !ok {
-				pos = next
-				continue
-			}
 		}
-		h.add(next - 1)
+		if ok {
+			h.add(next - 1)
+		}
 		pos = next
 	}
 	return nil

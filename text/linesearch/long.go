@@ -333,7 +333,10 @@ func (w *walker) walkLong(ctx context.Context, line io.Reader) (match bool, end 
 // walkText is walkPart for text that may be invalid: regexp reads each invalid byte as U+FFFD.
 func (w *walker) walkText(b []byte, q uint16) (to uint16, at int, ok bool) {
 	for from := 0; from < len(b); {
-		n := validPrefix(b[from:])
+		n := runes.Invalid(b[from:])
+		if n < 0 {
+			n = len(b) - from
+		}
 		if q, at, ok = w.walkPart(b[from:from+n], q); !ok || q == rowMatched<<w.shift {
 			return q, from + at, ok
 		}
@@ -345,21 +348,6 @@ func (w *walker) walkText(b []byte, q uint16) (to uint16, at int, ok bool) {
 		}
 	}
 	return q, len(b), true
-}
-
-// validPrefix returns the length of the valid UTF-8 at the start of a text.
-func validPrefix(b []byte) int {
-	if utf8.Valid(b) {
-		return len(b)
-	}
-	for i := 0; i < len(b); {
-		c, n := utf8.DecodeRune(b[i:])
-		if c == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(b)
 }
 
 // walkPart walks over a part of a line from state q. It stops after the byte with which the line is known to match. ok

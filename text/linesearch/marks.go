@@ -2,6 +2,7 @@ package linesearch
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
@@ -47,11 +48,5 @@ func markOf(all []byte) []byte {
 	if len(all) == 0 {
 		return nil
 	}
-	best := all[0]
-	for _, c := range all[1:] {
-		if literal.Frequency(c) < literal.Frequency(best) {
-			best = c
-		}
-	}
-	return []byte{best}
+	return []byte{slices.MinFunc(all, func(a, b byte) int { return literal.Frequency(a) - literal.Frequency(b) })}
 }

@@ -30,14 +30,10 @@ const ctxCheckBytes = 4 << 10
 
 // decodeRune decodes the first rune of b, which is not empty. With crlf set, \r\n is read as one \n of two bytes.
 func decodeRune(b []byte, crlf bool) (rune, int) {
-	c := b[0]
-	if c >= utf8.RuneSelf {
-		return utf8.DecodeRune(b)
-	}
-	if crlf && c == '\r' && len(b) > 1 && b[1] == '\n' {
+	if crlf && b[0] == '\r' && len(b) > 1 && b[1] == '\n' {
 		return '\n', 2
 	}
-	return rune(c), 1
+	return utf8.DecodeRune(b)
 }
 
 // readerAtRunes reads the runes of a range of an [io.ReaderAt] and checks the context.

@@ -29,10 +29,7 @@ func Terms(text string) []string {
 // Each calls visit with each term of a text. It takes linear time.
 func Each(text string, visit func(term string)) {
 	for i := 0; i < len(text); {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(text[i:])
-		}
+		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case isSingle(r):
 			visit(text[i : i+size])
@@ -64,10 +61,7 @@ func isSingle(r rune) bool {
 
 func wordEnd(text string, i int) int {
 	for i < len(text) {
-		r, size := rune(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRuneInString(text[i:])
-		}
+		r, size := utf8.DecodeRuneInString(text[i:])
 		if !isWord(r) || isSingle(r) {
 			break
 		}
