@@ -40,7 +40,11 @@ func (s *scan) assigned(begin, end int) (finding, bool) {
 	v.env = v.env && isVariable(name)
 	v.code = v.code || begin > 0 && b[begin-1] == ':' // as in arn:aws:secretsmanager:REGION:ID:secret:NAME
 	if v.label && isScalarHeader(v.text) {
-		return s.scalarOf(begin, end, at+len(v.text))
+		f, loose := classify(name)
+		if f == nil || f == &authorization {
+			return finding{}, false
+		}
+		return s.scalarAfter(scalar{format: f, loose: loose, name: bytes.Clone(b[begin:end])}, begin, at+len(v.text))
 	}
 	special, public := s.tokenAt(at)
 	if special == nil && !v.isSecret(&assigned) { // before the check of the name, which is more expensive

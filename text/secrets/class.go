@@ -38,25 +38,13 @@ func (c *class) run(b []byte, limit int) int {
 // cachedRun is the last run of bytes found in a set. A later search from within the run does not scan it again.
 type cachedRun struct{ from, to int }
 
-// run returns c.run(b[i:], limit).
-func (t *cachedRun) run(c *class, b []byte, i, limit int) int {
-	if i < t.from || i > t.to {
-		*t = cachedRun{i, i}
-	}
-	stop := min(len(b), i+limit)
-	for t.to < stop && c[b[t.to]] {
-		t.to++
-	}
-	return min(t.to, stop) - i
-}
-
-// value returns c.value(b[i:], limit).
-func (t *cachedRun) value(c *class, b []byte, i, limit int) int {
+// of returns run(b[i:], limit), where run is [class.run] or [class.value] of always the same set.
+func (t *cachedRun) of(run func(b []byte, limit int) int, b []byte, i, limit int) int {
 	if i < t.from || i > t.to {
 		*t = cachedRun{i, i}
 	}
 	if stop := min(len(b), i+limit); t.to < stop {
-		t.to += c.value(b[t.to:], stop-t.to)
+		t.to += run(b[t.to:], stop-t.to)
 	}
 	return min(t.to-i, limit)
 }
@@ -167,12 +155,7 @@ func byteSet(b []byte) (seen class, n int) {
 // mayHold reports whether all bytes of s are in the set. If the set is the [byteSet] of a text and the result is
 // false, the text does not contain s; this avoids most searches.
 func (c *class) mayHold(s []byte) bool {
-	for _, b := range s {
-		if !c[b] {
-			return false
-		}
-	}
-	return true
+	return c.run(s, len(s)) == len(s)
 }
 
 // unbounded is the maximum length, in bytes, of a part without a limit of its own; no token is longer.

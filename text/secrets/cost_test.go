@@ -17,7 +17,7 @@ func TestStretchIsTheRun(t *testing.T) {
 		var s cachedRun
 		for range 200 {
 			i, limit := r.IntN(len(b)+1), 1+r.IntN(60)
-			if got, want := s.run(alnum, b, i, limit), alnum.run(b[i:], limit); got != want {
+			if got, want := s.of(alnum.run, b, i, limit), alnum.run(b[i:], limit); got != want {
 				t.Fatalf("from %d, at most %d: %d, want %d, in %q", i, limit, got, want, b)
 			}
 		}

@@ -19,12 +19,7 @@ func (m *Masker) Echo(s string, args ...json.RawMessage) (masked string, n int) 
 	if len(masked) < minEcho {
 		return masked, n
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			m.reportPanic(p)
-			masked, n = Unsearched, n+1
-		}
-	}()
+	defer m.failClosed(func() { masked, n = Unsearched, n+1 })
 	e := echo{places: map[string][]int{}, covered: make([]bool, len(masked))}
 	for i := range len(masked) - minEcho + 1 {
 		part := masked[i : i+minEcho]

@@ -40,7 +40,7 @@ func matchJWT(s *scan, h *hit, from int) (finding, bool) {
 	if !startsWord(s.b, from) {
 		return finding{}, false
 	}
-	i := from + s.words.run(urlSafe, s.b, from, unbounded)
+	i := from + s.words.of(urlSafe.run, s.b, from, unbounded)
 	open := i == len(s.b) && !s.final // the rest has not arrived yet
 	if !open && (i == len(s.b) || s.b[i] != '.' || i-from < 12) {
 		return finding{}, false
@@ -156,7 +156,7 @@ func skipQuotes(b []byte, i int) int {
 }
 
 // credentials returns the number of bytes from i on that may belong to a header's credentials.
-func (s *scan) credentials(i int) int { return s.values.value(credentialSet, s.b, i, unbounded) }
+func (s *scan) credentials(i int) int { return s.values.of(credentialSet.value, s.b, i, unbounded) }
 
 // authorizationAt matches the credentials at a position, without their scheme.
 func (s *scan) authorizationAt(at int) (finding, bool) {
@@ -195,7 +195,7 @@ const (
 
 // cookieAt matches the values of a cookie header at a position, up to the last value that is long and looks random.
 func (s *scan) cookieAt(at int) (finding, bool) {
-	n := s.cookies.value(cookieSet, s.b, at, unbounded)
+	n := s.cookies.of(cookieSet.value, s.b, at, unbounded)
 	line := s.b[at : at+min(n, maxCookie)]
 	eq := bytes.IndexByte(line[:min(len(line), maxName)], '=')
 	if eq < 0 {
@@ -348,7 +348,7 @@ func (s *scan) headerValue(hd header, i int) (finding, bool) {
 
 // elementAfter returns the position after the comma that follows the string around i in a list, or −1.
 func (s *scan) elementAfter(i int) int {
-	i += s.cookies.value(cookieSet, s.b, i, unbounded)
+	i += s.cookies.of(cookieSet.value, s.b, i, unbounded)
 	k := skipQuotes(s.b, i)
 	if k == i {
 		return -1

@@ -23,12 +23,7 @@ func (m *Masker) JSON(raw json.RawMessage) (masked json.RawMessage) {
 	if m == nil {
 		return raw
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			m.reportPanic(p)
-			masked = nil
-		}
-	}()
+	defer m.failClosed(func() { masked = nil })
 	v, ok := decode(raw)
 	if !ok {
 		return nil

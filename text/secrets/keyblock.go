@@ -165,7 +165,7 @@ func isKeyLine(b []byte, from, to int) bool {
 	return isDelimited(b, from, to) && isMixed(b[from:to], 4.2) && !isPlaceholder(b[from:to])
 }
 
-// bounded reports whether b[from:to] is alone on its line, or between quotes.
+// isDelimited reports whether b[from:to] is alone on its line, or between quotes.
 func isDelimited(b []byte, from, to int) bool {
 	if from > 0 && bytes.IndexByte([]byte("\n\r \t\"'`>|+-:"), b[from-1]) < 0 &&
 		!(b[from-1] == 'n' && from > 1 && b[from-2] == '\\') {

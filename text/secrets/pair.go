@@ -281,7 +281,7 @@ var (
 
 // element reads the text of an element up to the next tag, if it has no blanks.
 func (s *scan) element(i int) (at int, v assignedValue, ok bool) {
-	n := s.elements.run(elementSet, s.b, i, unbounded)
+	n := s.elements.of(elementSet.run, s.b, i, unbounded)
 	if n == 0 || i+n < len(s.b) && s.b[i+n] != '<' || i+n == len(s.b) && s.final {
 		return 0, v, false
 	}

@@ -24,18 +24,8 @@ var marks = classOf(" \t+\"'-")
 
 var scalarSigns = classOf("0-9+-")
 
-// scalarOf matches the first secret in the lines of the block scalar that belongs to the name b[begin:end]. i is the
-// position after its header.
-func (s *scan) scalarOf(begin, end, i int) (finding, bool) {
-	b := s.b
-	f, loose := classify(b[begin:end])
-	if f == nil || f == &authorization {
-		return finding{}, false
-	}
-	return s.scalarAfter(scalar{format: f, loose: loose, name: bytes.Clone(b[begin:end])}, begin, i)
-}
-
-// scalarAfter is scalarOf for the scalar of the key at begin.
+// scalarAfter matches the first secret in the lines of the block scalar that belongs to the name or key at begin. i is
+// the position after its header.
 func (s *scan) scalarAfter(sc scalar, begin, i int) (finding, bool) {
 	b := s.b
 	if i += blanks.run(b[i:], 16); begin < s.scalarTo || i < len(b) && bytes.IndexByte([]byte("\r\n#"), b[i]) < 0 {

@@ -53,8 +53,15 @@ func (m *Masker) OnPanic(to func(why any, stack []byte)) *Masker {
 	return &Masker{m.f, to}
 }
 
-func (m *Masker) reportPanic(why any) {
+// failClosed must be deferred. If the search of a text panicked, it reports the panic and calls closed, which sets the
+// results.
+func (m *Masker) failClosed(closed func()) {
+	why := recover()
+	if why == nil {
+		return
+	}
 	if m.onPanic != nil {
 		m.onPanic(why, debug.Stack())
 	}
+	closed()
 }

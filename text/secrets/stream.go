@@ -62,12 +62,7 @@ func (s *Stream) SafeCut(b []byte, at int) (cut int) {
 	if s.m == nil || at <= 0 || at >= len(b) {
 		return at
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			s.m.reportPanic(p)
-			cut = at // each part is masked again when it is shown
-		}
-	}()
+	defer s.m.failClosed(func() { cut = at }) // each part is masked again when it is shown
 	near := max(0, at-maxOpen)
 	v := newView(b[near:min(len(b), at+heldBack)])
 	sc := scan{b: v.b, f: s.m.f(), block: s.block}
@@ -123,19 +118,14 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 // text is treated as one whose beginning is unknown.
 func (s *Stream) maskUpTo(b []byte, at int, final bool) (n int, out []byte) {
 	before := s.n
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		s.m.reportPanic(p)
+	defer s.m.failClosed(func() {
 		n, out = at, []byte(Unsearched)
 		if b[at-1] == '\n' {
 			out = append(out, '\n')
 		}
 		s.edit(0, at, out)
 		s.n, s.block, s.discarding = before+1, block{startUnknown: true}, false
-	}()
+	})
 	return s.findUpTo(b, at, final)
 }
 
