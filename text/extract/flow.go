@@ -137,10 +137,7 @@ func (f *flow) end() error {
 	f.open = f.open[:len(f.open)-1]
 	switch b.role {
 	case paragraph:
-		if err := f.deliver(paragraph, collapsed(string(b.text))); err != nil {
-			return err
-		}
-		for _, line := range b.after {
+		for _, line := range append([]string{collapsed(string(b.text))}, b.after...) {
 			if err := f.deliver(paragraph, line); err != nil {
 				return err
 			}

@@ -140,13 +140,10 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 		}
 		return nil
 	}
+	err := p.border(name)
 	switch name {
-	case "table", "tr":
-		return p.endRow()
 	case "td", "th":
-		err := p.endLine()
 		p.cells, p.inCell = append(p.cells, nil), true
-		return err
 	case "img":
 		for more := true; more; {
 			var key, value []byte
@@ -154,19 +151,23 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 				p.line = append(append(append(p.line, ' '), value...), ' ')
 			}
 		}
-		return nil
-	}
-	if !htmlBlocks[name] {
-		return nil
-	}
-	err := p.endLine()
-	switch name {
 	case "li":
 		p.bullet = true
 	case "pre":
 		p.pre++
 	}
 	return err
+}
+
+// border ends the row or line at which an element starts or ends.
+func (p *page) border(name string) error {
+	switch {
+	case name == "table" || name == "tr":
+		return p.endRow()
+	case name == "td" || name == "th" || htmlBlocks[name]:
+		return p.endLine()
+	}
+	return nil
 }
 
 func (p *page) end(name string) error {
@@ -178,16 +179,7 @@ func (p *page) end(name string) error {
 		}
 		return nil
 	}
-	switch name {
-	case "table", "tr":
-		return p.endRow()
-	case "td", "th":
-		return p.endLine()
-	}
-	if !htmlBlocks[name] {
-		return nil
-	}
-	err := p.endLine()
+	err := p.border(name)
 	switch {
 	case name == "li":
 		p.bullet = false

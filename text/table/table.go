@@ -31,7 +31,11 @@ func DialectOf(head []byte) Dialect {
 	mark := len(head) - len(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
 	text := head[mark:]
 	d := Dialect{Delimiter: ','}
-	if end := lineEnd(text); end == len("sep=;") && bytes.EqualFold(text[:4], []byte("sep=")) {
+	end := bytes.IndexAny(text, "\r\n")
+	if end < 0 {
+		end = len(text)
+	}
+	if end == len("sep=;") && bytes.EqualFold(text[:4], []byte("sep=")) {
 		d.Delimiter = text[4]
 		if end = min(end+1, len(text)); end < len(text) && text[end-1] == '\r' && text[end] == '\n' {
 			end++
@@ -54,14 +58,6 @@ func DialectOf(head []byte) Dialect {
 		}
 	}
 	return d
-}
-
-// lineEnd returns the offset of the first CR or LF; the length of p if there is none.
-func lineEnd(p []byte) int {
-	if i := bytes.IndexAny(p, "\r\n"); i >= 0 {
-		return i
-	}
-	return len(p)
 }
 
 // Header returns the range of the header: the first row.

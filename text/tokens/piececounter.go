@@ -2,7 +2,6 @@ package tokens
 
 import (
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/mcp-funnel/mcp-funnel/text/tokens/tables"
 )
@@ -207,8 +206,7 @@ const (
 // isBoundary is Vocabulary.IsBoundary with a cache.
 func (d *pieceCounter) isBoundary(left, right uint32, after []byte) bool {
 	key := uint64(left)<<32 | uint64(right)<<1 | 1<<63
-	over, mixed := bits.Mul64(key, 0x9e3779b97f4a7c15)
-	at := &d.pairs[(over^mixed)>>(64-pairBits)]
+	at := &d.pairs[mix(key)>>(64-pairBits)]
 	if at[0]&^1 == key {
 		return at[0]&1 != 0
 	}
