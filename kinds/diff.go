@@ -69,9 +69,8 @@ var (
 func fileHeader(all [][]byte) bool {
 	l := all[0]
 	switch {
-	case bytes.HasPrefix(l, []byte("diff --git ")), bytes.HasPrefix(l, []byte("diff --cc ")), bytes.HasPrefix(
-		l, []byte("diff --combined "),
-	):
+	case bytes.HasPrefix(l, []byte("diff --git ")), bytes.HasPrefix(l, []byte("diff --cc ")),
+		bytes.HasPrefix(l, []byte("diff --combined ")):
 		return len(all) <= 2 || diffLine().Match(all[1]) || bytes.HasPrefix(all[1], []byte("--- "))
 	case bytes.HasPrefix(l, []byte("Index: ")):
 		return len(all) > 1 && len(bytes.Trim(all[1], "=")) == 0 && len(all[1]) > 4

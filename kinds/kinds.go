@@ -6,7 +6,6 @@ package kinds
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
@@ -52,12 +51,6 @@ type Kind struct {
 // remainder for the body; head and tail get the rest. The head and tail of a log, of prose and of a table represent
 // the middle well; those of JSON, a diff or Markdown do not.
 type Shares struct{ Says, Shape, Body float64 }
-
-func noRecords(k content.Kind) func(context.Context, io.Reader, func(int64, content.Span) bool) error {
-	return func(context.Context, io.Reader, func(int64, content.Span) bool) error {
-		return fmt.Errorf("a %s has no records", k)
-	}
-}
 
 func fixed(mime string) func([]byte) string { return func([]byte) string { return mime } }
 

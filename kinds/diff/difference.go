@@ -84,12 +84,8 @@ func (d *difference) Finish(s *digest.Summary) {
 	if d.read.commits > 0 {
 		s.Total = append(s.Total, content.Plural(d.read.commits, "commit", "commits"))
 	}
-	s.Total = append(
-		s.Total,
-		content.Plural(
-			d.read.files, "file", "files",
-		)+", "+content.Plural(d.read.hunks, "hunk", "hunks")+", "+plusMinus(d.added, d.removed),
-	)
+	s.Total = append(s.Total, content.Plural(d.read.files, "file", "files")+", "+
+		content.Plural(d.read.hunks, "hunk", "hunks")+", "+plusMinus(d.added, d.removed))
 	s.Damage = d.read.damage()
 	s.Says = append(s.Says, s.Damage...)
 	slices.SortStableFunc(d.list, byChanges)
@@ -163,13 +159,8 @@ func (f *changed) stat() string {
 	if f.hunks > 0 || len(f.note) == 0 {
 		b.WriteString(" " + plusMinus(f.added, f.removed))
 	}
-	for i, note := range f.note {
-		if i == 0 {
-			b.WriteString(" ")
-		} else {
-			b.WriteString(", ")
-		}
-		b.WriteString(note)
+	if len(f.note) > 0 {
+		b.WriteString(" " + strings.Join(f.note, ", "))
 	}
 	if f.hunks > 1 {
 		b.WriteString(" (" + content.Plural(f.hunks, "hunk", "hunks") + ")")
@@ -185,7 +176,6 @@ func (h *hunk) text(file bool) (whole, short string) {
 		name += " " + content.Clip(h.file.name(), digest.NameRunes)
 	}
 	lines := " (" + plusMinus(h.added, h.removed) + ")"
-	return name + " " + content.Clip(
-		strings.ToValidUTF8(h.header, ""), digest.LineRunes,
-	) + lines, name + " @@ shown below" + lines
+	header := content.Clip(strings.ToValidUTF8(h.header, ""), digest.LineRunes)
+	return name + " " + header + lines, name + " @@ shown below" + lines
 }

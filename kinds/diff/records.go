@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -139,10 +140,7 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 		failed = f.write(w)
 		return failed == nil
 	})
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 func (f *File) write(w io.Writer) error {

@@ -24,10 +24,7 @@ func OneLine(s string) string {
 		s = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\r", `\r`).Replace(s)
 	}
 	if len(s) > MaxLine && utf8.RuneCountInString(s) > MaxLine {
-		s = content.Clip(s, MaxLine)
-		if r := []rune(s); len(r) > MaxLine {
-			s = string(r[:MaxLine])
-		}
+		return content.Clip(s, MaxLine)
 	}
 	return s
 }

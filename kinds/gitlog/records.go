@@ -1,6 +1,7 @@
 package gitlog
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -31,10 +32,7 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 		failed = o.WriteLine(w)
 		return failed == nil
 	})
-	if failed != nil {
-		return failed
-	}
-	return err
+	return cmp.Or(failed, err)
 }
 
 // Spans calls visit with the number, from 0, and the place of each commit until visit returns false.

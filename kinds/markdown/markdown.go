@@ -6,6 +6,7 @@ package markdown
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -168,19 +169,16 @@ func (m *markdown) outline() []string {
 		}
 	}
 	var out []string
-	left := int64(0)
 	for _, h := range m.headings {
 		if h.level > deepest || len(out) == headingsShown {
-			left++
 			continue
 		}
 		out = append(out, digest.Number(h.line)+": "+strings.Repeat("#", h.level)+" "+content.Clip(h.text, digest.LineRunes))
 	}
 	for level := deepest + 1; level <= 6; level++ {
 		if m.counts[level] > 0 {
-			out = append(
-				out, "not listed: "+content.Plural(m.counts[level], "heading", "headings")+" of level "+digest.Number(int64(level)),
-			)
+			headings := content.Plural(m.counts[level], "heading", "headings")
+			out = append(out, fmt.Sprintf("not listed: %s of level %d", headings, level))
 		}
 	}
 	return out

@@ -1,6 +1,8 @@
 package shape
 
 import (
+	"fmt"
+
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/jsontrunc"
@@ -102,9 +104,8 @@ func (d *document) count(s *digest.Summary, records, shown *collection) {
 		if o != nil && o.each == nil {
 			total := content.Plural(int64(o.seen()), "key", "keys")
 			if shown != nil && shown.n > 0 {
-				total += ", " + content.Plural(shown.n, "element", "elements") + " at " + content.Clip(
-					content.VisibleLine(shown.pointer), digest.NameRunes,
-				)
+				total += ", " + content.Plural(shown.n, "element", "elements") + " at " +
+					content.Clip(content.VisibleLine(shown.pointer), digest.NameRunes)
 			}
 			s.Total = append(s.Total, total)
 		}
@@ -198,15 +199,12 @@ func (d *document) breaks(r *jsontrunc.Report, records *collection) []string {
 	}
 	says := []string{first}
 	if r.Last != "" {
-		says = append(
-			says,
-			"last complete: "+content.VisibleLine(r.LastPointer)+" (bytes "+digest.Number(r.LastStart)+"-"+digest.Number(r.LastEnd-1)+"): "+content.Clip(r.Last, digest.PieceRunes),
-		)
+		says = append(says, fmt.Sprintf("last complete: %s (bytes %d-%d): %s",
+			content.VisibleLine(r.LastPointer), r.LastStart, r.LastEnd-1, content.Clip(r.Last, digest.PieceRunes)))
 	}
 	if r.Piece != "" {
-		says = append(
-			says, "cut-off piece (from byte "+digest.Number(r.PieceStart)+"): "+content.Clip(r.Piece, digest.PieceRunes),
-		)
+		says = append(says, fmt.Sprintf("cut-off piece (from byte %d): %s",
+			r.PieceStart, content.Clip(r.Piece, digest.PieceRunes)))
 	}
 	return says
 }
