@@ -36,7 +36,7 @@ func (b *bench) growths() []growth {
 	}
 	below := func(in func(path string) setup) [3]setup { return [3]setup{in("kernel"), in("drivers/net"), in(".")} }
 	pattern := func(p string) [3]setup {
-		return sized(grepSize, func(size int64) setup { return b.grepping(p, "", size, true) })
+		return sized(grepSize, func(size int64) setup { return b.grepping(b.log, p, "", size, true) })
 	}
 	query := func(filter string) [3]setup {
 		return sized(jqSize, func(size int64) setup { return b.querying(filter, size) })
@@ -48,7 +48,7 @@ func (b *bench) growths() []growth {
 		{name: "grep, no literal", unit: "MB", setups: pattern(noLiteral)},
 		{name: "grep, dense", unit: "MB", setups: pattern("e")},
 		{name: "search, a rare literal", unit: "files", setups: below(func(path string) setup {
-			return b.searching(b.rareLiteral(), "matches", path)
+			return b.searching(b.source, b.rareLiteral(), "matches", path)
 		})},
 		{name: "listing, kept", unit: "files", setups: below(func(path string) setup { return b.listing("list", path) })},
 		{name: "find, stat", unit: "files", setups: sized(200_000, func(n int64) setup {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -17,61 +18,71 @@ import (
 	"time"
 )
 
-// input returns the path of a generated file of about size bytes, or a twentieth of that in the small form, and its
-// size in MB. name is a format for the size. The same name and size must always give the same bytes: files of earlier
-// runs are used again.
-func (b *bench) input(name string, size int64, write func(w io.Writer, size int64) error) (
-	path string, megabytes float64, err error,
-) {
-	if b.small {
-		size /= 20
+// textInput generates a file of about size bytes, or a twentieth of that in the small form, and returns its path and its
+// size in MB.
+type textInput func(size int64) (path string, megabytes float64, err error)
+
+// input returns a textInput. name is a format for the size. The same name and size must always give the same bytes:
+// files of earlier runs are used again.
+func (b *bench) input(name string, write func(w io.Writer, size int64) error) textInput {
+	return func(size int64) (path string, megabytes float64, err error) {
+		if b.small {
+			size /= 20
+		}
+		path, megabytes = filepath.Join(b.cache, "inputs", fmt.Sprintf(name, size)), float64(size)/(1<<20)
+		if _, err := os.Stat(path); err == nil {
+			return path, megabytes, nil
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", 0, err
+		}
+		f, err := os.CreateTemp(b.work, "input-")
+		if err != nil {
+			return "", 0, err
+		}
+		w := bufio.NewWriterSize(f, 1<<20)
+		if err := errors.Join(write(w, size), w.Flush(), f.Close()); err != nil {
+			return "", 0, err
+		}
+		return path, megabytes, os.Rename(f.Name(), path)
 	}
-	path, megabytes = filepath.Join(b.cache, "inputs", fmt.Sprintf(name, size)), float64(size)/(1<<20)
-	if _, err := os.Stat(path); err == nil {
-		return path, megabytes, nil
+}
+
+// on returns a setup that makes a pair for an input.
+func on(in textInput, size int64, pairOf func(path string, megabytes float64) (*pair, error)) setup {
+	return func(context.Context) (*pair, error) {
+		path, megabytes, err := in(size)
+		if err != nil {
+			return nil, err
+		}
+		return pairOf(path, megabytes)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", 0, err
-	}
-	f, err := os.CreateTemp(b.work, "input-")
-	if err != nil {
-		return "", 0, err
-	}
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := errors.Join(write(w, size), w.Flush(), f.Close()); err != nil {
-		return "", 0, err
-	}
-	return path, megabytes, os.Rename(f.Name(), path)
 }
 
 // hits generates a JSON array of search hits, one per line.
 func (b *bench) hits(size int64) (path string, megabytes float64, err error) {
-	return b.input("hits-%d.json", size, func(w io.Writer, size int64) error { return writeHits(w, size, 1) })
+	return b.input("hits-%d.json", func(w io.Writer, size int64) error { return writeHits(w, size, 1) })(size)
 }
 
 // kept generates a text of a kind of [kept].
 func (b *bench) kept(kind string) textInput {
-	return func(size int64) (path string, megabytes float64, err error) {
-		k := slices.IndexFunc(kept, func(k keptKind) bool { return k.name == kind })
-		return b.input(strings.ReplaceAll(kind, " ", "-")+"-%d", size, kept[k].write)
-	}
+	k := slices.IndexFunc(kept, func(k keptKind) bool { return k.name == kind })
+	return b.input(strings.ReplaceAll(kind, " ", "-")+"-%d", kept[k].write)
 }
 
 // log generates a log file.
 func (b *bench) log(size int64) (path string, megabytes float64, err error) {
-	return b.input("log-%d.log", size, func(w io.Writer, size int64) error { return writeLog(w, size, 3) })
+	return b.input("log-%d.log", func(w io.Writer, size int64) error { return writeLog(w, size, 3) })(size)
 }
 
 // longLine generates the log in one line.
 func (b *bench) longLine(size int64) (path string, megabytes float64, err error) {
-	return b.input("line-%d.log", size, func(w io.Writer, size int64) error {
-		return writeLog(joined{w}, size, 3)
-	})
+	return b.input("line-%d.log", func(w io.Writer, size int64) error { return writeLog(joined{w}, size, 3) })(size)
 }
 
 // session generates a session file of Claude Code: calls whose results are parts of a log, of about 100 kB each.
 func (b *bench) session(size int64) (path string, megabytes float64, err error) {
-	return b.input("session-%d.jsonl", size, func(w io.Writer, size int64) error {
+	return b.input("session-%d.jsonl", func(w io.Writer, size int64) error {
 		lines := json.NewEncoder(w)
 		for n, written := uint64(0), int64(0); written < size; n++ {
 			var output strings.Builder
@@ -97,7 +108,7 @@ func (b *bench) session(size int64) (path string, megabytes float64, err error) 
 			}
 		}
 		return nil
-	})
+	})(size)
 }
 
 // kept are the kinds of large texts that are stored, with the function that writes one.
@@ -152,13 +163,14 @@ const (
 // recordSize is the size of a record of NDJSON in bytes.
 const recordSize = 35
 
-// records generates records, or a twentieth of that number in the small form; in the two formats of JSON each has
-// recordSize bytes.
-func (b *bench) records(format string, records int64) (path string, thousands float64, err error) {
-	path, megabytes, err := b.input("records-%d."+format, records*recordSize, func(w io.Writer, size int64) error {
-		return writeRecords(w, format, size/recordSize)
-	})
-	return path, megabytes * (1 << 20) / recordSize / 1000, err
+// records generates a number of records, or a twentieth of it in the small form; in the two formats of JSON each has
+// recordSize bytes. It returns their number in thousands.
+func (b *bench) records(format string) textInput {
+	write := func(w io.Writer, size int64) error { return writeRecords(w, format, size/recordSize) }
+	return func(records int64) (path string, thousands float64, err error) {
+		path, megabytes, err := b.input("records-%d."+format, write)(records * recordSize)
+		return path, megabytes * (1 << 20) / recordSize / 1000, err
+	}
 }
 
 func writeRecords(w io.Writer, format string, records int64) error {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,7 @@ func (b *bench) mixed(ctx context.Context) (got result, err error) {
 	if err := os.MkdirAll(small, 0o755); err != nil {
 		return got, err
 	}
-	if err := os.WriteFile(filepath.Join(small, "small.txt"), make1k(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(small, "small.txt"), []byte(strings.Repeat(servedLine, 1+1000/len(servedLine))), 0o600); err != nil {
 		return got, err
 	}
 	command := append(b.funnel(small), "--root", filepath.Join(b.goroot, "src"), "--http", "127.0.0.1:0")
@@ -156,14 +157,4 @@ func (b *bench) wrapping(ctx context.Context) (got result, err error) {
 	got.ours, got.peer = []time.Duration{max(ours-peer, 1)}, []time.Duration{peer}
 	got.note = "go-sdk, by wrap in " + span(ours)
 	return got, nil
-}
-
-// make1k returns a text of 1 kB.
-func make1k() []byte {
-	line := "2026-11-20T12:00:00.000Z INFO request served method=GET path=/v1/items status=200 took=12ms\n"
-	var text []byte
-	for len(text) < 1000 {
-		text = append(text, line...)
-	}
-	return text
 }

@@ -16,19 +16,8 @@ import (
 
 // grepping counts the matching lines, so both programs scan the whole file. flag is an additional flag for rg; -i also
 // sets our ignore_case.
-func (b *bench) grepping(pattern, flag string, size int64, oneCore bool) setup {
-	return b.greppingIn(b.log, pattern, flag, size, oneCore)
-}
-
-// greppingIn is grepping in the text that of makes.
-func (b *bench) greppingIn(
-	of func(size int64) (string, float64, error), pattern, flag string, size int64, oneCore bool,
-) setup {
-	return func(context.Context) (*pair, error) {
-		path, megabytes, err := of(size)
-		if err != nil {
-			return nil, err
-		}
+func (b *bench) grepping(in textInput, pattern, flag string, size int64, oneCore bool) setup {
+	return on(in, size, func(path string, megabytes float64) (*pair, error) {
 		args := map[string]any{
 			"source": filepath.Base(path), "pattern": pattern, "show": "count", "ignore_case": flag == "-i",
 		}
@@ -43,7 +32,7 @@ func (b *bench) greppingIn(
 		}
 		p.same, p.work = sameCount, megabytes
 		return p, nil
-	}
+	})
 }
 
 var firstNumber = regexp.MustCompile(`\d+`)
@@ -63,20 +52,16 @@ func sameCount(ours, peer string) error {
 
 // querying runs a filter with so few results that both programs print all of them.
 func (b *bench) querying(filter string, size int64) setup {
-	return func(context.Context) (*pair, error) {
-		if b.small {
-			size /= 2 // jq takes half a second for 10 MB
-		}
-		path, megabytes, err := b.hits(size)
-		if err != nil {
-			return nil, err
-		}
+	if b.small {
+		size /= 2 // jq takes half a second for 10 MB
+	}
+	return on(b.hits, size, func(path string, megabytes float64) (*pair, error) {
 		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true}
 		peer := []string{"jq", "-r", filter, path}
 		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
 		p.served, p.work, p.same = nil, megabytes, endsWithPeers
 		return p, nil
-	}
+	})
 }
 
 // endsWithPeers compares results: our output may start with a line that says how many there are.
@@ -89,11 +74,7 @@ func endsWithPeers(ours, peer string) error {
 
 // slurping runs a filter with few results on all records as one array.
 func (b *bench) slurping(filter, format string, records int64) setup {
-	return func(context.Context) (*pair, error) {
-		path, thousands, err := b.records(format, records)
-		if err != nil {
-			return nil, err
-		}
+	return on(b.records(format), records, func(path string, thousands float64) (*pair, error) {
 		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true, "slurp": format != jsonArray}
 		peer := map[string][]string{
 			ndjson: {"jq", "-rs", filter, path}, jsonArray: {"jq", "-r", filter, path},
@@ -103,17 +84,13 @@ func (b *bench) slurping(filter, format string, records int64) setup {
 		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
 		p.served, p.work, p.same = nil, thousands, endsWithPeers
 		return p, nil
-	}
+	})
 }
 
 // pointing shows one element of an array by index (negative: from the end), or a value inside it; jq must read the
 // whole text. by is the argument of slice: at or records.
 func (b *bench) pointing(size int64, by string, index int) setup {
-	return func(context.Context) (*pair, error) {
-		path, megabytes, err := b.hits(size)
-		if err != nil {
-			return nil, err
-		}
+	return on(b.hits, size, func(path string, megabytes float64) (*pair, error) {
 		index := index
 		if index < 0 {
 			text, err := os.ReadFile(path)
@@ -127,7 +104,7 @@ func (b *bench) pointing(size int64, by string, index int) setup {
 			[]string{"jq", "-r", fmt.Sprintf(".[%d].file", index), path})
 		p.same, p.work = containsPeers, megabytes
 		return p, nil
-	}
+	})
 }
 
 func containsPeers(ours, peer string) error {

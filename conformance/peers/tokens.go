@@ -23,36 +23,27 @@ import (
 
 // adding compares a tool call with tiktoken-go, which only counts the tokens.
 func (b *bench) adding(size int64) setup {
-	return func(context.Context) (*pair, error) {
-		path, megabytes, err := b.hits(size)
-		if err != nil {
-			return nil, err
-		}
+	return on(b.hits, size, func(path string, megabytes float64) (*pair, error) {
 		return b.jobs("latency", "count-peer", path, megabytes)
-	}
+	})
 }
 
 func (b *bench) counting(class string, size int64) setup {
-	return func(context.Context) (*pair, error) {
-		if b.small {
-			size *= 4 // a fifth: a twentieth is too little to measure
-		}
-		path, megabytes, err := b.input("text-"+class+"-%d", size, func(w io.Writer, size int64) error {
-			return b.writeText(w, class, size, 0)
-		})
-		if err != nil {
-			return nil, err
-		}
-		return b.jobs("count", "count-peer", path, megabytes)
+	if b.small {
+		size *= 4 // a fifth: a twentieth is too little to measure
 	}
+	write := func(w io.Writer, size int64) error { return b.writeText(w, class, size, 0) }
+	return on(b.input("text-"+class+"-%d", write), size, func(path string, megabytes float64) (*pair, error) {
+		return b.jobs("count", "count-peer", path, megabytes)
+	})
 }
 
 // unbroken has no peer: tiktoken-go takes quadratic time on unbroken text.
 func (b *bench) unbroken(context.Context) (*pair, error) {
-	path, megabytes, err := b.input("unbroken-%d", 1<<20, func(w io.Writer, size int64) error {
+	path, megabytes, err := b.input("unbroken-%d", func(w io.Writer, size int64) error {
 		_, err := w.Write(bytes.Repeat([]byte("a"), int(size)))
 		return err
-	})
+	})(1 << 20)
 	if err != nil {
 		return nil, err
 	}

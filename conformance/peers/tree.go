@@ -38,23 +38,13 @@ func (b *bench) source() (string, error) {
 // goTrees are subtrees of Go's source, with their approximate number of files.
 var goTrees = []struct{ name, path string }{{"500", "src/go"}, {"1,500", "src/cmd/go"}, {"11,000", "src"}}
 
-// searchingGo searches a tree below GOROOT, which is on every machine that builds this program.
-func (b *bench) searchingGo(pattern, show, path string) setup {
-	return b.searchingIn(func() (string, error) { return filepath.Join(b.goroot, path), nil }, pattern, show, ".")
-}
-
 var totalMatches = regexp.MustCompile(`(\d+) (?:matches|match) in (\d+) file`)
 
 // shownMatch is the beginning of a match that search shows.
 var shownMatch = regexp.MustCompile(`(?m)^ *\d+: `)
 
-// searching prints and stores every match or every count.
-func (b *bench) searching(pattern, show, path string) setup {
-	return b.searchingIn(b.source, pattern, show, path)
-}
-
-// searchingIn is searching in the directory that source returns.
-func (b *bench) searchingIn(source func() (string, error), pattern, show, path string) setup {
+// searching prints and stores every match or every count below a path of the directory that source returns.
+func (b *bench) searching(source func() (string, error), pattern, show, path string) setup {
 	flags := []string{"-n", "--no-heading", "-e", pattern, path}
 	if show == "counts" {
 		flags = []string{"--count", "-e", pattern, path}

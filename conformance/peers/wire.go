@@ -36,6 +36,9 @@ const (
 	bigSize    = 10 << 20               // size of the large file, in bytes
 	rest       = 300 * time.Millisecond // pause between initialize and reading the memory
 
+	// servedLine is the line that the files of all sizes repeat.
+	servedLine = "2026-11-20T12:00:00.000Z INFO request served method=GET path=/v1/items status=200 took=12ms\n"
+
 	overHTTP = ", HTTP" // name suffix of servers measured over HTTP
 
 	wrappedServer = "server-filesystem, wrapped"
@@ -48,9 +51,8 @@ func (b *bench) measureServers(ctx context.Context, rounds int, web bool) ([]*wi
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return nil, err
 	}
-	line := "2026-11-20T12:00:00.000Z INFO request served method=GET path=/v1/items status=200 took=12ms\n"
-	big := strings.Repeat(line, bigSize/len(line)+1)[:bigSize]
-	for name, text := range map[string]string{"small.txt": big[:10*len(line)], "big.txt": big} {
+	big := strings.Repeat(servedLine, bigSize/len(servedLine)+1)[:bigSize]
+	for name, text := range map[string]string{"small.txt": big[:10*len(servedLine)], "big.txt": big} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}

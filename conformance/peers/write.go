@@ -16,18 +16,11 @@ import (
 // raisedLimits raises the store's limits so that it does not truncate or evict the input.
 var raisedLimits = []string{"--max-observation", "4GiB", "--quota", "16GiB"}
 
-// textInput generates a text of about size bytes; see [bench.input].
-type textInput func(size int64) (path string, megabytes float64, err error)
-
 // keeping compares storing the input as an observation with a copy and a digest by `tee copy | openssl dgst -sha256`.
 // The files of each run are deleted before the kernel starts to write them to disk. Both must compute the same
 // SHA-256.
 func (b *bench) keeping(input textInput, size int64, piped bool) setup {
-	return func(context.Context) (*pair, error) {
-		path, megabytes, err := input(size)
-		if err != nil {
-			return nil, err
-		}
+	return on(input, size, func(path string, megabytes float64) (*pair, error) {
 		store, digest, target := filepath.Join(b.work, "kept"), "", filepath.Join(b.work, "copy")
 		// The root is a directory next to the store: keep does not read it.
 		words := append(append(b.funnel(b.work), raisedLimits...), "--store", store, "keep")
@@ -51,7 +44,7 @@ func (b *bench) keeping(input textInput, size int64, piped bool) setup {
 			}
 			return nil
 		}}, nil
-	}
+	})
 }
 
 // hooking compares the hook of a client after a call with an output of that size with `cat` of what the client wrote.
@@ -117,11 +110,7 @@ func (b *bench) running(format string, n int64) setup {
 // compacting compares a session that is compacted and restored with one that jq reads and writes, and that is copied
 // and digested as in [bench.keeping]. Both must end in the same bytes.
 func (b *bench) compacting(size int64) setup {
-	return func(context.Context) (*pair, error) {
-		path, megabytes, err := b.session(size)
-		if err != nil {
-			return nil, err
-		}
+	return on(b.session, size, func(path string, megabytes float64) (*pair, error) {
 		store, out := filepath.Join(b.work, "compacted"), filepath.Join(b.work, "smaller")
 		line := fmt.Sprintf(`set -e; f="$1"; shift; compact() { "$@" --quota 16GiB --store %s; }
 compact "$@" compact --budget 400000 -o %s "$f" 2>&1; compact "$@" compact --expand %[2]s | sha256sum`, store, out)
@@ -135,7 +124,7 @@ compact "$@" compact --budget 400000 -o %s "$f" 2>&1; compact "$@" compact --exp
 			}
 			return nil
 		}}, nil
-	}
+	})
 }
 
 // removeFiles removes the files in a directory, before the kernel starts to write them to disk.
