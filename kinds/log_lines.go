@@ -22,10 +22,9 @@ func isCarried(l []byte) bool {
 	if rest := bytes.TrimLeft(l, blanks); len(rest) < len(l) || len(l) == 0 {
 		return len(rest) > 0
 	}
-	for _, start := range []string{"at ", "Caused by", "Traceback", "created by ", "exit status"} {
-		if bytes.HasPrefix(l, []byte(start)) {
-			return true
-		}
+	starts := []string{"at ", "Caused by", "Traceback", "created by ", "exit status"}
+	if slices.ContainsFunc(starts, func(s string) bool { return bytes.HasPrefix(l, []byte(s)) }) {
+		return true
 	}
 	if n, ok := bytes.CutPrefix(l, []byte("goroutine ")); ok && countDigits(n) > 0 {
 		return true

@@ -6,6 +6,7 @@ package diff
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
@@ -22,7 +23,7 @@ const (
 // diffs, or be truncated. Each file is a record, numbered from 0, as in [Files].
 type difference struct {
 	rows    digest.LineSplitter
-	closing bool // a line that comes now has no newline
+	closing bool // the next line is the last and has no newline
 	read    parser
 	added   int64
 	removed int64
@@ -64,12 +65,7 @@ func (d *difference) addHunk(h *hunk) {
 	if len(d.most) == diffHunks && !moreChanges(h, d.most[diffHunks-1]) {
 		return
 	}
-	i, _ := slices.BinarySearchFunc(d.most, h, func(x, h *hunk) int {
-		if moreChanges(h, x) {
-			return 1
-		}
-		return -1
-	})
+	i := sort.Search(len(d.most), func(i int) bool { return moreChanges(h, d.most[i]) })
 	d.most = slices.Insert(d.most, i, h)
 	d.most = d.most[:min(len(d.most), diffHunks)]
 }
@@ -108,7 +104,7 @@ func (d *difference) Finish(s *digest.Summary) {
 	}
 }
 
-// lacks names the hunk and says how many of its lines are missing.
+// lacks returns the name of the hunk and the number of its lines that are missing.
 func (h *hunk) lacks() string {
 	return "hunk " + digest.Number(h.number) + " of " + content.Clip(h.file.name(), digest.NameRunes) +
 		": " + digest.Number(h.missing.old) + " of " + digest.Number(h.says.old) + " old and " +

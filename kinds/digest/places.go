@@ -35,24 +35,15 @@ func PlaceOf(key []byte) uint8 {
 	if string(key) == "type" {
 		return typePlace
 	}
-	for i, p := range places {
-		if string(key) == p {
-			return uint8(i + 1)
-		}
-	}
-	return 0
+	return uint8(slices.Index(places[:], string(key)) + 1)
 }
 
 // ColumnPlace returns the place of the column of a table, or 0 if the column names no file: the case of its name and
 // its spaces, dashes and underscores do not matter.
 func ColumnPlace(name string) uint8 {
 	plain := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(name)
-	for _, p := range places[:slices.Index(places[:], RipgrepPath)] {
-		if strings.EqualFold(plain, p) {
-			return PlaceOf([]byte(p))
-		}
-	}
-	return 0
+	names := places[:slices.Index(places[:], RipgrepPath)]
+	return uint8(slices.IndexFunc(names, func(p string) bool { return strings.EqualFold(plain, p) }) + 1)
 }
 
 // FileCounts counts elements by the file that they name. Any number of names in sorted order, as search tools print

@@ -47,9 +47,8 @@ func Point(ctx context.Context, r io.Reader, k Kind, pointer string) (Span, erro
 	case f.found:
 		return f.target, nil
 	case err != nil && f.reading:
-		return Span{}, fmt.Errorf(
-			"the value at %s begins at byte %d and is not complete: %w", clipLine(pointer, 100), f.target.Start, err,
-		)
+		return Span{}, fmt.Errorf("the value at %s begins at byte %d and is not complete: %w",
+			clipLine(pointer, 100), f.target.Start, err)
 	case err != nil:
 		return Span{}, err
 	}
@@ -247,17 +246,15 @@ func isIndex(token string, n int64) bool {
 func (f *finder) missing() error {
 	if len(f.trail) == 0 {
 		if f.top > 0 {
-			return fmt.Errorf(
-				"%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record", ErrNoValue,
-				clipLine(f.tokens[0], 40), f.record, max(f.record-1, 0),
-			)
+			return fmt.Errorf("%w: no record %s; there are %d (0-%d), and the first token of the pointer is the record",
+				ErrNoValue, clipLine(f.tokens[0], 40), f.record, max(f.record-1, 0))
 		}
 		return fmt.Errorf("%w: the text is empty", ErrNoValue)
 	}
 	end := len(f.trail) - 1 + f.top
 	var deepest, token string
 	for _, t := range f.tokens[:end] {
-		deepest += "/" + tokenEscapes.Replace(t)
+		deepest += "/" + EscapeToken(t)
 	}
 	if end < len(f.tokens) {
 		token = f.tokens[end]
@@ -272,16 +269,14 @@ func (f *finder) missing() error {
 		if p.count == 0 {
 			return fmt.Errorf("%w: %s is an empty array", ErrNoValue, deepest)
 		}
-		return fmt.Errorf(
-			"%w: %s is an array of %d: give 0-%d, not %s", ErrNoValue, deepest, p.count, p.count-1, clipLine(token, 40),
-		)
+		return fmt.Errorf("%w: %s is an array of %d: give 0-%d, not %s",
+			ErrNoValue, deepest, p.count, p.count-1, clipLine(token, 40))
 	case ObjectStart:
 		if p.count == 0 {
 			return fmt.Errorf("%w: %s is an empty object", ErrNoValue, deepest)
 		}
-		return fmt.Errorf(
-			"%w: %s is an object without %s; its keys: %s", ErrNoValue, deepest, ClipBytes(strconv.Quote(token), 60), keyList(p),
-		)
+		return fmt.Errorf("%w: %s is an object without %s; its keys: %s",
+			ErrNoValue, deepest, ClipBytes(strconv.Quote(token), 60), keyList(p))
 	}
 	return fmt.Errorf("%w: %s is %s: nothing stands below it", ErrNoValue, deepest, Article(map[Event]string{
 		StringStart: "string", NumberStart: "number", LiteralStart: "literal",

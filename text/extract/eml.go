@@ -13,6 +13,7 @@ import (
 	"mime/multipart"
 	"mime/quotedprintable"
 	"net/textproto"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -123,12 +124,8 @@ func readHeader(in *bufio.Reader) (textproto.MIMEHeader, error) {
 }
 
 func hasMailField(h textproto.MIMEHeader) bool {
-	for _, field := range append([]string{"Received", "Message-Id", "Content-Type"}, mailFields...) {
-		if h.Get(field) != "" {
-			return true
-		}
-	}
-	return false
+	fields := append([]string{"Received", "Message-Id", "Content-Type"}, mailFields...)
+	return slices.ContainsFunc(fields, func(field string) bool { return h.Get(field) != "" })
 }
 
 // decodeWords decodes a header value. Bytes that are not UTF-8 are windows-1252.

@@ -87,9 +87,8 @@ func flags(p Pattern) (syntax.Flags, string) {
 	return syntax.Perl, ""
 }
 
-var errTooLarge = fmt.Errorf(
-	"pattern: it is too large: more than %d instructions; use fewer or smaller repeat counts", MaxProgram,
-)
+var errTooLarge = fmt.Errorf("pattern: it is too large: more than %d instructions; use fewer or smaller repeat counts",
+	MaxProgram)
 
 // compileMultiline compiles two forms of the pattern, because regexp cannot start a search inside a text:
 //

@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -31,12 +32,8 @@ func (s *scan) cutAt(i int) bool {
 			return true
 		}
 	}
-	for _, sign := range cutSigns {
-		if bytes.HasPrefix(rest, sign) {
-			return true
-		}
-	}
-	return bytes.HasPrefix(rest, []byte(" [")) && excerptRange().Match(rest)
+	return slices.ContainsFunc(cutSigns, func(sign []byte) bool { return bytes.HasPrefix(rest, sign) }) ||
+		bytes.HasPrefix(rest, []byte(" [")) && excerptRange().Match(rest)
 }
 
 // excerptRange matches " [FROM-TO of SIZE]", which follows an excerpt of a value.
