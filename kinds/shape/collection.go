@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // filesDepth is the maximum number of keys on the way to an array whose elements count as matches.
@@ -67,7 +68,7 @@ func (s *shape) pointer() string {
 	var b strings.Builder
 	for _, f := range s.containers {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(f.name))
+		b.WriteString(content.EscapeToken(f.name))
 	}
 	return b.String()
 }

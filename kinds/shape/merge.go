@@ -21,29 +21,32 @@ func (n *node) merge(m *node) {
 	}
 	if m.array != nil {
 		if n.array == nil {
-			n.array = &arrays{lo: m.array.lo}
+			n.array = &arrays{lengths: lengths{lo: m.array.lo}}
 		}
 		n.array.merge(m.array)
 	}
 	if m.object != nil {
 		if n.object == nil {
-			n.object = &objects{lo: m.object.lo}
+			n.object = &objects{lengths: lengths{lo: m.object.lo}}
 		}
 		n.object.merge(m.object)
 	}
 }
 
+func (l *lengths) mergeLengths(m lengths) {
+	l.complete += m.complete
+	l.total += m.total
+	l.lo, l.hi = min(l.lo, m.lo), max(l.hi, m.hi)
+}
+
 func (a *arrays) merge(b *arrays) {
-	a.n += b.n
-	a.total += b.total
-	a.lo, a.hi = min(a.lo, b.lo), max(a.hi, b.hi)
+	a.mergeLengths(b.lengths)
 	a.elem.merge(&b.elem)
 }
 
 func (o *objects) merge(p *objects) {
 	o.n += p.n
-	o.complete += p.complete
-	o.lo, o.hi = min(o.lo, p.lo), max(o.hi, p.hi)
+	o.mergeLengths(p.lengths)
 	if p.each != nil || o.each != nil || len(o.fields)+len(p.fields) > 2*fieldsMost {
 		o.toMap()
 		p.toMap()

@@ -142,7 +142,7 @@ func flatten(at string, n *node, seen map[string]int) {
 		put("number", n.number.n)
 	}
 	if a := n.array; a != nil {
-		put("array", a.n)
+		put("array", a.complete)
 		put("elements", a.total)
 		if a.total == 0 {
 			seen[at+" elements"] = 0

@@ -32,14 +32,13 @@ type node struct {
 }
 
 type objects struct {
-	n        int64
-	fields   []*field
-	index    map[string]int
-	each     *node  // statistics of all values, if the object is a map
-	example  string // one key of a map
-	lo, hi   int64  // least and greatest number of members of one object
-	complete int64  // number of objects that were read to their end
-	omitted  int    // keys without a field: columns of a table beyond columnsMost
+	n       int64
+	fields  []*field
+	index   map[string]int
+	each    *node  // statistics of all values, if the object is a map
+	example string // one key of a map
+	lengths        // of the objects, in members
+	omitted int    // keys without a field: columns of a table beyond columnsMost
 }
 
 type field struct {
@@ -53,10 +52,15 @@ type field struct {
 }
 
 type arrays struct {
-	n      int64
-	total  int64 // number of elements in all arrays
-	lo, hi int64 // least and greatest length of one array
-	elem   node
+	lengths // of the arrays, in elements
+	elem    node
+}
+
+// lengths describes the containers at one path that were read to their end.
+type lengths struct {
+	complete int64 // number of containers
+	total    int64 // sum of their lengths
+	lo, hi   int64 // least and greatest length of one
 }
 
 // shape collects the structure of a JSON text. scan calls its methods for each token.
@@ -182,7 +186,7 @@ func (s *shape) open(object bool, at int) {
 			n.array = &arrays{}
 			s.nodes++
 		}
-		if f.fixed && n.array.n == 0 {
+		if f.fixed && n.array.complete == 0 {
 			f.of = s.collect(&n.array.elem)
 		}
 	}
@@ -239,21 +243,13 @@ func (s *shape) appendSample(p []byte) {
 	}
 }
 
-func (o *objects) addLength(members int64) {
-	if o.complete == 0 || members < o.lo {
-		o.lo = members
+func (l *lengths) addLength(length int64) {
+	if l.complete == 0 || length < l.lo {
+		l.lo = length
 	}
-	o.hi = max(o.hi, members)
-	o.complete++
-}
-
-func (a *arrays) addLength(length int64) {
-	if a.n == 0 || length < a.lo {
-		a.lo = length
-	}
-	a.hi = max(a.hi, length)
-	a.total += length
-	a.n++
+	l.hi = max(l.hi, length)
+	l.total += length
+	l.complete++
 }
 
 func (s *shape) key(raw []byte) {
@@ -300,12 +296,7 @@ func (o *objects) find(raw []byte) int {
 		}
 		return -1
 	}
-	for i, d := range o.fields {
-		if d.name == string(raw) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(o.fields, func(d *field) bool { return d.name == string(raw) })
 }
 
 // add adds a field for a new key. It returns nil if o has become a map or a limit was reached.
@@ -426,7 +417,7 @@ func (s *shape) abandon() {
 			o.n--
 		case f.object && f.at.object.complete == 0:
 			f.at.object.addLength(f.done)
-		case !f.object && f.at.array.n == 0:
+		case !f.object && f.at.array.complete == 0:
 			f.at.array.addLength(f.done)
 		}
 	}

@@ -149,7 +149,8 @@ func (t *tableSummary) Finish(s *digest.Summary) {
 	if t.wide > columnsMost {
 		s.Says = append(s.Says, "only the first "+digest.Number(columnsMost)+" columns are described")
 	}
-	row := &objects{n: t.rows, complete: t.rows, lo: int64(t.wide), hi: int64(t.wide), omitted: t.wide - len(t.columns)}
+	each := lengths{complete: t.rows, lo: int64(t.wide), hi: int64(t.wide)}
+	row := &objects{n: t.rows, lengths: each, omitted: t.wide - len(t.columns)}
 	data := 0
 	for _, c := range t.columns {
 		if c.text != nil && !c.many {

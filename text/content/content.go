@@ -28,8 +28,8 @@ const (
 	Binary   Kind = "binary"
 )
 
-// Remarks is the error of a text that was read although something of it must be known. An answer that rests on the text
-// must show the notes, and those of the fields that it reads.
+// Remarks is the error of a text that was read, but is damaged or lacks fields. An answer based on the text must show
+// the notes, and those of the fields that it reads.
 type Remarks struct {
 	Notes    []string
 	OfFields map[string]string // notes by the name of a field

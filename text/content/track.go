@@ -17,6 +17,9 @@ const (
 
 var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
+// EscapeToken returns a key as a token of a JSON Pointer, without the slash before it.
+func EscapeToken(key string) string { return tokenEscapes.Replace(key) }
+
 // Tracker is a [Scanner] that also tracks the JSON Pointer of the current value. The zero value is ready to use.
 type Tracker struct {
 	Scanner
@@ -42,7 +45,7 @@ func (k *Key) Append(dst []byte) []byte {
 	from := len(dst)
 	dst = AppendUnquoted(dst, k.raw)
 	if bytes.IndexByte(dst[from:], '~') >= 0 || bytes.IndexByte(dst[from:], '/') >= 0 {
-		dst = append(dst[:from], tokenEscapes.Replace(string(dst[from:]))...)
+		dst = append(dst[:from], EscapeToken(string(dst[from:]))...)
 	}
 	if len(dst) > maxPointer {
 		return append(dst[:runeStart(dst, maxPointer)], "…"...)
