@@ -33,16 +33,16 @@ type Kind struct {
 	// Records visits the records of a text; see [Records].
 	Records func(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error
 
-	// Objects writes the records as JSON objects, one a line, in the order and number of Records. It is nil if the
-	// text is JSON or binary. The error is a [*content.Remarks] if all was written but something must be said of the text.
+	// Objects writes the records as JSON objects, one a line, in the order and number of Records. It is nil if the text
+	// is JSON or binary. The error is a [*content.Remarks] if all was written, but the text is damaged or lacks fields.
 	Objects func(ctx context.Context, r io.Reader, w io.Writer) error
 
-	// Numbered writes each record in an array, behind the number of its first line: [7,{…}]. It is nil if the objects
-	// have the member line, or no line is known.
+	// Numbered writes each record in an array, after the number of its first line: [7,{…}]. It is nil if the objects
+	// have the member line, or if no line is known.
 	Numbered func(ctx context.Context, r io.Reader, w io.Writer) error
 
-	RecordIs   string // what jq takes for a record: "a file {file, status, …}"; for help and receipts
-	RecordNote string // what help adds to RecordIs, "" if nothing
+	RecordIs   string // the record that jq reads: "a file {file, status, …}"; for help and receipts
+	RecordNote string // a remark on it, for help; may be ""
 
 	Shares Shares
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Language returns the language that the name of a text file stands for, else that of its kind; "Text" if neither tells.
+// Language returns the language of a text file by its name, else by its kind; "Text" if both are unknown.
 func Language(name string, kind content.Kind) string {
 	for _, key := range []string{path.Ext(name), path.Base(name)} {
 		if language := languages[strings.ToLower(key)]; language != "" {
@@ -20,7 +20,7 @@ func Language(name string, kind content.Kind) string {
 	return "Text"
 }
 
-// kindLanguages are the languages of kinds in files whose name tells none.
+// kindLanguages are the languages of kinds, for files whose name has none.
 var kindLanguages = map[content.Kind]string{
 	content.JSON: "JSON", content.NDJSON: "JSON", content.Diff: "Diff", content.GitLog: "Git log", content.Log: "Log",
 	content.Table: "CSV", content.Markdown: "Markdown",

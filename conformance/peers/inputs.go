@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// textInput generates a file of about size bytes, or a twentieth of that in the small form, and returns its path and its
-// size in MB.
+// textInput generates a file of about size bytes, or a twentieth of that in the small form, and returns its path and
+// its size in MB.
 type textInput func(size int64) (path string, megabytes float64, err error)
 
 // input returns a textInput. name is a format for the size. The same name and size must always give the same bytes:

@@ -31,7 +31,8 @@ func (b *bench) mixed(ctx context.Context) (got result, err error) {
 	if err := os.MkdirAll(small, 0o755); err != nil {
 		return got, err
 	}
-	if err := os.WriteFile(filepath.Join(small, "small.txt"), []byte(strings.Repeat(servedLine, 1+1000/len(servedLine))), 0o600); err != nil {
+	text := strings.Repeat(servedLine, 1+1000/len(servedLine))
+	if err := os.WriteFile(filepath.Join(small, "small.txt"), []byte(text), 0o600); err != nil {
 		return got, err
 	}
 	command := append(b.funnel(small), "--root", filepath.Join(b.goroot, "src"), "--http", "127.0.0.1:0")

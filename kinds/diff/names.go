@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// side is a name after "--- " or "+++ ", with what follows it.
+// side describes the text after "--- " or "+++ ": a name and what follows it.
 type side struct {
 	name   string
 	absent bool // the file does not exist on this side
 	svn    bool // "(revision 12)" or "(nonexistent)" follows the name
-	epoch  bool // the time is 1970: so diff -N writes a file that does not exist, if the side has no lines
+	epoch  bool // the time is 1970: if the side has no lines, diff -N wrote it for a file that does not exist
 }
 
 const null = "/dev/null"

@@ -339,7 +339,7 @@ func (p *parser) finish() {
 	}
 }
 
-// damage says where the diff breaks off, and how many hunks before that lack lines.
+// damage returns notes: where the diff is truncated, and how many hunks before that lack lines.
 func (p *parser) damage() (notes []string) {
 	others := p.shorts
 	switch {

@@ -25,7 +25,7 @@ type Summary struct {
 	// Says lists findings, most important first: the position where JSON breaks off, panics and errors of a log, files
 	// of a diff.
 	Says   []string
-	Damage []string // of Says, what is broken in the text: an answer that reads it must name it
+	Damage []string // the lines of Says that name damage; an answer based on the text must repeat them
 	Listed List     // the list at the end of Says, if there is one
 	Shapes []string // shapes from most to least detailed, without "shape: "; empty if the kind has no shape
 	// Body lists further lines, most important first: hunk headers, templates, headings, sentences, sample records, top

@@ -157,7 +157,7 @@ func IsNumber(s string) bool { return number().MatchString(s) }
 
 var number = content.Pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
 
-// Without returns a [*content.Remarks] that names the fields without which most records are, nil if there are none.
+// Without returns a [*content.Remarks] that names the fields that most records lack; nil if there are none.
 func Without(records int64, without map[string]int64) error {
 	notes := map[string]string{}
 	for field, n := range without {

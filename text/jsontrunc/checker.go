@@ -370,7 +370,8 @@ func (c *Checker) writeStrict(p []byte) {
 	}
 }
 
-// follows reports whether the text before an error is no beginning of a value: it may look like one, as "note" does.
+// follows reports whether the text at an error begins no further value, although it may begin like one: outside of
+// containers, as "note" begins like null, or directly after an opening bracket.
 func (c *Checker) follows() bool {
 	last := c.strict.last
 	return c.t.Depth() == 0 || c.t.Depth() == 1 && (last == '[' || last == '{')

@@ -17,8 +17,8 @@ const (
 	maxNames = 1 << 20
 )
 
-// strict is what only a whole check reads: the number of the line, names that occur again, and values that follow
-// another on its line.
+// strict is the state of [Check] that a [Checker] does not need: the line number, names that occur again in their
+// object, and values that follow another one on its line.
 type strict struct {
 	seed    maphash.Seed
 	objects []nameSet // by depth
@@ -33,13 +33,13 @@ type strict struct {
 	trailing int64 // offset of the end of a value that another one follows on its line; −1: none
 	ended    int64 // offset of the end of the last top-level value
 	last     byte  // the last byte that is not white space
-	more     bool  // something else than line ends follows an error
+	more     bool  // the text after an error is not only line ends
 
 	invalid int64  // offset of the first byte that is not UTF-8; −1: none
 	half    []byte // the beginning of a character at the end of what was read
 }
 
-// readable returns how much of p, which begins at an offset of the text, is UTF-8.
+// readable returns the length of the UTF-8 at the start of p. base is the offset of p in the text.
 func (s *strict) readable(p []byte, base int64) int {
 	if s.invalid >= 0 {
 		return 0

@@ -41,7 +41,8 @@ func newAutomaton(tree *syntax.Regexp, crlf bool, abandoned *atomic.Bool) *autom
 	}
 }
 
-const maxInsts = 1 << 16 // a state stores two bytes for each instruction
+// maxInsts is the maximum number of instructions: a state stores the number of each in a uint16.
+const maxInsts = 1 << 16
 
 // walker runs the automaton over texts, in one goroutine at a time. Its transition table takes 128 KB for any pattern.
 // The number of a state is the index in the table at which the row of the state starts.
@@ -111,7 +112,7 @@ func (w *walker) clearStates() {
 	w.trans[rowInvalidUTF8<<w.shift+int(w.class['\n'])] = rowAskRegexp << w.shift
 
 	w.beginTurn()
-	if w.add(uint16(w.prog.Start), true) { // the pattern matches the empty text; Start is 0 or 1
+	if w.add(uint16(w.prog.Start), true) { // the pattern matches the empty text
 		w.start = rowMatched << w.shift
 		return
 	}
@@ -180,7 +181,7 @@ func (w *walker) internKey(k string) (uint16, bool) {
 	if len(w.keys) >= w.maxStates || len(w.keys) > fixedRows+lanes && w.size+len(k) > maxKeys {
 		return 0, false
 	}
-	id := uint16(len(w.keys) << w.shift) // len(w.keys) < maxStates
+	id := uint16(len(w.keys) << w.shift)
 	w.keys = append(w.keys, k)
 	w.ids[k] = id
 	w.size += len(k)
@@ -262,12 +263,12 @@ func (w *walker) decodeState(key string) (before byte, node int16) {
 
 // consume steps over an ASCII rune from w.list to w.next. It reports whether the line is known to match then.
 func (w *walker) consume(r rune, before byte) bool {
-	return w.resolve(flagsAt(before, isWord(byte(r)))) || w.move(r) // ASCII
+	return w.resolve(flagsAt(before, isWord(byte(r)))) || w.move(r)
 }
 
 // wordBefore returns the context after an ASCII rune: afterWord, or 0 if no instruction in w.next depends on that.
 func (w *walker) wordBefore(r rune) byte {
-	if !isWord(byte(r)) { // ASCII
+	if !isWord(byte(r)) {
 		return 0
 	}
 	for _, pc := range w.next {
@@ -312,11 +313,11 @@ func (w *walker) resolve(f syntax.EmptyOp) bool {
 func (w *walker) move(r rune) bool {
 	w.beginTurn()
 	for _, pc := range w.list {
-		if in := &w.prog.Inst[pc]; matchRune(in, r) && w.add(uint16(in.Out), false) { // under maxInsts
+		if in := &w.prog.Inst[pc]; matchRune(in, r) && w.add(uint16(in.Out), false) {
 			return true
 		}
 	}
-	return w.add(uint16(w.prog.Start), false) // under maxInsts
+	return w.add(uint16(w.prog.Start), false)
 }
 
 // beginTurn empties w.next and marks all instructions as not visited.
@@ -355,13 +356,13 @@ func (w *walker) follow(pc uint16, assert func(syntax.EmptyOp) (through, keep bo
 			return true
 		case syntax.InstFail:
 		case syntax.InstAlt, syntax.InstAltMatch:
-			stack = append(stack, uint16(in.Arg), uint16(in.Out)) // under maxInsts
+			stack = append(stack, uint16(in.Arg), uint16(in.Out))
 		case syntax.InstCapture, syntax.InstNop:
-			stack = append(stack, uint16(in.Out)) // under maxInsts
+			stack = append(stack, uint16(in.Out))
 		case syntax.InstEmptyWidth:
-			through, keep := assert(syntax.EmptyOp(in.Arg)) // fits into a byte
+			through, keep := assert(syntax.EmptyOp(in.Arg))
 			if through {
-				stack = append(stack, uint16(in.Out)) // under maxInsts
+				stack = append(stack, uint16(in.Out))
 			} else if keep {
 				w.next = append(w.next, pc)
 			}

@@ -100,8 +100,8 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 	return f.matchEach(b, h)
 }
 
-// denseCandidates is how many bytes of a block there must be for each line with a needle, for a row of characters to be
-// looked for in these lines alone.
+// denseCandidates is the number of bytes of a block for each line with a needle. If a block has fewer, the next block
+// is searched whole for a row of characters, not only its lines with a needle.
 const denseCandidates = 512
 
 // findCandidates checks only lines that hold a needle.

@@ -48,7 +48,7 @@ func HasLetters(b []byte) bool {
 	return false
 }
 
-// see records whether a text that a pattern with classes for ASCII meets has other letters.
+// see sets Totals.Letters if the pattern has classes for ASCII and b has other letters.
 func (m *Matcher) see(b []byte, t *Totals) {
 	if m.ascii && !t.Letters {
 		t.Letters = HasLetters(b)

@@ -72,7 +72,7 @@ type Totals struct {
 	Lines   int64 // lines searched, including a last line without line end
 	Matches int64
 	Bytes   int64 // number of bytes searched
-	Letters bool  // the pattern has \b, \w or \d, which do not know letters of what was searched; of a line, its first MiB
+	Letters bool  // the pattern has \b, \w or \d, and the text (of a line, its first MiB) has non-ASCII letters
 	Short   bool  // only the first Bytes bytes of the text were searched, see [Matcher.Scan]
 }
 

@@ -221,7 +221,7 @@ func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err er
 	case ok && (!match || s.out.Invert || s.out.quiet):
 		return match, 0, nil
 	case ok && s.m.longest >= 0:
-		// What stands before an assertion is known one rune later.
+		// The automaton decides an assertion one rune later.
 		from = max(end-int64(s.m.longest)-2*utf8.UTFMax, 0)
 	}
 	at, err = s.matchFrom(from, r.size())

@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
 
-// rareMark is how many bytes of a block there must be for each occurrence of a byte that every match holds, for the
-// lines with it to be the candidates: else they are most lines.
+// rareMark is the minimum number of bytes of a block for each occurrence of a byte that every match holds. If the byte
+// is more frequent, most lines hold it, and searching these lines alone saves nothing.
 const rareMark = 4 << 10
 
 // findMarked finds the matching lines of a block by the rarest byte that every match holds, if few lines hold it; false

@@ -6,15 +6,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Damage is what was found in a table that is not as it should be. Records are rows after the header, from 0; lines are
-// counted from 1.
+// Damage describes what is wrong with a table. Records are rows after the header, from 0; lines are counted from 1.
 type Damage struct {
 	Width int // cells of the header
 
-	Odd               int64 // rows of which the number of cells is another one
+	Odd               int64 // rows with another number of cells than the header
 	OddRow, OddLine   int64 // the first of them
 	OddCells          int
-	Unclosed          int64 // cells whose quote is not closed: they were ended with their line, or after MaxQuoted bytes
+	Unclosed          int64 // cells without a closing quote: each ends with its line, or after MaxQuoted bytes
 	UnclosedLine      int64 // of the first of them
 	Inside            bool  // the text breaks off inside a quoted cell
 	lastRow, lastLine int64

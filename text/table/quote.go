@@ -11,39 +11,39 @@ const (
 	rowsAfter = 5  // lines that show whether rows follow a quote that is not closed
 )
 
-// quoteIs is what a quote at the begin of a cell is.
+// quoteIs is the role of a quote at the start of a cell.
 type quoteIs uint8
 
 const (
 	literal  quoteIs = iota // a character
 	quoted                  // the first of two around the cell
-	loose                   // the same, with text after the second
+	loose                   // the first of two, with text of the cell after the second
 	unclosed                // the first of a cell that ends with its line
-	open                    // the first of a cell at whose end the text breaks off
+	open                    // the first of a cell in which the text is truncated
 )
 
-// quote is the verdict on a quote at the begin of a cell.
+// quote describes a quote at the start of a cell.
 type quote struct {
 	is   quoteIs
 	end  int // of the quoted text
-	next int // what follows it: a delimiter, the line's end, or more of the cell
+	next int // offset of the text after it: a delimiter, the line end, or more of the cell
 }
 
-// wait is what a decision needs that was put off, so that many short blocks are not looked through again and again.
+// wait says when to retry a decision that needs more text, so that many short blocks do not cause many searches.
 type wait struct {
-	char byte // it comes again when a block has this; 0: any block
+	char byte // retry when a block has this byte; 0: any block
 	size int  // or when so many bytes have arrived
-	from int  // bytes of the cell, from its quote, in which no quote ends it
+	from int  // number of bytes of the cell, from its quote, that hold no closing quote
 }
 
 func (w wait) has(p []byte) bool { return w.char == 0 || bytes.IndexByte(p, w.char) >= 0 }
 
-// look decides what the quote at the begin of p is. It is not known as long as the text goes on and the cell's end, or
-// the line after it, has not arrived.
+// look decides the role of the quote at the start of p. known is false if more text may follow and the end of the cell,
+// or the line after it, has not arrived.
 //
-// A cell that spans lines may be one that nobody closed: then the next quote is the first of another cell, or the
-// lines, taken alone, have as many cells as the header. Where the delimiter is a tab most programs do not quote, so
-// that a quote is a character unless it opens and closes a cell.
+// A cell that spans lines may lack its closing quote: then the next quote opens another cell, or each of the lines has
+// as many cells as the header. Most programs do not quote if the delimiter is a tab: a quote is then a character unless
+// it opens a cell that another quote closes.
 func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
 	w := s.wait
 	s.wait = wait{}
@@ -90,8 +90,8 @@ func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
 	return quote{loose, end, end + 1}, true
 }
 
-// closingQuote returns the offset of the first quote of p from an offset on that is not one of a pair; -1 if there is
-// none. The search may go on at next when p has more bytes.
+// closingQuote returns the offset of the first quote of p, from an offset on, that is not doubled; -1 if there is none.
+// When p has more bytes, the search can continue at next.
 func closingQuote(p []byte, from int) (at, next int) {
 	for i := from; ; i += 2 {
 		n := bytes.IndexByte(p[min(i, len(p)):], '"')
@@ -104,7 +104,7 @@ func closingQuote(p []byte, from int) (at, next int) {
 	}
 }
 
-// lookUnclosed decides what a quote is that is never closed: if rows follow, its cell ends with the line.
+// lookUnclosed decides the role of a quote without a closing one: if rows follow, its cell ends with the line.
 func (s *Scanner) lookUnclosed(p []byte, final bool) quote {
 	line := bytes.IndexByte(p, s.lineByte())
 	limit := min(len(p), MaxQuoted)
@@ -169,13 +169,14 @@ func (s *Scanner) areRows(p []byte, through int, final bool) (rows, known bool) 
 	return true, true
 }
 
-// fillsRow reports whether the line at the begin of p, from a cell on, makes the row as long as the header.
+// fillsRow reports whether the row has as many cells as the header if it ends with the first line of p, which starts at
+// the current cell.
 func (s *Scanner) fillsRow(p []byte) bool {
 	line := p[:bytes.IndexByte(p, s.lineByte())]
 	return s.row.N+1+bytes.Count(line, []byte{s.Delimiter}) == s.damage.Width
 }
 
-// opensCell reports whether a quote after p would be the first of a cell.
+// opensCell reports whether a quote after p would open a cell.
 func (s *Scanner) opensCell(p []byte) bool {
 	p = bytes.TrimRight(p, " ")
 	last := p[len(p)-1]

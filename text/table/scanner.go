@@ -16,7 +16,7 @@ type Row struct {
 	Long  bool     // Limits.MaxRow was met: cells are missing or cut
 }
 
-// Limits say how much of a row is kept.
+// Limits bound the part of a row that is kept.
 type Limits struct {
 	MaxCell  int // bytes of a cell; 0: all; -1: Row.Cells stays empty
 	MaxCells int // cells of a row; 0: all
@@ -32,7 +32,7 @@ type Scanner struct {
 
 	off  int64  // offset of the next byte
 	held []byte // bytes from there on that have arrived
-	wait wait   // for what more of the text is needed
+	wait wait   // when to continue with held
 	line int64  // of the next byte
 	cell bool   // within a cell
 	cr   bool   // the byte before is a CR
@@ -49,10 +49,10 @@ func New(d Dialect, visit func(*Row) bool) *Scanner {
 	return &Scanner{Dialect: d, visit: visit, line: 1, row: Row{Line: 1}}
 }
 
-// Damage says what was found in the rows so far that is not as it should be.
+// Damage describes what is wrong with the rows so far.
 func (s *Scanner) Damage() Damage { return s.damage }
 
-// Write scans the next block. It returns false if visit did; then the scanner is not used any more.
+// Write scans the next block. It returns false if visit did; the scanner must not be used afterwards.
 func (s *Scanner) Write(p []byte) bool {
 	if n := min(int64(s.Skip)-s.off, int64(len(p))); n > 0 {
 		s.off += n
@@ -155,13 +155,13 @@ func (s *Scanner) plainRow(p []byte) (n int, goOn bool) {
 	return end + 1, true
 }
 
-// keeps reports whether the next cell, of which N is the number from 1 in a plain row, is kept.
+// keeps reports whether the next cell is kept.
 func (s *Scanner) keeps() bool {
 	return s.MaxCell >= 0 && (s.MaxCells == 0 || len(s.row.Cells)+len(s.ends) < s.MaxCells)
 }
 
-// openCell scans the begin of a cell: blanks and a whole quoted text, or nothing. It returns false if more of the text
-// must be seen to know which.
+// openCell scans the start of a cell: blanks and a whole quoted text, or nothing. known is false if that cannot be
+// decided without more text.
 func (s *Scanner) openCell(p []byte, final bool) (n int, known bool) {
 	blanks := 0
 	for blanks < min(len(p), maxBlanks) && p[blanks] == ' ' && s.Delimiter != '\t' {

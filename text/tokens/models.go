@@ -17,8 +17,7 @@ type Model struct {
 	Factor, Error float64
 }
 
-// Image is counted for an image, whatever the model: what clients' models take at most for one that they have scaled
-// down.
+// Image is the token count of an image, for every model: the maximum for an image that a client has scaled down.
 const Image = 1600
 
 // Estimated reports whether counts are multiples of another vocabulary's counts, and so never exact.

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 )
 
-// What follows the first headSize bytes of a stream is estimated from windows (samples of the text) of windowSize
+// The text after the first headSize bytes of a stream is estimated from windows (samples of the text) of windowSize
 // bytes, one at a random offset of each block. Windows are small and many, because neighbouring bytes resemble each
 // other. A block has windowEvery bytes, or 1/windowShare of the stream so far if that is more. So the number of windows
 // grows with the logarithm of the stream's length: 2,000 at 16 MiB, 15,000 (8 MB of text) at 1 GiB.
@@ -23,7 +23,7 @@ const (
 // could make a text evade the windows.
 type sampler struct {
 	seed      uint64
-	rarely    int64 // blocks are so many times as large; 0: once
+	rarely    int64 // factor of the size of blocks; 0 means 1
 	random    *rand.Rand
 	at        int64 // bytes seen so far
 	from, end int64 // the current block

@@ -73,9 +73,9 @@ func (c *Counter) Tally() *Tally {
 	return t
 }
 
-// Estimate makes the tally estimate a stream of over 256 KiB, from one of so many samples: 1 for a stream that is known
-// to be longer than ExactLimit, whose estimate stays the same. It must be called before Write.
-func (t *Tally) Estimate(one int64) { t.limit, t.sample.rarely = headSize, one }
+// Estimate makes the tally estimate a stream of over 256 KiB, from one sample in place of rarely samples. With 1, the
+// estimate of a stream longer than ExactLimit stays the same. Estimate must be called before Write.
+func (t *Tally) Estimate(rarely int64) { t.limit, t.sample.rarely = headSize, rarely }
 
 // Write adds text to the stream. It returns no error.
 func (t *Tally) Write(p []byte) (int, error) {

@@ -165,7 +165,7 @@ func normalize(word string) string {
 	return env.Current()
 }
 
-// letters that have no decomposition into a plain letter.
+// plainLetters replaces letters that have no decomposition into a plain letter.
 var plainLetters = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
 
 // Fold returns a text in lower case without diacritics.
