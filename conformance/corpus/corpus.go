@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -35,6 +36,15 @@ func unpacked(name string) func() []byte {
 			panic(err)
 		}
 		return b
+	})
+}
+
+// generated returns a function that generates a text once. All callers share it and must not change it.
+func generated(write func(b *bytes.Buffer)) func() []byte {
+	return sync.OnceValue(func() []byte {
+		var b bytes.Buffer
+		write(&b)
+		return b.Bytes()
 	})
 }
 
@@ -83,20 +93,18 @@ var JSON5MB = sync.OnceValue(func() []byte {
 const PanicLine = 50_001
 
 // PanicLog is a log of 100,000 lines with one Go panic and its stack in the middle.
-var PanicLog = sync.OnceValue(func() []byte {
+var PanicLog = generated(func(b *bytes.Buffer) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var b bytes.Buffer
 	line := func(i int) {
 		at := fmt.Sprintf("2026-11-20T%02d:%02d:%02d.%03dZ", i/3600%24, i/60%60, i%60, r.IntN(1000))
 		switch n := r.IntN(100); {
 		case n < 60:
-			fmt.Fprintf(
-				&b, "%s INFO  request served method=GET path=/v1/items/%d status=200 took=%dms\n", at, r.IntN(10000), r.IntN(300),
-			)
+			fmt.Fprintf(b, "%s INFO  request served method=GET path=/v1/items/%d status=200 took=%dms\n",
+				at, r.IntN(10000), r.IntN(300))
 		case n < 90:
-			fmt.Fprintf(&b, "%s DEBUG cache lookup key=item:%d hit=%t\n", at, r.IntN(10000), r.IntN(2) == 0)
+			fmt.Fprintf(b, "%s DEBUG cache lookup key=item:%d hit=%t\n", at, r.IntN(10000), r.IntN(2) == 0)
 		default:
-			fmt.Fprintf(&b, "%s INFO  worker %d finished job %d in %dms\n", at, r.IntN(16), r.IntN(1_000_000), r.IntN(5000))
+			fmt.Fprintf(b, "%s INFO  worker %d finished job %d in %dms\n", at, r.IntN(16), r.IntN(1_000_000), r.IntN(5000))
 		}
 	}
 	for i := range PanicLine - 1 {
@@ -108,13 +116,11 @@ var PanicLog = sync.OnceValue(func() []byte {
 	for i := range 100_000 - PanicLine - 6 {
 		line(PanicLine + i)
 	}
-	return b.Bytes()
 })
 
 // CSV20k is a table of 20,000 rows under a header of 7 columns; some fields are quoted, some hold commas and newlines.
-var CSV20k = sync.OnceValue(func() []byte {
+var CSV20k = generated(func(b *bytes.Buffer) {
 	r := rand.New(rand.NewPCG(3, 4))
-	var b bytes.Buffer
 	b.WriteString("id,customer,country,amount,currency,paid,comment\n")
 	countries := []string{"DE", "FR", "JP", "BR", "US", "IN"}
 	for i := range 20_000 {
@@ -125,46 +131,37 @@ var CSV20k = sync.OnceValue(func() []byte {
 		case 1:
 			comment = "\"he said \"\"no\"\"\nand left\""
 		}
-		fmt.Fprintf(
-			&b, "%d,customer-%04d,%s,%d.%02d,EUR,%t,%s\n", i, r.IntN(3000), countries[r.IntN(6)], r.IntN(900), r.IntN(100),
-			r.IntN(2) == 0, comment,
-		)
+		fmt.Fprintf(b, "%d,customer-%04d,%s,%d.%02d,EUR,%t,%s\n",
+			i, r.IntN(3000), countries[r.IntN(6)], r.IntN(900), r.IntN(100), r.IntN(2) == 0, comment)
 	}
-	return b.Bytes()
 })
 
 // RareKeyRecord is the index of the record of [RareKey9k] that has the key "legacy_ref".
 const RareKeyRecord = 6_543
 
 // RareKey9k is NDJSON of 9,000 records; exactly one has the key "legacy_ref".
-var RareKey9k = sync.OnceValue(func() []byte {
+var RareKey9k = generated(func(b *bytes.Buffer) {
 	r := rand.New(rand.NewPCG(5, 6))
-	var b bytes.Buffer
 	for i := range 9_000 {
 		rare := ""
 		if i == RareKeyRecord {
 			rare = `,"legacy_ref":"A-17/3"`
 		}
-		fmt.Fprintf(
-			&b, `{"id":%d,"user":{"name":"user%d","tags":["t%d","t%d"]},"score":%d.%d,"ok":%t%s}`+"\n", i, r.IntN(500),
-			r.IntN(9), r.IntN(9), r.IntN(100), r.IntN(10), r.IntN(2) == 0, rare,
-		)
+		fmt.Fprintf(b, `{"id":%d,"user":{"name":"user%d","tags":["t%d","t%d"]},"score":%d.%d,"ok":%t%s}`+"\n",
+			i, r.IntN(500), r.IntN(9), r.IntN(9), r.IntN(100), r.IntN(10), r.IntN(2) == 0, rare)
 	}
-	return b.Bytes()
 })
 
 // CJK is 400 kB of Chinese, Japanese and Korean text without spaces, in lines of uneven length.
-var CJK = sync.OnceValue(func() []byte {
+var CJK = generated(func(b *bytes.Buffer) {
 	r := rand.New(rand.NewPCG(7, 8))
 	words := []string{"数据", "観察", "결과", "大规模输出", "保持する", "도구", "収据", "検索結果", "文件", "파일", "、", "。", "「重要」", "永不丢失"}
-	var b bytes.Buffer
 	for b.Len() < 400_000 {
 		for range 5 + r.IntN(60) {
 			b.WriteString(words[r.IntN(len(words))])
 		}
 		b.WriteByte('\n')
 	}
-	return b.Bytes()
 })
 
 // Random returns n pseudo-random bytes.
@@ -179,10 +176,7 @@ func Random(n int) []byte {
 // WarAndPeaceDiff is a unified diff of the novel with 6 % of its lines edited,
 // 3 lines of context, hunks merged where their contexts touch. The edits are replacements, one line for one.
 var WarAndPeaceDiff = sync.OnceValue(func() []byte {
-	old := strings.SplitAfter(string(WarAndPeace()), "\n")
-	if old[len(old)-1] == "" {
-		old = old[:len(old)-1]
-	}
+	old := slices.Collect(strings.Lines(string(WarAndPeace())))
 	r := rand.New(rand.NewPCG(9, 10))
 	edited := make([]bool, len(old))
 	for i := range edited {

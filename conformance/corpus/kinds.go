@@ -36,31 +36,25 @@ var Kinds = []struct {
 	{"markdown", markdown},
 }
 
-// mergeDiff returns a combined diff of many files, as git show prints for a merge.
-func mergeDiff() []byte {
-	var b bytes.Buffer
+// mergeDiff is a combined diff of many files, as git show prints for a merge.
+var mergeDiff = generated(func(b *bytes.Buffer) {
 	for i := range 60 {
-		fmt.Fprintf(&b, "diff --cc src/part%d/file%d.go\nindex 1111111,2222222..3333333\n--- a/src/part%[1]d/file%[2]d.go\n+++ b/src/part%[1]d/file%[2]d.go\n", i%7, i)
-		fmt.Fprintf(&b, "@@@ -%[1]d,4 -%[1]d,4 +%[1]d,5 @@@ func f%[1]d() {\n  \tcommon := 1\n- \tours := 2\n -\ttheirs := 3\n++\tboth := %[1]d\n++\tmore := 4\n  \tend := 5\n  }\n", i+1)
+		fmt.Fprintf(b, "diff --cc src/part%d/file%d.go\nindex 1111111,2222222..3333333\n--- a/src/part%[1]d/file%[2]d.go\n+++ b/src/part%[1]d/file%[2]d.go\n", i%7, i)
+		fmt.Fprintf(b, "@@@ -%[1]d,4 -%[1]d,4 +%[1]d,5 @@@ func f%[1]d() {\n  \tcommon := 1\n- \tours := 2\n -\ttheirs := 3\n++\tboth := %[1]d\n++\tmore := 4\n  \tend := 5\n  }\n", i+1)
 	}
-	return b.Bytes()
-}
+})
 
-func manyFilesDiff() []byte {
-	var b bytes.Buffer
+var manyFilesDiff = generated(func(b *bytes.Buffer) {
 	for i := range 90 {
 		name := fmt.Sprintf("internal/some/folder/with/a/long/name/number%d/of_many_files_%d.go", i%9, i)
-		fmt.Fprintf(&b, "diff --git a/%[1]s b/%[1]s\nindex 1111111..2222222 100644\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-two %[2]d\n+zwei %[2]d\n three\n", name, i)
+		fmt.Fprintf(b, "diff --git a/%[1]s b/%[1]s\nindex 1111111..2222222 100644\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,3 +1,3 @@\n one\n-two %[2]d\n+zwei %[2]d\n three\n", name, i)
 	}
-	return b.Bytes()
-}
+})
 
-func markdown() []byte {
-	var b bytes.Buffer
+var markdown = generated(func(b *bytes.Buffer) {
 	b.WriteString("# A manual\n\nWhat it is about, in a sentence or two of ordinary prose.\n")
 	for i := range 80 {
-		fmt.Fprintf(&b, "\n## Chapter %d, which has a longer heading\n\nSome words that follow the heading, and [a link](https://example.org/%d).\n\n### Part %d\n\n- one\n- two\n\n```go\nfunc f%d() {}\n```\n", i, i, i, i)
+		fmt.Fprintf(b, "\n## Chapter %d, which has a longer heading\n\nSome words that follow the heading, and [a link](https://example.org/%d).\n\n### Part %d\n\n- one\n- two\n\n```go\nfunc f%d() {}\n```\n", i, i, i, i)
 	}
 	b.WriteString("\n```sh\nthis block never ends\n")
-	return b.Bytes()
-}
+})

@@ -122,9 +122,8 @@ func expandSet(ranges string) string {
 
 func jwt(r *rand.Rand) string {
 	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
-	return part(`{"alg":"HS256","typ":"JWT"}`) + "." + part(
-		fmt.Sprintf(`{"sub":"%d","name":"Ada"}`, r.Uint64()),
-	) + "." + generate(r, "[A-Za-z0-9_-]{43}")
+	return part(`{"alg":"HS256","typ":"JWT"}`) + "." + part(fmt.Sprintf(`{"sub":"%d","name":"Ada"}`, r.Uint64())) +
+		"." + generate(r, "[A-Za-z0-9_-]{43}")
 }
 
 // PrivateKey returns a key block with the given number and width of lines of random base64, and these lines.

@@ -112,7 +112,7 @@ func watch(pid int, ended <-chan error, watched bool) (most int64) {
 		case <-poll:
 			var sum int64
 			for _, p := range descendants(pid) {
-				sum += statusBytes(p, "VmHWM:") // the peak of each process
+				sum += status(p, "VmHWM:") << 10 // the peak of each process, in kB
 			}
 			most = max(most, sum)
 		}
@@ -132,22 +132,18 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// statusBytes returns a memory figure of a process from /proc, in bytes; 0 if the process has ended.
-func statusBytes(pid int, figure string) int64 {
+// status returns the number after a name in the status of a process in /proc; 0 if the process has ended.
+func status(pid int, name string) (n int64) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	_, rest, _ := strings.Cut(string(b), figure)
-	var kilobytes int64
-	_, _ = fmt.Sscan(rest, &kilobytes)
-	return kilobytes << 10
+	_, rest, _ := strings.Cut(string(b), name)
+	_, _ = fmt.Sscan(rest, &n)
+	return n
 }
 
 // onOneCore returns the command so that it runs on the first core this process may use.
 func onOneCore(words []string) []string {
-	b, _ := os.ReadFile("/proc/self/status")
-	_, rest, _ := strings.Cut(string(b), "Cpus_allowed_list:")
-	var core int
-	_, _ = fmt.Sscan(rest, &core) // reads the 0 of "0-3"
-	return append([]string{"taskset", "-c", strconv.Itoa(core)}, words...)
+	core := status(os.Getpid(), "Cpus_allowed_list:") // the 0 of "0-3"
+	return append([]string{"taskset", "-c", fmt.Sprint(core)}, words...)
 }
 
 // funnel returns the product's command line without the command: `mcp-funnel FLAGS`.

@@ -80,9 +80,8 @@ func (b *bench) compareWith(ctx context.Context, path string, results []result) 
 	now := ratios(results)
 	worse, unknown := grown(recorded, now)
 	if len(unknown) > 0 {
-		return fmt.Errorf(
-			"not recorded in %s: %s; scripts/bench-peers -small -record %[1]s", path, strings.Join(unknown, ", "),
-		)
+		return fmt.Errorf("not recorded in %s: %s; scripts/bench-peers -small -record %[1]s",
+			path, strings.Join(unknown, ", "))
 	}
 	for try := 1; try < tries && len(worse) > 0; try++ {
 		fmt.Fprintf(os.Stderr, "again, for their ratios have doubled: %s\n", strings.Join(worse, ", "))

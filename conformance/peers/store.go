@@ -119,9 +119,8 @@ func (b *bench) pruning(ctx context.Context) (*pair, error) {
 		}
 	}
 	mine, theirs := fresh("pruned-1"), fresh("pruned-2")
-	words := append(
-		b.funnel(b.work), "--store", filepath.Join(b.work, "pruned-1"), "--max-age", "1h", "observations", "prune",
-	)
+	words := append(b.funnel(b.work), "--store", filepath.Join(b.work, "pruned-1"), "--max-age", "1h",
+		"observations", "prune")
 	peer := []string{"find", filepath.Join(b.work, "pruned-2", "observations"), "-type", "f", "-print", "-delete"}
 	return &pair{
 		ours: &command{b: b, words: words, after: mine}, peer: &command{b: b, words: peer, after: theirs},

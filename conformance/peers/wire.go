@@ -151,7 +151,7 @@ func (s *wireServer) measure(ctx context.Context, root string) error {
 	defer l.end()
 	s.add(starting, float64(took))
 	time.Sleep(rest)
-	resident := statusBytes(l.cmd.Process.Pid, "VmRSS:")
+	resident := status(l.cmd.Process.Pid, "VmRSS:") << 10
 	if resident == 0 {
 		return fmt.Errorf("no VmRSS for process %d", l.cmd.Process.Pid)
 	}

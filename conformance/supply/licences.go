@@ -95,9 +95,8 @@ func check(parts []part) (found []string) {
 		case len(ids) == 0:
 			wrong = "has a licence that is not known"
 		case slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(allowed, id) }):
-			wrong = fmt.Sprintf(
-				"is under %s, of which not all is allowed (allowed: %s)", strings.Join(ids, ", "), strings.Join(allowed, ", "),
-			)
+			wrong = fmt.Sprintf("is under %s, of which not all is allowed (allowed: %s)",
+				strings.Join(ids, ", "), strings.Join(allowed, ", "))
 		default:
 			continue
 		}

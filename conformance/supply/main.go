@@ -88,10 +88,8 @@ func run(args []string, out io.Writer) error {
 // own library.
 func vulnerabilities(base, binary string) (found []string, err error) {
 	if base == "" {
-		return nil, fmt.Errorf(
-			"%w: no database: set VULN_DB to the address of the Go vulnerability database, or to a directory with a copy of it",
-			errNotChecked,
-		)
+		return nil, fmt.Errorf("%w: no database: set VULN_DB to the address of the Go vulnerability database, "+
+			"or to a directory with a copy of it", errNotChecked)
 	}
 	if !strings.Contains(base, "://") {
 		if base, err = filepath.Abs(base); err != nil {

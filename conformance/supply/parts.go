@@ -57,9 +57,8 @@ func partsOf(binary string) ([]part, error) {
 	args := []string{"mod", "download", "-json"}
 	for _, d := range info.Deps {
 		if d.Replace != nil {
-			return nil, fmt.Errorf(
-				"%s is replaced by %s: a release is built of modules as they were published", d.Path, d.Replace.Path,
-			)
+			return nil, fmt.Errorf("%s is replaced by %s: a release is built of modules as they were published",
+				d.Path, d.Replace.Path)
 		}
 		parts = append(parts, part{Path: d.Path, Version: d.Version, Sum: d.Sum})
 		args = append(args, d.Path+"@"+d.Version)

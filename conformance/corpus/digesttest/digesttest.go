@@ -52,10 +52,8 @@ func Cases(t testing.TB) map[string][]byte {
 func SearchHits(n int) []byte {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(
-			&b, `{"file":"src/dir%03d/file%04d.go","line":%d,"text":"\tif err := f(%d); err != nil {"}`+"\n", i*100/n, i*1000/n,
-			i%700+1, i,
-		)
+		fmt.Fprintf(&b, `{"file":"src/dir%03d/file%04d.go","line":%d,"text":"\tif err := f(%d); err != nil {"}`+"\n",
+			i*100/n, i*1000/n, i%700+1, i)
 	}
 	return []byte(b.String())
 }
