@@ -225,16 +225,13 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 		n -= unopenedLen(b[i : i+n])
 	}
 	end := i + n
-	if n == 0 {
+	switch {
+	case n == 0:
 		return 0, assignedValue{}, false
-	}
-	if n == limit {
+	case n == limit:
 		return i, assignedValue{text: b[i:end], env: env}, true
-	}
-	if sep == '>' && (end == len(b) || b[end] != '<') {
-		return 0, assignedValue{}, false
-	}
-	if sep != '>' && end < len(b) && strings.IndexByte("([{<", b[end]) >= 0 { // a call or a type
+	case sep == '>' && (end == len(b) || b[end] != '<'),
+		sep != '>' && end < len(b) && strings.IndexByte("([{<", b[end]) >= 0: // a call or a type
 		return 0, assignedValue{}, false
 	}
 	text := bytes.TrimRight(b[i:end], ",;")
@@ -486,13 +483,8 @@ var (
 // pathOfWords reports whether an unquoted value looks like an identifier or a package name: words joined by dots or
 // underscores, with few digits.
 func pathOfWords(t []byte) bool {
-	if !pathStart[t[0]] {
-		return false
-	}
-	if len(t) >= 24 && entropy(t) >= 4.2 && bytes.IndexByte(t, '.') < 0 {
-		return false
-	}
-	if pathSet.run(t[1:], len(t)) < len(t)-1 {
+	if !pathStart[t[0]] || pathSet.run(t[1:], len(t)) < len(t)-1 ||
+		len(t) >= 24 && entropy(t) >= 4.2 && bytes.IndexByte(t, '.') < 0 {
 		return false
 	}
 	_, _, digit, _ := countKinds(t)

@@ -67,6 +67,9 @@ var (
 	digits    = classOf("0-9")
 
 	hexadecimal = classOf("0-9A-Fa-f")
+	nameSet     = classOf("A-Za-z0-9_.-")
+	blanks      = classOf(" \t")
+	slash       = classOf(`\`)
 )
 
 // startsWord reports whether a token may start at i: the byte before i is not a letter or digit, or it belongs to an
@@ -164,13 +167,8 @@ const unbounded = 16 << 10
 // checkedBytes is the number of bytes of a token, from its start, that checks such as entropy examine.
 const checkedBytes = 64
 
-var slash = classOf(`\`)
-
-var blanks = classOf(" \t")
-
+// maxName is the maximum length of a name, in bytes.
 const maxName = 64
-
-var nameSet = classOf("A-Za-z0-9_.-")
 
 // isMixed reports whether b has lower and upper case, digits, and at least the given entropy in bits per byte.
 func isMixed(b []byte, bits float64) bool {

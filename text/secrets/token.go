@@ -11,10 +11,7 @@ func matchToken(s *scan, h *hit, from int) (finding, bool) {
 	shape := f.shape()
 	body := from + len(f.keywordAt(s.b[from:]))
 	begin, ok := backParts(s.b, s.doneTo, from, shape.before)
-	if !ok {
-		return finding{}, false
-	}
-	if !f.inWord && !startsWord(s.b, begin) {
+	if !ok || !f.inWord && !startsWord(s.b, begin) {
 		return finding{}, false
 	}
 	end, ok, more := matchParts(s.b, body, shape.parts)
@@ -24,19 +21,16 @@ func matchToken(s *scan, h *hit, from int) (finding, bool) {
 	if !ok && (!more || s.final || end-body < checkedBytes) {
 		return finding{}, false
 	}
-	sample := s.b[body:min(end, body+checkedBytes)]
+	sampled, public := body, body-begin
 	if shape.before != nil {
-		sample = s.b[begin:min(end, begin+checkedBytes)]
+		sampled, public = begin, 0
 	}
+	sample := s.b[sampled:min(end, sampled+checkedBytes)]
 	if entropy(sample) < f.bits || hasPlaceholder(sample, isToken) {
 		return finding{}, false
 	}
 	if last := shape.parts[len(shape.parts)-1]; ok && last.max == unbounded {
 		end += last.set.run(s.b[end:], unbounded)
-	}
-	public := body - begin
-	if shape.before != nil {
-		public = 0
 	}
 	return finding{from: begin, to: end, public: public, format: f}, true
 }
