@@ -6,7 +6,6 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // explainParseError returns the message for a parse error: the cause, what to do about it if that is known, and the
@@ -165,30 +164,20 @@ func classEnd(expr string, i int) int {
 // before that offset.
 func excerpt(expr string, at int) (line string, caret int) {
 	const left, right = 26, 18 // characters of up to 4 bytes: under 200 bytes in all
-	from := at
-	for n := 0; n < left && from > 0; n++ {
-		_, w := utf8.DecodeLastRuneInString(expr[:from])
-		from -= w
-	}
-	to := at
-	for n := 0; n < right && to < len(expr); n++ {
-		_, w := utf8.DecodeRuneInString(expr[to:])
-		to += w
-	}
-	one := func(s string) string {
-		return strings.Map(func(r rune) rune {
+	visible := func(s string) []rune {
+		return []rune(strings.Map(func(r rune) rune {
 			if !unicode.IsPrint(r) {
 				return '·'
 			}
 			return r
-		}, s)
+		}, s))
 	}
-	head, tail := one(expr[from:at]), one(expr[at:to])
-	if from > 0 {
-		head = "…" + head
+	head, tail := visible(expr[:at]), visible(expr[at:])
+	if n := len(head) - left; n > 0 {
+		head = append([]rune("…"), head[n:]...)
 	}
-	if to < len(expr) {
-		tail += "…"
+	if len(tail) > right {
+		tail = append(tail[:right], '…')
 	}
-	return head + tail, utf8.RuneCountInString(head)
+	return string(head) + string(tail), len(head)
 }
