@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/gitlog"
@@ -30,10 +31,7 @@ func isGitLog(all [][]byte) bool {
 	if _, ok := gitlog.Header(all[0]); !ok {
 		return false
 	}
-	for _, l := range all[1:min(len(all), 8)] {
-		if bytes.HasPrefix(l, []byte("Author: ")) || bytes.HasPrefix(l, []byte("author ")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all[1:min(len(all), 8)], func(l []byte) bool {
+		return bytes.HasPrefix(l, []byte("Author: ")) || bytes.HasPrefix(l, []byte("author "))
+	})
 }

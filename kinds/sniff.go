@@ -22,8 +22,6 @@ func Sniff(prefix []byte, whole bool, name string) content.Kind {
 
 // Media returns the MIME type of a text, without parameters, from the first bytes and the file name.
 func Media(prefix []byte, name string) string {
-	if len(prefix) > content.SniffSize {
-		prefix = prefix[:content.SniffSize]
-	}
+	prefix = prefix[:min(len(prefix), content.SniffSize)]
 	return Of(Sniff(prefix, len(prefix) < content.SniffSize, name)).MIME(prefix)
 }

@@ -40,16 +40,10 @@ func (b *Bullets) Add(line []byte, at int64) {
 	if b.Done() {
 		return
 	}
-	indent := 0
-	for len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
-		if line[0] == '\t' {
-			indent += tabWidth
-		} else {
-			indent++
-		}
-		line = line[1:]
-	}
-	if len(line) == 0 {
+	rest := bytes.TrimLeft(line, " \t")
+	blanks := line[:len(line)-len(rest)]
+	indent := len(blanks) + (tabWidth-1)*bytes.Count(blanks, []byte{'\t'})
+	if line = rest; len(line) == 0 {
 		return
 	}
 	b.lines++

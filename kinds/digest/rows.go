@@ -58,9 +58,7 @@ func (r *LineSplitter) flush() {
 
 func (r *LineSplitter) emit(line []byte, size int64) {
 	r.Number++
-	if len(line) > LineBytes {
-		line = line[:LineBytes]
-	}
+	line = line[:min(len(line), LineBytes)]
 	if size == int64(len(line)) && size > 0 && line[size-1] == '\r' {
 		line = line[:size-1]
 		size--

@@ -80,10 +80,7 @@ func Header(line []byte) (hash []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	n := 0
-	for n < len(rest) && (rest[n]-'0' <= 9 || rest[n]-'a' < 6) {
-		n++
-	}
+	n := len(rest) - len(bytes.TrimLeft(rest, "0123456789abcdef"))
 	if n < 7 || n > 64 || n < len(rest) && rest[n] != ' ' {
 		return nil, false
 	}
@@ -135,7 +132,7 @@ var dateForms = []string{
 	"Mon Jan 2 15:04:05 2006", "2006-01-02",
 }
 
-// setDate sets the date.
+// setDate sets the date, also as a time if its form is known.
 func (c *commit) setDate(date []byte) {
 	c.date, c.when, c.zoned = append(c.date[:0], date...), time.Time{}, false
 	s := string(date)

@@ -52,7 +52,6 @@ func NewTable(prefix []byte) digest.Summarizer {
 	return t
 }
 
-// Add implements [digest.Summarizer].
 func (t *tableSummary) Add(p []byte) { t.scan.Write(p) }
 
 func (t *tableSummary) row(r *table.Row) bool {

@@ -197,12 +197,7 @@ func before(a, b []byte) bool {
 }
 
 func isInteger(b []byte) bool {
-	for i, c := range b {
-		if (c < '0' || c > '9') && (i > 0 || c != '-') {
-			return false
-		}
-	}
-	return len(b) > 0
+	return len(b) > 0 && len(bytes.Trim(bytes.TrimPrefix(b, []byte{'-'}), "0123456789")) == 0
 }
 
 // parseNumber parses a JSON number. It returns an infinity for a number that is too large.

@@ -117,7 +117,7 @@ func (t *Tracker) End() (Event, error) {
 	return e, err
 }
 
-// update follows an event.
+// update updates the open containers and their keys after an event.
 func (t *Tracker) update(e Event) {
 	switch e {
 	case More:

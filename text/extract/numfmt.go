@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -92,14 +93,7 @@ func span(days float64) string {
 		sign, days = "-", -days
 	}
 	s := int64(math.Round(min(days, 1e9) * 86400))
-	return sign + strconv.FormatInt(s/3600, 10) + ":" + two(s/60%60) + ":" + two(s%60)
-}
-
-func two(n int64) string {
-	if n < 10 {
-		return "0" + strconv.FormatInt(n, 10)
-	}
-	return strconv.FormatInt(n, 10)
+	return fmt.Sprintf("%s%d:%02d:%02d", sign, s/3600, s/60%60, s%60)
 }
 
 // moment returns a date or time. plain is the format without literals, in lower case.

@@ -60,10 +60,11 @@ func (w *workbook) sheets(main string) (sheets []sheet, hidden []string, err err
 	}
 	byID := map[string]relation{}
 	for _, r := range rels {
-		switch byID[r.id] = r; r.kind {
-		case "sharedStrings":
+		byID[r.id] = r
+		switch exists := w.a.has(r.target); {
+		case exists && r.kind == "sharedStrings":
 			err = w.readShared(r.target)
-		case "styles":
+		case exists && r.kind == "styles":
 			err = w.readStyles(r.target)
 		}
 		if err != nil {
@@ -91,9 +92,6 @@ func isTrue(s string) bool { return s == "1" || s == "true" }
 
 // readShared reads the strings that cells share, without pronunciations.
 func (w *workbook) readShared(part string) error {
-	if !w.a.has(part) {
-		return nil
-	}
 	tags, phonetic, inText := 0, 0, false
 	var text strings.Builder
 	return w.a.tokens(part, func(e xml.StartElement) error {
@@ -131,9 +129,6 @@ func (w *workbook) readShared(part string) error {
 
 // readStyles reads the number formats of cell styles.
 func (w *workbook) readStyles(part string) error {
-	if !w.a.has(part) {
-		return nil
-	}
 	codes, inCells := map[string]string{}, false
 	return w.a.tokens(part, func(e xml.StartElement) error {
 		switch e.Name.Local {

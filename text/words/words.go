@@ -82,14 +82,7 @@ func numberEnd(text string, start, end int) int {
 	return end
 }
 
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
+func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // split splits a word at its humps: HTTPServer, readAll.
 func split(word string, visit func(term string)) {
