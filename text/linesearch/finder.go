@@ -97,7 +97,7 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 	if l := f.m.linear(); l != nil {
 		return l.find(b, !f.m.cr, h, f.matches)
 	}
-	return f.matchEach(b, h)
+	return findLines(b, h, func(from int) int { return from }, f.matches) // each line
 }
 
 // denseCandidates is the number of bytes of a block for each line with a needle. If a block has fewer, the next block
@@ -145,18 +145,23 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 	return nil
 }
 
-// matchEach matches each line by regexp.
-func (f *finder) matchEach(b []byte, h *hits) error {
+// findLines adds to h the lines of b around the positions of next that matches returns true for. next returns the first
+// position at or after its argument, or len(b). It is called with the starts of lines.
+func findLines(b []byte, h *hits, next func(from int) int, matches func(line []byte) (bool, error)) error {
 	for pos := 0; pos < len(b); {
-		next := lineEnd(b, pos)
-		ok, err := f.matches(b[pos:next])
+		at := next(pos)
+		if at >= len(b) {
+			break
+		}
+		start, end := pos+lastNewline(b[pos:at])+1, lineEnd(b, at)
+		ok, err := matches(b[start:end])
 		if err != nil {
 			return err
 		}
 		if ok {
-			h.add(next - 1)
+			h.add(end - 1)
 		}
-		pos = next
+		pos = end
 	}
 	return nil
 }

@@ -88,25 +88,17 @@ func (l *linear) addClass(ranges []rune, fold bool) bool {
 // find finds the matching lines of b, which ends with a newline. Lines that are not ASCII are matched by matches. crlf
 // says that a \r before the newline is no part of a line.
 func (l *linear) find(b []byte, crlf bool, h *hits, matches func(line []byte) (bool, error)) error {
-	for pos := 0; pos < len(b); {
-		at, ascii := l.next(b, pos, crlf)
-		if at == len(b) {
-			return nil
-		}
-		next, ok := lineEnd(b, at), true
-		if !ascii {
-			start := pos + lastNewline(b[pos:at]) + 1
-			var err error
-			if ok, err = matches(b[start:next]); err != nil {
-				return err
-			}
-		}
-		if ok {
-			h.add(next - 1)
-		}
-		pos = next
+	ascii := false // the line around the last position matches
+	next := func(from int) (at int) {
+		at, ascii = l.next(b, from, crlf)
+		return at
 	}
-	return nil
+	return findLines(b, h, next, func(line []byte) (bool, error) {
+		if ascii {
+			return true, nil
+		}
+		return matches(line)
+	})
 }
 
 // walkLong walks over a line that is read block by block, without its newline, as [walker.walkLong] does. ok is false

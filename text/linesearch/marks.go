@@ -24,23 +24,13 @@ func (f *finder) findMarked(b []byte, h *hits) (bool, error) {
 	if n > len(b)/rareMark {
 		return false, nil
 	}
-	for pos := 0; pos < len(b); {
-		at := bytes.IndexByte(b[pos:], f.m.mark[0])
-		if at < 0 {
-			break
+	next := func(from int) int {
+		if at := bytes.IndexByte(b[from:], f.m.mark[0]); at >= 0 {
+			return from + at
 		}
-		at += pos
-		start, next := pos+lastNewline(b[pos:at])+1, lineEnd(b, at)
-		ok, err := f.matchesLine(b[start:next])
-		if err != nil {
-			return true, err
-		}
-		if ok {
-			h.add(next - 1)
-		}
-		pos = next
+		return len(b)
 	}
-	return true, nil
+	return true, findLines(b, h, next, f.matchesLine)
 }
 
 // markOf returns the rarest byte that every match holds, as a slice; nil if there is none.
