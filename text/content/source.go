@@ -15,13 +15,16 @@ const sources = ` .adb .ads .asm .s .awk .bash .bat .c .cc .cfg .cjs .clj .cljs 
  .scala .scm .scss .sh .sol .sql .svelte .svg .swift .tcl .templ .tex .tf .tmpl .toml .ts .tsx .vb .vim .vue .wat .xhtml .xml .xsd .xsl .yaml .yml
  .zig .zsh .gitattributes .gitignore cmakelists.txt dockerfile gemfile gnumakefile go.mod go.sum go.work jenkinsfile justfile makefile rakefile `
 
-var isSource = func() map[string]bool {
-	names := map[string]bool{}
-	for _, name := range strings.Fields(sources) {
-		names[name] = true
+var isSource = SetOf(sources)
+
+// SetOf returns the set of words that are separated by white space.
+func SetOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
 	}
-	return names
-}()
+	return set
+}
 
 // IsSource reports whether a file is a source file by its name: a program, markup or settings. Errors, times and
 // stack traces in a source file are only examples, not events.

@@ -12,23 +12,18 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/transform"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // htmlBlocks are the elements that start and end a line.
-var htmlBlocks = setOf("address article aside blockquote body br button caption center dd details dialog dir div dl dt " +
-	"fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol optgroup " +
-	"option p pre section select summary table tbody textarea tfoot thead title tr ul")
+var htmlBlocks = content.SetOf(`
+	address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset
+	figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol optgroup
+	option p pre section select summary table tbody textarea tfoot thead title tr ul`)
 
 // htmlSkipped are the elements without text to read.
-var htmlSkipped = setOf("script style noscript iframe noembed noframes template svg annotation annotation-xml")
-
-func setOf(words string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		set[w] = true
-	}
-	return set
-}
+var htmlSkipped = content.SetOf("script style noscript iframe noembed noframes template svg annotation annotation-xml")
 
 func readHTML(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	in, err := decodeHTML(r, size)
