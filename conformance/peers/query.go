@@ -56,12 +56,16 @@ func (b *bench) querying(filter string, size int64) setup {
 		size /= 2 // jq takes half a second for 10 MB
 	}
 	return on(b.hits, size, func(path string, megabytes float64) (*pair, error) {
-		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true}
-		peer := []string{"jq", "-r", filter, path}
-		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
-		p.served, p.work, p.same = nil, megabytes, endsWithPeers
-		return p, nil
+		return b.filtering(path, filter, false, megabytes, "jq", "-r", filter, path), nil
 	})
+}
+
+// filtering runs a filter on a file; slurp makes one array of all its values. peer is the command line of jq.
+func (b *bench) filtering(path, filter string, slurp bool, work float64, peer ...string) *pair {
+	args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true, "slurp": slurp}
+	p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
+	p.served, p.work, p.same = nil, work, endsWithPeers
+	return p
 }
 
 // endsWithPeers compares results: our output may start with a line that says how many there are.
@@ -75,15 +79,12 @@ func endsWithPeers(ours, peer string) error {
 // slurping runs a filter with few results on all records as one array.
 func (b *bench) slurping(filter, format string, records int64) setup {
 	return on(b.records(format), records, func(path string, thousands float64) (*pair, error) {
-		args := map[string]any{"source": filepath.Base(path), "filter": filter, "raw": true, "slurp": format != jsonArray}
 		peer := map[string][]string{
 			ndjson: {"jq", "-rs", filter, path}, jsonArray: {"jq", "-r", filter, path},
 			csvTable: {"jq", "-nRr", `[inputs | select(startswith("id") | not) | split(",") | {id: (.[0] | tonumber), a: .[1], v: (.[2] | tonumber)}] | ` + filter,
 				path},
 		}[format]
-		p := b.toolPair(filepath.Dir(path), "jq", args, peer, "--jq-memory", "2GiB")
-		p.served, p.work, p.same = nil, thousands, endsWithPeers
-		return p, nil
+		return b.filtering(path, filter, format != jsonArray, thousands, peer...), nil
 	})
 }
 
