@@ -118,7 +118,7 @@ func (p *parser) line(line []byte, number int64, cut bool) {
 	}
 }
 
-// starts are the beginnings of lines with which a diff goes on. A text that ends within one is cut.
+// starts are the beginnings of lines with which a diff continues. A text that ends within one is truncated.
 var starts = []string{
 	"diff --git ", "diff --cc ", "diff -r", "index ", "similarity ", "Index: ", "@@", "--- ", "Binary files ", "Only in ",
 	"GIT binary patch", "literal ", "delta ", "commit ", "Property changes on: ", "Cannot display: ", `\ No newline`,
@@ -229,13 +229,8 @@ func (p *parser) extended(text, word, rest string, cut bool) bool {
 	what, value, _ := strings.Cut(rest, " ")
 	switch word + " " + what {
 	case "new file", "deleted file":
-		if word == "new" {
-			p.note("new")
-			c.state = "added"
-		} else {
-			p.note("deleted")
-			c.state = "deleted"
-		}
+		p.note(word)
+		c.state = map[string]string{"new": "added", "deleted": "deleted"}[word]
 		p.open = !p.unindexed // hg and svn write no more of an empty file
 	case "old mode":
 		p.note("mode " + value)
@@ -287,8 +282,7 @@ func (p *parser) binaryLine(text string) {
 	c := p.now
 	if names, ok := strings.CutPrefix(text, "Binary files "); ok && c.from == "" && c.to == "" {
 		a, b := split(strings.TrimSuffix(names, " differ"), " and ")
-		old, new := side{name: a}, side{name: b}
-		c.setNames(old, new)
+		c.setNames(side{name: a}, side{name: b})
 		switch null {
 		case a:
 			c.state = "added"
@@ -376,7 +370,7 @@ func (p *parser) begin(open bool) {
 	p.onFile(p.now)
 }
 
-// note adds what the receipt says of the current file, at most four times.
+// note adds a note on the current file for the receipt, at most four in all.
 func (p *parser) note(note string) {
 	if p.now != nil && len(p.now.note) < 4 {
 		p.now.note = append(p.now.note, content.Clip(note, digest.NameRunes))

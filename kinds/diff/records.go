@@ -33,7 +33,7 @@ type Hunk struct {
 // Name returns the name of the file: the new one, or the old one of a deleted file.
 func (f *File) Name() string { return f.changed.name() }
 
-// Damage says what the diff lacks of the file, "" if nothing: a hunk ends before it has the lines that its header
+// Damage returns what the diff lacks of the file, "" if nothing: a hunk ends before it has the lines that its header
 // announces, or the diff breaks off inside the file.
 func (f *File) Damage() string { return f.changed.damage }
 
@@ -197,7 +197,7 @@ func Spans(ctx context.Context, r io.Reader, visit func(index int64, at content.
 	return Files(ctx, r, func(i int64, f *File) bool { return visit(i, f.At) })
 }
 
-// PointError says that a pointer names nothing in a diff.
+// PointError is the error of a pointer that names nothing in a diff.
 type PointError struct{ Pointer, Reason string }
 
 func (e *PointError) Error() string {

@@ -154,7 +154,7 @@ func (c *commit) setDate(date []byte) {
 }
 
 // isoDate returns the date in the form of ISO 8601, as git log --format=%aI prints it; a date in another form, such as
-// "2 days ago", as it stands.
+// "2 days ago", as written.
 func (c *commit) isoDate() string {
 	if c.zoned {
 		return c.when.Format("2006-01-02T15:04:05-07:00")

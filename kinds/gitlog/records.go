@@ -15,7 +15,7 @@ import (
 //	{"commit", "author", "date", "subject", "files": 3, "added": 10, "deleted": 2}
 //
 // author is the name without the address. date is in the form 2026-11-20T14:30:22+01:00 if the log has the zone, else
-// as it stands. files, added and deleted are absent from a commit without --stat.
+// as written. files, added and deleted are absent from a commit without --stat.
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	var failed error
 	var o record.Object

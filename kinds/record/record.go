@@ -195,7 +195,7 @@ func TextLines(ctx context.Context, r io.Reader, w io.Writer) error {
 	}
 }
 
-// NumberedLines writes each JSON value of NDJSON in an array, behind the number of its line: [7,{"a":1}]. A line that
+// NumberedLines writes each JSON value of NDJSON in an array, after the number of its line: [7,{"a":1}]. A line that
 // is not one value is an error.
 func NumberedLines(ctx context.Context, r io.Reader, w io.Writer) error {
 	lines := NewLines(ctx, r, MaxLine)

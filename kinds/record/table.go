@@ -19,7 +19,7 @@ func TableRows(ctx context.Context, t io.Reader, w io.Writer) error {
 	return tableRows(ctx, t, w, false)
 }
 
-// NumberedRows is [TableRows], but writes each object in an array, behind the number of the row's first line.
+// NumberedRows is [TableRows], but writes each object in an array, after the number of the row's first line.
 func NumberedRows(ctx context.Context, t io.Reader, w io.Writer) error {
 	return tableRows(ctx, t, w, true)
 }

@@ -38,8 +38,8 @@ func (c *collection) sample(raw []byte, newKey *field) {
 	c.samples = append(c.samples, sample{c.n, slices.Clone(raw), newKey})
 }
 
-// moreCommon reports whether d says less of an element than e: more objects have it, or the objects have more keys. A
-// key of a map says least.
+// moreCommon reports whether d distinguishes an element less than e: more objects have it, or the objects have more
+// keys. A key of a map distinguishes least.
 func (d *field) moreCommon(e *field) bool {
 	if d, e := d.in.each != nil, e.in.each != nil; d != e {
 		return d

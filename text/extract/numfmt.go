@@ -34,8 +34,8 @@ var literals = content.Pattern(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]|(?i:AM/PM|A/P|Gene
 // elapsed matches a format of a time span.
 var elapsed = content.Pattern(`(?i)\[(h+|m+|s+)\]`)
 
-// formatNumber returns a number as its format shows it; dates and times in ISO form. epoch says that days count from
-// 1904. Fractions and conditions are not followed: the number is shown as it is.
+// formatNumber returns a number as its format shows it; dates and times in ISO form. epoch is true if days count from
+// 1904. A number with a fraction or a condition in its format is returned as it is.
 func formatNumber(v float64, code string, epoch bool) string {
 	section, negative := sectionOf(code, v)
 	plain := strings.ToLower(literals().ReplaceAllString(section, ""))
@@ -53,7 +53,7 @@ func formatNumber(v float64, code string, epoch bool) string {
 	return number(v, section)
 }
 
-// sectionOf returns the section of a format for a number; negative says that the section shows the sign itself.
+// sectionOf returns the section of a format for a number; negative is true if the section shows the sign itself.
 func sectionOf(code string, v float64) (section string, negative bool) {
 	var sections []string
 	from, quoted := 0, false

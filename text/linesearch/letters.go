@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// LettersNote is what an answer says if Totals.Letters is set.
+// LettersNote is the note of an answer if Totals.Letters is set.
 const LettersNote = `\b, \w and \d know ASCII letters and digits alone, and this text has others: write ` +
 	`[\p{L}\p{N}_] for \w, and (?:^|[^\p{L}\p{N}_]) for \b`
 

@@ -85,8 +85,8 @@ func (l *linear) addClass(ranges []rune, fold bool) bool {
 	return true
 }
 
-// find finds the matching lines of b, which ends with a newline. Lines that are not ASCII are matched by matches. crlf
-// says that a \r before the newline is no part of a line.
+// find finds the matching lines of b, which ends with a newline. Lines that are not ASCII are matched by matches. If
+// crlf is true, a \r before the newline is not part of a line.
 func (l *linear) find(b []byte, crlf bool, h *hits, matches func(line []byte) (bool, error)) error {
 	ascii := false // the line around the last position matches
 	next := func(from int) (at int) {

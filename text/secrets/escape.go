@@ -95,7 +95,7 @@ var brackets = [3][]byte{[]byte("()"), []byte("[]"), []byte("{}")}
 // hide a token from its matcher. Quotes and backslashes stay escaped, so that strings end where they did.
 type view struct {
 	b      []byte
-	breaks []viewBreak // one behind each decoded escape
+	breaks []viewBreak // one after each decoded escape
 }
 
 // viewBreak is a position in b and the same in the text: the bytes from there to the next break are those of the text.

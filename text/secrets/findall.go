@@ -17,7 +17,7 @@ func (s *scan) findAll() []finding {
 		s.doneTo = f.to
 	}
 	i := 0
-	var far []finding // found, but behind the current position
+	var far []finding // found, but after the current position
 	list := func(f finding, ok bool) {
 		if ok && f.far {
 			f.far = false

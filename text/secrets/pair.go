@@ -174,7 +174,7 @@ func (p pair) finding(at int, v assignedValue, ok bool) (finding, bool) {
 	return finding{from: at, to: at + len(v.text), format: p.format}, true
 }
 
-// pairValue matches the value of the pair from i on, behind its name or another member. If b ends before, the state is
+// pairValue matches the value of the pair from i on, after its name or another member. If b ends before, the state is
 // kept for the next text.
 func (s *scan) pairValue(p pair, i int) (finding, bool) {
 	b, begin := s.b, i

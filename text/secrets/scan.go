@@ -13,7 +13,7 @@ type scan struct {
 
 	words, values, cookies cachedRun // last runs of bytes in urlSafe, credentialSet and cookieSet
 	elements               cachedRun // last run of bytes in elementSet
-	noAt                   cachedRun // last range without an @ behind an empty user
+	noAt                   cachedRun // last range without an @ after an empty user
 	lastName               cachedRun // last name that was examined without finding a secret
 }
 

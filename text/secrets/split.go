@@ -1,7 +1,7 @@
 package secrets
 
-// maxSplit is how many bytes [Split.Next] may hold back, because one stream has an unfinished line while the other
-// goes on.
+// maxSplit is the maximum number of bytes that [Split.Next] holds back if one stream has an unfinished line while the
+// other continues.
 const maxSplit = 32 << 10
 
 // Split masks a text in which two streams alternate, such as standard output and standard error, each stream by
@@ -37,7 +37,7 @@ func (m *Masker) Split() *Split {
 	return &Split{streams: [2]splitStream{{Stream: m.Stream()}, {Stream: m.Stream()}}}
 }
 
-// Add says to which stream the next n bytes of the text belong. It must be called before Next gets them.
+// Add assigns the next n bytes of the text to a stream. It must be called before Next gets them.
 func (s *Split) Add(n int, second bool) {
 	which := 0
 	if second {
@@ -157,7 +157,7 @@ func (s *Split) take(b []byte) []byte {
 	return out
 }
 
-// apply appends a text that begins at an offset of the stream, with its masks. A mask stands where its secret begins.
+// apply appends a text that begins at an offset of the stream, with its masks. A mask begins where its secret begins.
 func (s *splitStream) apply(dst, text []byte, at int) []byte {
 	end := at + len(text)
 	for len(s.edits) > 0 && s.edits[0].from < end {

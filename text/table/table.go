@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// HeadSize is how many bytes of a text, if there are so many, [DialectOf] needs.
+// HeadSize is the number of bytes at the start of a text that [DialectOf] needs, if the text has as many.
 const HeadSize = 64 << 10
 
 // Dialect is how a table is written.

@@ -108,7 +108,7 @@ func (t *Tally) Write(p []byte) (int, error) {
 
 func (t *Tally) enqueueWindow(w window) { t.enqueue(countingJob{text: w.text, of: w.of}) }
 
-// dropExact removes the jobs behind the first headSize bytes from the queue, except the one being counted, and queues
+// dropExact removes the jobs after the first headSize bytes from the queue, except the one being counted, and queues
 // the samples of their text instead. The result does not depend on how many were counted until then.
 func (t *Tally) dropExact() {
 	t.mu.Lock()
