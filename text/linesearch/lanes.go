@@ -203,18 +203,8 @@ func (w *walker) walkLine(b []byte, from int, states []uint16, k int) (row uint1
 	for i := from; i < len(b); i++ {
 		c := b[i]
 		a := t[q+uint16(class[c])]
-		if a >= ended {
-			q = a
-			if c == '\n' {
-				return a, i, true
-			}
-			continue
-		}
 		if a == rowUnknown {
-			for {
-				if a, ok = w.addTransition(q, c); ok {
-					break
-				}
+			for a, ok = w.addTransition(q, c); !ok; a, ok = w.addTransition(q, c) {
 				states[k] = q
 				if !w.resetCache(i-from, states) {
 					return 0, 0, false
@@ -224,18 +214,16 @@ func (w *walker) walkLine(b []byte, from int, states []uint16, k int) (row uint1
 			if w.checkContext() != nil {
 				return 0, 0, false
 			}
-			if a >= ended {
-				q = a
-				if c == '\n' {
-					return a, i, true
-				}
-				continue
+		}
+		switch {
+		case a >= ended:
+			if q = a; c == '\n' {
+				return a, i, true
 			}
-		}
-		if a < w.event { // the line has ended
+			continue
+		case a < w.event: // the line has ended
 			return a, i, true
-		}
-		if c != '\n' {
+		case c != '\n':
 			n := bytes.IndexByte(b[i:], '\n')
 			i += n
 			w.skipped += n
