@@ -58,16 +58,9 @@ func (c *call) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
 	bar := cli.NewBar(w.Err, c.Tool, time.Now())
-	a, err := app.Funnel.Call(
-		ctx,
-		funnel.Request{
-			Tool:     t,
-			Args:     args,
-			Who:      cli.LocalSession(),
-			Sources:  app.Sources,
-			Progress: bar.Progress,
-		},
-	)
+	a, err := app.Funnel.Call(ctx, funnel.Request{
+		Tool: t, Args: args, Who: cli.LocalSession(), Sources: app.Sources, Progress: bar.Progress,
+	})
 	bar.End()
 	if err != nil {
 		return err
@@ -134,24 +127,15 @@ func (s toolSchema) bareWord(tool, word string, given func(name string) bool) (s
 	}
 	for _, name := range s.Required {
 		if !given(name) {
-			return "", meant(
-				fmt.Sprintf("%s=%.60s (%s requires %s)", name, word, tool, strings.Join(s.Required, " and ")),
-			)
+			return "", meant(fmt.Sprintf("%s=%.60s (%s requires %s)", name, word, tool, strings.Join(s.Required, " and ")))
 		}
 	}
 	if key != "" {
-		return "", cli.Usagef(
-			"%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s",
-			word,
-			key,
-			tool,
-			strings.Join(s.names, ", "),
-		)
+		return "", cli.Usagef("%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s", word, key, tool,
+			strings.Join(s.names, ", "))
 	}
 	if slices.Contains(s.names, "path") {
-		return "", meant(
-			fmt.Sprintf("path=%.60s; arguments of %s: %s", word, tool, strings.Join(s.names, ", ")),
-		)
+		return "", meant(fmt.Sprintf("path=%.60s; arguments of %s: %s", word, tool, strings.Join(s.names, ", ")))
 	}
 	return "", meant("one of " + strings.Join(s.names, "=, ") + "=")
 }

@@ -100,9 +100,7 @@ func (r *contextReader) Read(p []byte) (int, error) {
 func openInput(name string, w *cli.Streams) (io.Reader, func(), error) {
 	if name == "-" {
 		if cli.IsTerminal(w.In) {
-			return nil, nil, cli.Usagef(
-				"standard input is a terminal: name a file, or write COMMAND | mcp-funnel …",
-			)
+			return nil, nil, cli.Usagef("standard input is a terminal: name a file, or write COMMAND | mcp-funnel …")
 		}
 		return w.In, func() {}, nil
 	}
@@ -154,12 +152,8 @@ func checkText(r io.Reader) (checkReport, error) {
 	}
 	out := checkReport{
 		State: rep.State, Offset: rep.Offset, Line: rep.Line, Pointer: content.ClipBytes(rep.Pointer, maxPointer),
-		Inside: rep.Inside, Last: rep.Last,
-		Piece: strings.TrimLeft(
-			rep.Piece,
-			", \t\r\n",
-		), Values: rep.Values, Duplicates: rep.Duplicates, Reason: rep.Reason,
-		Outside: content.ClipBytes(outside, 400),
+		Inside: rep.Inside, Last: rep.Last, Piece: strings.TrimLeft(rep.Piece, ", \t\r\n"), Values: rep.Values,
+		Duplicates: rep.Duplicates, Reason: rep.Reason, Outside: content.ClipBytes(outside, 400),
 	}
 	if out.State == jsontrunc.Whole {
 		out.Inside, out.Piece = "", ""

@@ -44,10 +44,7 @@ func (c *complete) Run(w *cli.Streams, k *kong.Kong) error {
 		}
 		line := found.word[cut:]
 		if found.about != "" {
-			line += "\t" + content.Visible(
-				content.Clip(strings.Join(strings.Fields(found.about), " "), 80),
-				false,
-			)
+			line += "\t" + content.Visible(content.Clip(strings.Join(strings.Fields(found.about), " "), 80), false)
 		}
 		if _, err := fmt.Fprintln(w.Out, line); err != nil {
 			return err
@@ -292,13 +289,7 @@ func ids(settings []string, typed, before string) (out []candidate) {
 
 // describe says what an observation is: "search, ndjson, 58.8 KiB, 3m ago: NAME".
 func describe(o observations.Observation, now time.Time) string {
-	text := fmt.Sprintf(
-		"%s, %s, %s, %s",
-		o.Tool,
-		o.Stats.Kind,
-		cli.BytesText(o.Bytes),
-		cli.AgeText(now.Sub(o.Created)),
-	)
+	text := fmt.Sprintf("%s, %s, %s, %s", o.Tool, o.Stats.Kind, cli.BytesText(o.Bytes), cli.AgeText(now.Sub(o.Created)))
 	if name := label(o); name != "" {
 		text += ": " + name
 	}

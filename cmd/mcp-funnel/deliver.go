@@ -46,9 +46,7 @@ func (d *deliver) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	if part, err = wholeCharacters(part); err != nil {
 		return fmt.Errorf("%s: %w", cmp.Or(d.File, "-"), err)
 	}
-	args, err := json.Marshal(
-		documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent},
-	)
+	args, err := json.Marshal(documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent})
 	if err != nil {
 		return err
 	}

@@ -81,10 +81,8 @@ func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error 
 func rootsFound(s *cli.Settings) []finding {
 	dirs := s.RootDirs()
 	if len(dirs) == 0 {
-		return bad(
-			"root",
-			"none: the current directory is a home, a system directory or the file system's root; set --root DIR",
-		)
+		return bad("root",
+			"none: the current directory is a home, a system directory or the file system's root; set --root DIR")
 	}
 	var all []finding
 	src, err := s.OpenRoots(nil)
@@ -126,10 +124,8 @@ func storeWorks(s *cli.Settings) []finding {
 		return bad("store", err.Error())
 	}
 	defer func() { _ = store.Close() }()
-	if err := cli.ExplainWrite(store, roundTrip(store)); errors.Is(
-		err,
-		cli.ErrUnwritable,
-	) { // the error names the directory
+	err = cli.ExplainWrite(store, roundTrip(store))
+	if errors.Is(err, cli.ErrUnwritable) { // the error names the directory
 		return bad("store", err.Error())
 	} else if err != nil {
 		return bad("store", store.Dir()+": "+err.Error())
@@ -140,13 +136,8 @@ func storeWorks(s *cli.Settings) []finding {
 	}
 	minFree := int64(s.MinFree)
 	all := []finding{{what: "store", bad: u.Free < minFree, text: fmt.Sprintf(
-		"%s: %s, %s of %s; %s free on its disk, %s stay free",
-		store.Dir(),
-		cli.ObservationsText(u.Observations),
-		cli.BytesText(u.Bytes),
-		cli.BytesText(u.Quota),
-		cli.BytesText(u.Free),
-		cli.BytesText(minFree),
+		"%s: %s, %s of %s; %s free on its disk, %s stay free", store.Dir(), cli.ObservationsText(u.Observations),
+		cli.BytesText(u.Bytes), cli.BytesText(u.Quota), cli.BytesText(u.Free), cli.BytesText(minFree),
 	)}}
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
 		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
@@ -170,12 +161,8 @@ func endpointAnswers(ctx context.Context, s *cli.Settings) []finding {
 	if err != nil {
 		return bad("endpoint", err.Error())
 	}
-	text := fmt.Sprintf(
-		"%s answered %q in %s; ",
-		s.EndpointURL,
-		content.ClipBytes(strings.TrimSpace(r.Text), 40),
-		time.Since(began).Round(time.Millisecond),
-	)
+	text := fmt.Sprintf("%s answered %q in %s; ", s.EndpointURL, content.ClipBytes(strings.TrimSpace(r.Text), 40),
+		time.Since(began).Round(time.Millisecond))
 	if r.Usage.Prompt > 0 {
 		text += fmt.Sprintf("it reports usage (%d and %d tokens)", r.Usage.Prompt, r.Usage.Completion)
 	} else {
@@ -260,9 +247,7 @@ func sandboxLayers() (all []finding) {
 // roundTrip writes an observation, reads it back and removes it.
 func roundTrip(store *observations.Store) error {
 	const text = "a line written by mcp-funnel doctor\n"
-	r, err := store.Record(
-		observations.Provenance{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")},
-	)
+	r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "doctor", Args: json.RawMessage("{}")})
 	if err != nil {
 		return err
 	}
@@ -377,10 +362,7 @@ func workerWorks(*cli.Settings) []finding {
 			text = "holds: "
 		}
 		text += l.Name + " (" + l.Detail + ")"
-		all = append(
-			all,
-			finding{what: "worker", text: text, bad: !l.Holds && l.Name == "worker", weak: !l.Holds},
-		)
+		all = append(all, finding{what: "worker", text: text, bad: !l.Holds && l.Name == "worker", weak: !l.Holds})
 	}
 	return append(all, finding{what: "worker", text: fmt.Sprintf("%d of %d layers hold", holding, len(layers))})
 }

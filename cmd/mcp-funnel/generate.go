@@ -89,10 +89,7 @@ func (g *generate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) err
 			if how == "" {
 				how = "not joined: " + joined.Reason
 			}
-			cli.PrintMessage(
-				w.Err,
-				fmt.Sprintf("part %d: %d bytes, %s; %s", part, len(r.Text), how, d.Position()),
-			)
+			cli.PrintMessage(w.Err, fmt.Sprintf("part %d: %d bytes, %s; %s", part, len(r.Text), how, d.Position()))
 		},
 	})
 	bar.End()
@@ -108,10 +105,8 @@ func (g *generate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) err
 		cli.PrintMessage(w.Err, "look at: "+f)
 	}
 	if n := len(out.Finish); out.Verdict == continuation.Done && n > 0 && out.Finish[n-1] == "length" {
-		cli.PrintMessage(
-			w.Err,
-			`look at: the endpoint gives "length" as its reason to finish, though the document parses`,
-		)
+		cli.PrintMessage(w.Err,
+			`look at: the endpoint gives "length" as its reason to finish, though the document parses`)
 	}
 	faults := 0
 	if out.Verdict == continuation.Done {

@@ -93,14 +93,7 @@ func toolArguments(words []string, s *cli.Settings) string {
 			if slices.Contains(schema.Required, name) {
 				mark = " (required)"
 			}
-			fmt.Fprintf(
-				&b,
-				"  %s%s\n        %s%s\n",
-				name,
-				mark,
-				t.Help[name],
-				schema.Properties[name].values(),
-			)
+			fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], schema.Properties[name].values())
 		}
 	}
 	if roots := rootNames(s); roots != "" {

@@ -31,9 +31,7 @@ func (k *keep) Help() string {
 // Run keeps standard input up to its end. It has no time limit: the writer of the pipe sets the pace.
 func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	if cli.IsTerminal(w.In) {
-		return cli.Usagef(
-			"keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE",
-		)
+		return cli.Usagef("keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE")
 	}
 	app, err := s.Open(w, true)
 	if err != nil {
@@ -59,9 +57,7 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	defer stop()
 	bar := cli.NewBar(w.Err, "keep", time.Now())
 	a, err := app.Funnel.Call(ctx, funnel.Request{
-		Tool: cli.KeepTool(
-			in,
-		), Args: json.RawMessage("{}"), Who: cli.LocalSession(), Sources: app.Sources,
+		Tool: cli.KeepTool(in), Args: json.RawMessage("{}"), Who: cli.LocalSession(), Sources: app.Sources,
 		Keep: funnel.Always, Name: k.Name, Expected: expected, Progress: bar.Progress,
 	})
 	bar.End()

@@ -82,20 +82,14 @@ func (c *observationsCmd) list(
 		return list, 0, err
 	}
 	all := len(list)
-	list = slices.DeleteFunc(
-		list,
-		func(o observations.Observation) bool { return o.Owner != observations.Local },
-	)
+	list = slices.DeleteFunc(list, func(o observations.Observation) bool { return o.Owner != observations.Local })
 	return list, all - len(list), nil
 }
 
 // reportOthers reports on standard error how many observations were left out.
 func reportOthers(w *cli.Streams, others int, verb string) {
 	if others > 0 {
-		cli.PrintMessage(
-			w.Err,
-			cli.ObservationsText(others)+" of other identities: --any-owner "+verb+" them too",
-		)
+		cli.PrintMessage(w.Err, cli.ObservationsText(others)+" of other identities: --any-owner "+verb+" them too")
 	}
 }
 
@@ -104,16 +98,11 @@ func explain(id observations.ID, err error) error {
 	switch {
 	case errors.Is(err, observations.ErrNotFound):
 		return fmt.Errorf(
-			"obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too",
-			id,
+			"obs:%s: %w; observations list shows those there are, with --any-owner those of other identities too", id,
 			observations.ErrNotFound,
 		)
 	case errors.Is(err, observations.ErrDamaged): // the error names the observation
-		return fmt.Errorf(
-			"%w; repeat the call that made it, and delete it with mcp-funnel observations rm %s",
-			err,
-			id,
-		)
+		return fmt.Errorf("%w; repeat the call that made it, and delete it with mcp-funnel observations rm %s", err, id)
 	case errors.Is(err, cli.ErrUnwritable):
 		return fmt.Errorf("obs:%s: %w", id, err)
 	}
@@ -156,20 +145,8 @@ func (l *obsList) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) erro
 	_, _ = fmt.Fprintln(t, head+"NAME")
 	for _, o := range list {
 		o = maskFields(s, o)
-		_, _ = fmt.Fprintf(
-			t,
-			"obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n",
-			o.ID,
-			o.Created.Local().Format(listTime),
-			cli.InLine(
-				o.Tool,
-			),
-			cli.InLine(o.Stats.Kind),
-			o.Stats.Lines,
-			o.Bytes,
-			whose(o),
-			cli.InLine(label(o)),
-		)
+		_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%d\t%s%s\n", o.ID, o.Created.Local().Format(listTime),
+			cli.InLine(o.Tool), cli.InLine(o.Stats.Kind), o.Stats.Lines, o.Bytes, whose(o), cli.InLine(label(o)))
 	}
 	return t.Flush()
 }
@@ -298,16 +275,8 @@ func (c *obsPrune) Run(s *cli.Settings, w *cli.Streams) error {
 	if c.DryRun {
 		verb = "would remove"
 	}
-	_, err = fmt.Fprintf(
-		w.Out,
-		"%s %s, %s; %d stay, %s%s\n",
-		verb,
-		cli.ObservationsText(p.Removed),
-		cli.BytesText(p.Bytes),
-		p.Kept,
-		cli.BytesText(p.KeptBytes),
-		sparedText(p),
-	)
+	_, err = fmt.Fprintf(w.Out, "%s %s, %s; %d stay, %s%s\n", verb, cli.ObservationsText(p.Removed),
+		cli.BytesText(p.Bytes), p.Kept, cli.BytesText(p.KeptBytes), sparedText(p))
 	return err
 }
 

@@ -84,12 +84,8 @@ func (c *obsRm) removeAll(store *observations.Store, w *cli.Streams, of *observa
 			pinned++
 		}
 	}
-	subject := fmt.Sprintf(
-		"%s, %s, in %s",
-		cli.ObservationsText(len(list)),
-		cli.BytesText(size),
-		cli.InLine(store.Dir()),
-	)
+	subject := fmt.Sprintf("%s, %s, in %s", cli.ObservationsText(len(list)), cli.BytesText(size),
+		cli.InLine(store.Dir()))
 	if pinned > 0 {
 		subject += fmt.Sprintf(", %d pinned", pinned)
 	}

@@ -69,9 +69,9 @@ func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of
 
 // verifiable returns the observations that a verify without IDs reads, those whose sidecar is missing or
 // unreadable, so that their owner is unknown, and the number of those that belong to other owners.
-func (c *observationsCmd) verifiable(
-	store *observations.Store,
-) (words []string, halves []observations.ID, others int, err error) {
+func (c *observationsCmd) verifiable(store *observations.Store) (
+	words []string, halves []observations.ID, others int, err error,
+) {
 	if halves, err = store.Damaged(); err != nil {
 		return nil, nil, 0, err
 	}

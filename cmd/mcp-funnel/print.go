@@ -55,9 +55,5 @@ func printJSON(w *cli.Streams, a funnel.Answer) error {
 	for i, b := range a.Blocks {
 		blocks[i] = block(b)
 	}
-	return cli.WriteJSON(
-		w.Out,
-		map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed},
-		"  ",
-	)
+	return cli.WriteJSON(w.Out, map[string]any{"blocks": blocks, "receipts": a.Receipts, "failed": a.Failed}, "  ")
 }

@@ -74,11 +74,8 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	if err != nil {
 		var file cli.ConfigError
 		if errors.As(err, &file) {
-			rows := strings.ReplaceAll(
-				content.ClipBytes(file.Error(), cli.MaxMessage),
-				"\n",
-				"\n  ",
-			) // it may quote the file
+			// The error may quote the file.
+			rows := strings.ReplaceAll(content.ClipBytes(file.Error(), cli.MaxMessage), "\n", "\n  ")
 			_, _ = fmt.Fprintln(errw, "mcp-funnel:", content.Visible(rows, false))
 			return wrongUsage(args, err)
 		}
@@ -86,11 +83,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 		cli.PrintMessage(errw, message)
 		var parse *kong.ParseError
 		if errors.As(err, &parse) && parse.Context != nil {
-			_, _ = fmt.Fprintf(
-				errw,
-				"see: %s --help\n",
-				strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)),
-			)
+			_, _ = fmt.Fprintf(errw, "see: %s --help\n", strings.TrimSpace("mcp-funnel "+commandPath(parse.Context)))
 		}
 		return wrongUsage(args, err)
 	}
@@ -178,9 +171,7 @@ func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Optio
 		kong.Description(description),
 		kong.Writers(out, errw),
 		kong.Exit(func(code int) { *exited = code }),
-		kong.ConfigureHelp(
-			kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 110},
-		),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ValueFormatter(helpText),
 		kong.DefaultEnvars("MCP_FUNNEL"),
 		kong.Vars{"owner": observations.Local},

@@ -43,14 +43,10 @@ func serveWith(
 ) error {
 	if s.HTTP == "" &&
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
-		return cli.Usagef(
-			"--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio",
-		)
+		return cli.Usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
 	}
 	if _, pulls := clients[s.UsageFrom]; pulls && s.HTTP != "" {
-		return cli.Usagef(
-			"--usage-from reads files of the user who starts the server: it works without --http only",
-		)
+		return cli.Usagef("--usage-from reads files of the user who starts the server: it works without --http only")
 	}
 	if s.SSE && s.HTTP == "" {
 		return cli.Usagef("--sse is served over HTTP: set --http too")

@@ -104,28 +104,10 @@ func short(n int64) string {
 func percent(share float64) string { return fmt.Sprintf("%d %%", int(100*share)) }
 
 func writeStats(w *cli.Streams, r stats.Report) error {
-	t := tabwriter.NewWriter(
-		w.Out,
-		0,
-		0,
-		2,
-		' ',
-		tabwriter.AlignRight,
-	) // it writes at Flush, which returns the error
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
 	row := func(name string, of stats.Tool, list int64) {
-		_, _ = fmt.Fprintf(
-			t,
-			"%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n",
-			cli.InLine(name),
-			of.Calls,
-			of.Seen,
-			of.Shown,
-			of.Fetched,
-			of.Net,
-			of.Client-of.Shown-of.Fetched-list,
-			of.Receipts,
-			of.Refetch,
-		)
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", cli.InLine(name), of.Calls, of.Seen, of.Shown,
+			of.Fetched, of.Net, of.Client-of.Shown-of.Fetched-list, of.Receipts, of.Refetch)
 	}
 	_, _ = fmt.Fprintln(t, "TOOL\tCALLS\tSEEN\tSHOWN\tFETCHED\tNET\tVS CLIENT\tRECEIPTS\tREAD AGAIN\t")
 	for _, of := range r.Tools {
@@ -144,13 +126,8 @@ func writeStats(w *cli.Streams, r stats.Report) error {
 	}
 	for _, of := range r.Tools {
 		if of.TooHard {
-			line(
-				"%s: %d of %d receipts were followed by a read: receipts show too little; raise --tool-limit %s.receipt-tokens",
-				cli.InLine(of.Name),
-				of.Refetch,
-				of.Receipts,
-				cli.InLine(of.Name),
-			)
+			line("%s: %d of %d receipts were followed by a read: receipts show too little; raise --tool-limit %s.receipt-tokens",
+				cli.InLine(of.Name), of.Refetch, of.Receipts, cli.InLine(of.Name))
 		}
 	}
 	if r.Events.Ignored > 0 {
@@ -171,12 +148,7 @@ func writeStats(w *cli.Streams, r stats.Report) error {
 		line("%s", text)
 	}
 	for _, cut := range r.Cuts {
-		line(
-			"vs client: %s shows %d tokens of one output (%s); others show all",
-			cut.Client,
-			cut.Tokens,
-			cut.Source,
-		)
+		line("vs client: %s shows %d tokens of one output (%s); others show all", cut.Client, cut.Tokens, cut.Source)
 	}
 	if r.Skipped > 0 {
 		line("%d lines of the trace were skipped: torn, or of another version", r.Skipped)

@@ -26,14 +26,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) er
 	if err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(
-		w.Out,
-		0,
-		0,
-		2,
-		' ',
-		tabwriter.AlignRight,
-	) // it writes at Flush, which returns the error
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
 	head := "TOKENS\tBYTES\tLINES\t"
 	if c.Policy {
 		head += "VERDICT\t"
@@ -100,11 +93,7 @@ func (s *sized) Read(p []byte) (int, error) {
 
 // count reads a text once and counts its tokens and lines after decoding, and its bytes as stored. It does not
 // count chars: the policy needs tokens only.
-func count(
-	ctx context.Context,
-	c *tokens.Counter,
-	r io.Reader,
-) (tokens.Total, policy.Size, content.Encoding, error) {
+func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, policy.Size, content.Encoding, error) {
 	var size policy.Size
 	stored := &sized{Reader: r}
 	text, encoding, err := content.Decode(stored)

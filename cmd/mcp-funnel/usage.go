@@ -55,9 +55,7 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 		return fmt.Errorf("usage: %.60q: a file needs --from claude or --from codex", c.File)
 	}
 	if cli.IsTerminal(w.In) {
-		return errors.New(
-			"usage reads the JSON of a hook or status line from standard input; see docs/BUDGET.md",
-		)
+		return errors.New("usage reads the JSON of a hook or status line from standard input; see docs/BUDGET.md")
 	}
 	e, err := clientusage.ParseClientEvent(w.In)
 	if err != nil {

@@ -31,13 +31,7 @@ func (versionFlag) BeforeReset(app *kong.Kong) error {
 }
 
 func versionLine() string {
-	return fmt.Sprintf(
-		"mcp-funnel %s (%s, %s/%s)",
-		versionText(),
-		runtime.Version(),
-		runtime.GOOS,
-		runtime.GOARCH,
-	)
+	return fmt.Sprintf("mcp-funnel %s (%s, %s/%s)", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // versionText returns the module's version or the commit of a checkout, as recorded by the build, so that it is

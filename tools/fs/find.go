@@ -312,12 +312,9 @@ func (f *finder) reportTotals() {
 	case n < f.accepted && n == f.Limit && n < maxSorted:
 		f.out.Note(fmt.Sprintf("%d of %d are shown; raise limit for more", n, f.accepted))
 	case n < f.accepted:
-		f.out.Note(
-			fmt.Sprintf(
-				"the first %d of %d in this order; no more entries can be sorted: narrow it with glob, newer or larger", n,
-				f.accepted,
-			),
-		)
+		f.out.Note(fmt.Sprintf(
+			"the first %d of %d in this order; no more entries can be sorted: narrow it with glob, newer or larger", n,
+			f.accepted))
 	case n == 0:
 		f.out.Note(f.explainNoMatch())
 	}
@@ -328,11 +325,8 @@ func (f *finder) reportTotals() {
 		f.out.Note(content.Plural(f.unreadable, "file", "files") + " could not be read; the records say why")
 	}
 	if f.keptInPart > 0 {
-		f.out.Note(
-			content.Plural(
-				f.keptInPart, "observation is", "observations are",
-			) + " kept in part: size counts the kept bytes, all other counts include the dropped bytes",
-		)
+		f.out.Note(content.Plural(f.keptInPart, "observation is", "observations are") +
+			" kept in part: size counts the kept bytes, all other counts include the dropped bytes")
 	}
 	reportWalk(f.report, f.out)
 }
@@ -383,7 +377,6 @@ func (f *finder) skippedNote() string {
 	if f.report.Ignored == 0 {
 		return ""
 	}
-	return content.Plural(
-		f.report.Ignored, "ignored or hidden entry was", "ignored or hidden entries were",
-	) + " skipped: all=true includes them"
+	return content.Plural(f.report.Ignored, "ignored or hidden entry was", "ignored or hidden entries were") +
+		" skipped: all=true includes them"
 }

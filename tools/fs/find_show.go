@@ -378,19 +378,15 @@ func (t *extensionCounter) finish() error {
 		return nil
 	}
 	for _, x := range append(all, &total) {
-		b := append([]byte(nil), `{"extension":`...)
-		b = appendString(b, x.name)
+		b := appendString([]byte(`{"extension":`), x.name)
 		b = fmt.Appendf(b, ",\"files\":%d,\"size\":%d}\n", x.files, x.size)
 		if err := t.f.write(b); err != nil {
 			return err
 		}
 	}
 	if rest > 0 {
-		t.f.out.Note(
-			fmt.Sprintf(
-				"%s not shown but counted in the total: raise limit", content.Plural(rest, "extension is", "extensions are"),
-			),
-		)
+		t.f.out.Note(content.Plural(rest, "extension is", "extensions are") +
+			" not shown but counted in the total: raise limit")
 	}
 	return nil
 }

@@ -61,12 +61,8 @@ func readFiles(ctx context.Context, names []string, walked int64, in tools.Input
 	}()
 	for i, name := range names {
 		if room <= 0 {
-			out.Note(
-				fmt.Sprintf(
-					"%s not read: the files before already have %d MiB, the limit for one call",
-					content.Plural(int64(len(names)-i), "file is", "files are"), maxReadBytes>>20,
-				),
-			)
+			out.Note(fmt.Sprintf("%s not read: the files before already have %d MiB, the limit for one call",
+				content.Plural(int64(len(names)-i), "file is", "files are"), maxReadBytes>>20))
 			break
 		}
 		left := room
@@ -84,9 +80,8 @@ func readFiles(ctx context.Context, names []string, walked int64, in tools.Input
 	out.Count("files_found", float64(len(names)))
 	out.Count("files_read", float64(read))
 	if failed > 0 {
-		out.Note(
-			content.Plural(failed, "file is", "files are") + " not shown as text; the line with the name of each says why",
-		)
+		out.Note(content.Plural(failed, "file is", "files are") +
+			" not shown as text; the line with the name of each says why")
 	}
 	return nil
 }
@@ -151,12 +146,8 @@ func readWithHeading(
 		}
 	}
 	if cut {
-		out.Note(
-			fmt.Sprintf(
-				"shown in part, because all files together may have at most %d MiB: %q", maxReadBytes>>20,
-				content.ClipBytes(head, 200),
-			),
-		)
+		out.Note(fmt.Sprintf("shown in part, because all files together may have at most %d MiB: %q", maxReadBytes>>20,
+			content.ClipBytes(head, 200)))
 	}
 	return true, nil
 }

@@ -42,10 +42,8 @@ func (s *slicer) showValue(pointer string, r sliceRange, narrowed bool) error {
 	case l != nil && (narrowed || !s.fitsPage(at)):
 		return s.showList(*l, r)
 	case narrowed:
-		return fmt.Errorf(
-			"at %s in %s is not an array or object with elements, so it has no records",
-			content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name,
-		)
+		return fmt.Errorf("at %s in %s is not an array or object with elements, so it has no records",
+			content.ClipBytes(content.VisibleLine(pointer), 100), s.src.Name)
 	}
 	return s.showSpan(at)
 }

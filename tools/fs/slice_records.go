@@ -153,10 +153,8 @@ func (s *slicer) recordsError(err error, records int64) error {
 	if !errors.As(err, &syntax) {
 		return fmt.Errorf("records: %s: %w", s.src.Name, err)
 	}
-	return fmt.Errorf(
-		"%s cannot be parsed in record %d: %w; to see it: %s", s.src.Name, records, err,
-		callText(s.callAround(syntax.Offset)),
-	)
+	return fmt.Errorf("%s cannot be parsed in record %d: %w; to see it: %s", s.src.Name, records, err,
+		callText(s.callAround(syntax.Offset)))
 }
 
 // recordPage shows records until the page is full, then counts the rest if it has at most maxCountedRecordBytes.

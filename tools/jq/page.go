@@ -136,11 +136,8 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 		g.setNext(total)
 	}
 	if o.Twice != nil {
-		g.out.Note(
-			fmt.Sprintf(
-				"duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key, o.Twice.Offset,
-			),
-		)
+		g.out.Note(fmt.Sprintf("duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key,
+			o.Twice.Offset))
 	}
 	// A text of numbers alone has another kind.
 	if o.Open && src != nil && !g.args.Text && (src.Kind() == content.JSON || src.Kind() == content.NDJSON) {
@@ -313,10 +310,8 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 		fmt.Fprintf(&s, ": %s", b.Message)
 	}
 	if report.LastEnd > report.LastStart {
-		fmt.Fprintf(
-			&s, "; the last complete element is %s, bytes %d-%d", decode.Middle(report.LastPointer), report.LastStart,
-			report.LastEnd-1,
-		)
+		fmt.Fprintf(&s, "; the last complete element is %s, bytes %d-%d", decode.Middle(report.LastPointer),
+			report.LastStart, report.LastEnd-1)
 	}
 	s.WriteString("; grep and slice work on what is there")
 	return s.String()

@@ -46,13 +46,8 @@ func sourceNames(ctx context.Context, given tools.Strings, in tools.Input, out t
 		case len(m.Names) == 0:
 			return nil, fmt.Errorf("jq: no file matches %s", decode.Clip(name))
 		case m.More:
-			out.Note(
-				fmt.Sprintf(
-					"only the first %d files that match %s are read; there are more",
-					maxSources,
-					decode.Clip(name),
-				),
-			)
+			out.Note(fmt.Sprintf("only the first %d files that match %s are read; there are more", maxSources,
+				decode.Clip(name)))
 		}
 		names = append(names, m.Names...)
 	}

@@ -52,10 +52,8 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 	}
 	s.reportTotals(ctx)
 	if err != nil {
-		return fmt.Errorf(
-			"search stopped after %s, %s: %w", content.Plural(s.seen, "file", "files"),
-			content.Plural(s.matches, "match", "matches"), err,
-		)
+		return fmt.Errorf("search stopped after %s, %s: %w", content.Plural(s.seen, "file", "files"),
+			content.Plural(s.matches, "match", "matches"), err)
 	}
 	return nil
 }
@@ -188,9 +186,8 @@ func (s *searcher) explainNoMatch() string {
 		hidden = strings.Contains("/"+s.glob.String(), "/.")
 	}
 	if n := s.report.Ignored; n > 0 && hidden {
-		said += "; " + content.Plural(
-			n, "ignored or hidden entry", "ignored or hidden entries",
-		) + " skipped: all=true includes them"
+		said += "; " + content.Plural(n, "ignored or hidden entry", "ignored or hidden entries") +
+			" skipped: all=true includes them"
 	}
 	return said
 }

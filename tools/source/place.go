@@ -108,9 +108,7 @@ type Location struct {
 }
 
 // List lists the location: see [Place.List].
-func (l Location) List(
-	ctx context.Context, o ListOptions, visit func(Entry) error,
-) (tree.Report, error) {
+func (l Location) List(ctx context.Context, o ListOptions, visit func(Entry) error) (tree.Report, error) {
 	return l.Place.List(ctx, l.Path, o, visit)
 }
 

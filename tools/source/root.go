@@ -32,9 +32,7 @@ func (p rootPlace) prefix() string {
 func (p rootPlace) Name(path string) string { return quoteName(p.prefix() + path) }
 
 // List implements [Place]: it walks in path order.
-func (p rootPlace) List(
-	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
-) (tree.Report, error) {
+func (p rootPlace) List(ctx context.Context, at string, o ListOptions, visit func(Entry) error) (tree.Report, error) {
 	if at != "." {
 		if fi, err := p.root.Stat(at); err != nil {
 			return tree.Report{}, err

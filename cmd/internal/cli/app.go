@@ -250,9 +250,7 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 const investigationsShare = 4
 
 // newInvestigator returns what keeps investigations, in the store.
-func (a *App) newInvestigator(
-	o Options, traceDir string, secret func(string) bool,
-) *investigate.Investigator {
+func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bool) *investigate.Investigator {
 	options := investigate.Options{
 		Trace: traceDir, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
 	}

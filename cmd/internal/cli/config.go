@@ -139,10 +139,7 @@ func unknownVariable(environment []string, app *kong.Application) error {
 		if meant := content.Nearest(name, slices.Sorted(maps.Keys(known))); meant != "" {
 			return fmt.Errorf("unknown variable %.60s; did you mean %s?", name, meant)
 		}
-		return fmt.Errorf(
-			"unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them",
-			name,
-		)
+		return fmt.Errorf("unknown variable %.60s: no setting has that name; mcp-funnel serve --help lists them", name)
 	}
 	return nil
 }
@@ -189,11 +186,7 @@ func settingNames(app *kong.Application) map[string]*kong.Flag {
 func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf(
-			"%s: %s",
-			path,
-			content.ClipBytes(err.Error(), 500),
-		) // the parser quotes whole lines
+		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // the parser quotes whole lines
 	}
 	values := map[string]any{}
 	for i, doc := range file.Docs {
@@ -225,11 +218,8 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
 					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
-				return nil, at(
-					path,
-					e.Key,
-					fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")),
-				)
+				return nil, at(path, e.Key,
+					fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")))
 			}
 			v, err := scalar(e.Value, flag)
 			if err == nil {

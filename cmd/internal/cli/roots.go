@@ -68,11 +68,8 @@ func checkRoot(dir string) error {
 	if _, err := os.Stat(dir); err == nil { // a directory of that name
 		return nil
 	}
-	return fmt.Errorf(
-		"--root %s: the client did not replace %s; write the directory itself",
-		content.ClipBytes(dir, 200),
-		name,
-	)
+	return fmt.Errorf("--root %s: the client did not replace %s; write the directory itself",
+		content.ClipBytes(dir, 200), name)
 }
 
 // absentRoot words that a root could not be opened when the program started, and what to do. It is not opened later:

@@ -30,12 +30,7 @@ func ExplainWrite(store *observations.Store, err error) error {
 		!errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return err
 	}
-	return fmt.Errorf(
-		"%w: %s: %w: make it writable, or choose another with --store",
-		ErrUnwritable,
-		store.Dir(),
-		err,
-	)
+	return fmt.Errorf("%w: %s: %w: make it writable, or choose another with --store", ErrUnwritable, store.Dir(), err)
 }
 
 // ErrUnwritable is the error of ExplainWrite for a store that cannot be written to.

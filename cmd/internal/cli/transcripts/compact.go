@@ -65,17 +65,13 @@ const elsewhere = "mcp-funnel observations cat %s"
 // Run compacts a transcript, restores one, or forgets it.
 func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	if c.Budget <= 0 && !c.Expand && !c.Forget {
-		return cli.Usagef(
-			"--budget must be more than 0: write how many tokens the client may send, such as --budget 100000",
-		)
+		return cli.Usagef("--budget must be more than 0: write how many tokens the client may send, such as --budget 100000")
 	}
 	if c.Fork && (c.Output != "" || c.Expand || c.Forget) {
 		return cli.Usagef("--fork writes a new session beside the file: leave out -o, --expand and --forget")
 	}
 	if c.Forget && c.Expand {
-		return cli.Usagef(
-			"--forget and --expand exclude each other: restore the transcript with --expand first",
-		)
+		return cli.Usagef("--forget and --expand exclude each other: restore the transcript with --expand first")
 	}
 	if c.Last < 0 {
 		return cli.Usagef("--keep is the number of results that stay: 0 for none")
@@ -238,13 +234,7 @@ func (c *Compact) finish(
 }
 
 // expand writes the restored transcript.
-func (c *Compact) expand(
-	t *transcript.Transcript,
-	m *compaction.Map,
-	k *keeper,
-	to *target,
-	w *cli.Streams,
-) error {
+func (c *Compact) expand(t *transcript.Transcript, m *compaction.Map, k *keeper, to *target, w *cli.Streams) error {
 	out, e, err := compaction.Expand(t, m, k)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
@@ -348,10 +338,7 @@ func (c *Compact) fork(app *cli.App, out transcript.Bytes, m *compaction.Map, to
 	if t.Format == transcript.Codex {
 		command = "codex resume "
 	}
-	cli.PrintMessage(
-		w.Err,
-		fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id),
-	)
+	cli.PrintMessage(w.Err, fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id))
 	return nil
 }
 

@@ -155,12 +155,7 @@ func (s shares) sorted() []share {
 }
 
 // examine sums up what a transcript's client sends.
-func examine(
-	t *transcript.Transcript,
-	count func(string) int,
-	mask func(string) string,
-	worst int,
-) contextReport {
+func examine(t *transcript.Transcript, count func(string) int, mask func(string) string, worst int) contextReport {
 	r := contextReport{
 		Format: string(t.Format), Session: t.Session, Lines: t.LineCount(), Unknown: t.Unknown, Reported: t.Usage,
 		Repeated: share{Name: "repeated"}, Receipts: share{Name: "receipts"}, Notes: t.Notes(),
@@ -312,13 +307,7 @@ func writeContext(w *cli.Streams, r contextReport) error {
 		line("\nLARGEST RESULT\tTURN\tTOKENS\tTOOL")
 	}
 	for _, of := range r.Worst {
-		line(
-			"line %d\t%d\t%d\t%s",
-			of.Line,
-			of.Turn,
-			of.Tokens,
-			cli.InLine(content.Clip(of.Tool+" "+of.Args, 100)),
-		)
+		line("line %d\t%d\t%d\t%s", of.Line, of.Turn, of.Tokens, cli.InLine(content.Clip(of.Tool+" "+of.Args, 100)))
 	}
 	line("\nrepeated by a later result: %d results, %d tokens", r.Repeated.Results, r.Repeated.Tokens)
 	for _, of := range r.Repeats {

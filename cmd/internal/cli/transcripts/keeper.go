@@ -38,9 +38,7 @@ func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
 		return compaction.Kept{}, fmt.Errorf("it was not kept whole: %s",
 			cmp.Or(r.NotKept, "mcp-funnel doctor shows why"))
 	case r.Redacted:
-		return compaction.Kept{}, errors.New(
-			"the store has masked text only (--redact-store), which cannot be restored",
-		)
+		return compaction.Kept{}, errors.New("the store has masked text only (--redact-store), which cannot be restored")
 	}
 	id := observations.ID(r.ObservationID)
 	if err := k.app.Store.Pin(observations.Local, id, true); err != nil {

@@ -144,11 +144,8 @@ func referred(root *os.Root, except string) (map[string]bool, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf(
-				"nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
-				filepath.Join(root.Name(), name),
-				err,
-			)
+			return nil, fmt.Errorf("nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
+				filepath.Join(root.Name(), name), err)
 		}
 		for _, s := range m.Swaps {
 			all[s.Observation] = true

@@ -59,10 +59,8 @@ func Expensive() []string {
 	list := func(n int, of string) string { return "[" + strings.TrimSuffix(strings.Repeat(of+",", n), ",") + "]" }
 	var all []string
 	for _, n := range []int{1, 4, 5, 6, 16, 40} {
-		all = append(
-			all, Doubled(n), Doubled(n)+"|.==.", "["+Doubled(n)+"]==["+Doubled(n)+"]", "select("+Doubled(n)+"|.==.)",
-			"if "+Doubled(n)+"|.==. then "+Doubled(n)+" else . end",
-		)
+		all = append(all, Doubled(n), Doubled(n)+"|.==.", "["+Doubled(n)+"]==["+Doubled(n)+"]", "select("+Doubled(n)+"|.==.)",
+			"if "+Doubled(n)+"|.==. then "+Doubled(n)+" else . end")
 	}
 	for _, n := range []int{2, 15, 30, 32, 33, 64, 120, 1000, 8000} {
 		and := strings.TrimSuffix(strings.Repeat(".==. and ", n), " and ")
@@ -110,9 +108,7 @@ func AnyJSON(r *rand.Rand, depth int) string {
 	case n < 10:
 		return pick("0", "1", "2", "3", "4", "5", "-0", "1.50", "1e3", "12345678901234567890123", "-7")
 	default:
-		return pick(
-			"null", "true", "false", `"x"`, `"é\n\u00e9"`, `""`, `"\ud800"`, "\"\xff\"",
-			`"a long string that does not fit a small window, with [ and { and \" in it"`,
-		)
+		return pick("null", "true", "false", `"x"`, `"é\n\u00e9"`, `""`, `"\ud800"`, "\"\xff\"",
+			`"a long string that does not fit a small window, with [ and { and \" in it"`)
 	}
 }
