@@ -71,7 +71,7 @@ func (g *grepper) run(ctx context.Context) error {
 	case "count":
 		visit = nil
 	case "groups":
-		visit = g.addGroups
+		visit = func(l linesearch.Line) error { g.groups.addLine(g.m, l); return nil }
 	}
 	totals, err := g.m.Scan(ctx, r, o, visit)
 	if err == nil && !g.full {
@@ -86,44 +86,23 @@ func (g *grepper) run(ctx context.Context) error {
 	return g.reportTotals(totals.Matches, content.Plural(totals.Lines, "line", "lines"))
 }
 
-// addGroups counts the groups of a matching line.
-func (g *grepper) addGroups(l linesearch.Line) error {
-	g.groups.addLine(g.m, l)
-	return nil
-}
-
-// addLine collects the lines of a scan into rows: each match with its context.
+// addLine collects the lines of a scan into rows: each match with its context. Once the page is full, the scan only
+// counts.
 func (g *grepper) addLine(l linesearch.Line) error {
-	switch {
-	case l.Match:
-		if g.matchLine > 0 {
-			if err := g.showRow(); err != nil {
-				return g.continueCounting(err)
-			}
+	if l.Match || l.Number > g.matchLine+int64(g.Context) { // the open row has all its context
+		if err := g.showRow(); errors.Is(err, tools.ErrPageFull) {
+			g.full = true
+			return linesearch.Quiet
+		} else if err != nil {
+			return err
 		}
+	}
+	if l.Match {
 		g.seen++
 		g.matchLine = l.Number
-		g.appendLine(l)
-	case g.matchLine > 0 && l.Number <= g.matchLine+int64(g.Context):
-		g.appendLine(l)
-	default: // before the next match
-		if g.matchLine > 0 {
-			if err := g.showRow(); err != nil {
-				return g.continueCounting(err)
-			}
-		}
-		g.appendLine(l)
 	}
+	g.appendLine(l)
 	return nil
-}
-
-// continueCounting lets the scan continue without showing lines if the page is full.
-func (g *grepper) continueCounting(err error) error {
-	if errors.Is(err, tools.ErrPageFull) {
-		g.full = true
-		return linesearch.Quiet
-	}
-	return err
 }
 
 // appendLine adds a line to the current row: `12: a match`, `11- context`, `12 (page 3): a match in a document`.
@@ -157,7 +136,7 @@ func (g *grepper) appendLine(l linesearch.Line) {
 	}
 }
 
-// showRow shows the current row, unless offset or limit exclude it.
+// showRow shows the open row, if it has a match and offset and limit do not exclude it.
 func (g *grepper) showRow() error {
 	if g.matchLine == 0 {
 		return nil

@@ -39,13 +39,8 @@ func (a grepArgs) matcher() (*linesearch.Matcher, error) {
 	if err := checkGroups(a.Show, a.Invert, a.Context); err != nil {
 		return nil, err
 	}
-	m, err := linesearch.Compile(linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase})
-	if errors.Is(err, linesearch.ErrLineEnd) {
-		return nil, fmt.Errorf("%w; search with multiline matches across lines", err)
-	} else if err != nil {
-		return nil, explainPattern(err, a.Pattern, a.Literal)
-	}
-	return m, nil
+	p := linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase}
+	return compilePattern(p, "search with multiline matches across lines")
 }
 
 // grepper runs one call.
@@ -90,28 +85,23 @@ func (g *grepper) reportTotals(total int64, among string) error {
 		return g.reportGroups(total, among)
 	}
 	if total > 0 && g.Offset >= total {
-		return fmt.Errorf(
-			"offset %d is past the last match: %s in %s", g.Offset, content.Plural(total, "match", "matches"), among,
-		)
+		return fmt.Errorf("offset %d is past the last match: %s in %s", g.Offset, content.Plural(total, "match", "matches"),
+			among)
 	}
 	g.page.SetRowRange(g.Offset, total)
 	if total == 0 {
-		said := "no match in " + among
-		if g.Invert {
-			said = "every line matches, so invert leaves none: " + among
-			if among == "0 lines" {
-				said = "no match in " + among
-			}
+		said := "no match in "
+		if g.Invert && among != "0 lines" {
+			said = "every line matches, so invert leaves none: "
 		}
-		g.out.Note(said)
+		g.out.Note(said + among)
 		if g.Save {
 			g.out.Note(notSaved)
 		}
 	}
 	if g.hasWindow {
 		g.out.Note(
-			"long lines are cut to the text around their match; [from-to of size] counts bytes of the line; slice shows more",
-		)
+			"long lines are cut to the text around their match; [from-to of size] counts bytes of the line; slice shows more")
 	}
 	g.setNext(total)
 	return nil

@@ -103,10 +103,9 @@ func (s *leafScan) showMatches() error {
 		return err
 	}
 	for _, l := range s.held {
-		if err := s.g.showLeaf(l.pointer, l.value, l.start, l.end); err != nil {
-			if errors.Is(err, tools.ErrPageFull) {
-				return nil
-			}
+		if err := s.g.showLeaf(l.pointer, l.value, l.start, l.end); errors.Is(err, tools.ErrPageFull) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -209,12 +210,7 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 // writeCounts writes the records of show=counts, dirs and groups: most matches or occurrences first, then by name.
 func (s *searcher) writeCounts() error {
 	slices.SortStableFunc(s.counts, func(a, b fileCount) int {
-		switch {
-		case a.matches != b.matches:
-			return int(max(min(b.matches-a.matches, 1), -1))
-		default:
-			return strings.Compare(a.name, b.name)
-		}
+		return cmp.Or(cmp.Compare(b.matches, a.matches), strings.Compare(a.name, b.name))
 	})
 	b := bufio.NewWriterSize(&s.rows, chunkSize)
 	for _, c := range s.counts {

@@ -33,10 +33,7 @@ func newWorker(ctx context.Context, s *searcher) *searchWorker {
 	case "", "matches":
 		w.visit = w.records.addLine
 	case "groups":
-		w.visit = func(l linesearch.Line) error {
-			w.groups.addLine(w.m, l)
-			return nil
-		}
+		w.visit = func(l linesearch.Line) error { w.groups.addLine(w.m, l); return nil }
 	}
 	return w
 }
@@ -253,10 +250,6 @@ func (r *matchRecorder) flush() error {
 	}
 	b := r.buf
 	r.buf = nil
-	return r.send(b)
-}
-
-func (r *matchRecorder) send(b []byte) error {
 	select {
 	case r.to <- b:
 		return nil

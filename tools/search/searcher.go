@@ -37,25 +37,25 @@ func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error
 	if err := checkGroups(a.Show, false, a.Context); err != nil {
 		return nil, nil, err
 	}
-	m, err = linesearch.Compile(
-		linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline},
-	)
-	switch {
-	case errors.Is(err, linesearch.ErrLineEnd):
-		return nil, nil, fmt.Errorf("%w; set multiline", err)
-	case err != nil:
-		return nil, nil, explainPattern(err, a.Pattern, a.Literal)
+	p := linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline}
+	if m, err = compilePattern(p, "set multiline"); err != nil {
+		return nil, nil, err
 	}
 	glob, err = tree.CompileGlobs(a.Glob)
 	return m, glob, err
 }
 
-// explainPattern adds to a pattern error how to search for the pattern as plain text, if that is possible.
-func explainPattern(err error, pattern string, literal bool) error {
-	if literal || len(pattern) > linesearch.MaxPattern {
-		return err
+// compilePattern compiles a pattern. Its error says what to do: acrossLines if the pattern matches line ends, else how to
+// search for it as plain text, if that is possible.
+func compilePattern(p linesearch.Pattern, acrossLines string) (*linesearch.Matcher, error) {
+	m, err := linesearch.Compile(p)
+	switch {
+	case errors.Is(err, linesearch.ErrLineEnd):
+		return nil, fmt.Errorf("%w; %s", err, acrossLines)
+	case err != nil && !p.Literal && len(p.Expr) <= linesearch.MaxPattern:
+		return nil, fmt.Errorf("%w\nto search for it as plain text: \"literal\": true", err)
 	}
-	return fmt.Errorf("%w\nto search for it as plain text: \"literal\": true", err)
+	return m, err
 }
 
 // searcher runs one call.
