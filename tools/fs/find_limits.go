@@ -25,9 +25,8 @@ func parseWhen(s string, now time.Time) (time.Time, error) {
 	if ago, ok := parseAgo(s); ok {
 		return now.Add(-ago), nil
 	}
-	return time.Time{}, fmt.Errorf(
-		"newer %q: not a duration (90m, 24h, 7d, 2w) nor an RFC 3339 time (2026-01-31T12:00:00Z)", content.ClipBytes(s, 200),
-	)
+	return time.Time{}, fmt.Errorf("newer %q: not a duration (90m, 24h, 7d, 2w) nor an RFC 3339 time (2026-01-31T12:00:00Z)",
+		content.ClipBytes(s, 200))
 }
 
 func parseAgo(s string) (time.Duration, bool) {

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -24,11 +25,7 @@ func (w *observationWriter) writeEntry(e foundEntry) error {
 	if o == nil { // the place holds nothing else
 		return w.f.write([]byte(e.Path + "\n"))
 	}
-	name := o.Name
-	if name == "" {
-		name = o.File
-	}
-	name = strings.ReplaceAll(content.VisibleLine(name), "\t", `\t`)
+	name := strings.ReplaceAll(content.VisibleLine(cmp.Or(o.Name, o.File)), "\t", `\t`)
 	size := fmt.Sprint(o.Bytes)
 	if o.Dropped > 0 {
 		w.f.keptInPart++

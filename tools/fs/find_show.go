@@ -12,8 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -45,22 +44,17 @@ type entryWriter interface {
 }
 
 func (f *finder) newWriter(ctx context.Context, locations []source.Location) entryWriter {
-	var write entryWriter
-	switch f.Show {
-	case "tree":
+	var write entryWriter = &recordWriter{f: f, ctx: ctx}
+	switch {
+	case f.Show == "tree":
 		return &treeWriter{f: f, top: topDirName(locations)}
-	case "count":
+	case f.Show == "count":
 		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}
-	default:
-		switch {
-		case f.page != nil:
-			write = &observationWriter{f}
-		case f.Show == "stat":
-			f.stats = newStatWriter(ctx, f)
-			write = f.stats
-		default:
-			write = &recordWriter{f: f, ctx: ctx}
-		}
+	case f.page != nil:
+		write = &observationWriter{f}
+	case f.Show == "stat":
+		f.stats = newStatWriter(ctx, f)
+		write = f.stats
 	}
 	if f.Sort == "modified" || f.Sort == "size" {
 		return &sortedWriter{f: f, ctx: ctx, to: write}
@@ -110,8 +104,7 @@ func appendString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = content.Visible(s, false)
 	}
-	b, _ = jsontext.AppendQuote(b, s) // the only error is invalid UTF-8, which Visible removed
-	return b
+	return record.Quote(b, s)
 }
 
 // sortedWriter holds the first entries in order of size or time and writes them at the end.
@@ -301,7 +294,7 @@ func (d *treeWriter) writeName(depth int, name, mark string) error {
 	for range 2 * depth {
 		b = append(b, ' ')
 	}
-	b = append(append(append(b, source.VisibleName(name)...), mark...), '\n')
+	b = append(append(append(b, content.VisibleLine(name)...), mark...), '\n')
 	d.buf = b
 	return d.f.write(b)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
@@ -59,21 +60,18 @@ func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) err
 	case tree.IsGlob(a.Path) && !isFinal(err):
 		return readGlob(ctx, a.Path, in, out)
 	case errors.Is(err, tree.ErrNotFile) && isDirectory(ctx, in.Sources, a.Path):
-		return fmt.Errorf(
-			"%s is a directory; find with this path lists it, a glob reads files in it", content.ClipBytes(a.Path, 200),
-		)
+		return fmt.Errorf("%s is a directory; find with this path lists it, a glob reads files in it",
+			content.ClipBytes(a.Path, 200))
 	}
 	return err
 }
 
 // isFinal reports whether an error would remain if the name were read as a glob.
 func isFinal(err error) bool {
-	for _, final := range []error{tree.ErrOutside, tree.ErrDenied, tree.ErrNotFile, iofs.ErrPermission, observations.ErrMalformed, context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(err, final) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{
+		tree.ErrOutside, tree.ErrDenied, tree.ErrNotFile, iofs.ErrPermission, observations.ErrMalformed, context.Canceled,
+		context.DeadlineExceeded,
+	}, func(final error) bool { return errors.Is(err, final) })
 }
 
 func isDirectory(ctx context.Context, s source.Set, name string) bool {
@@ -87,8 +85,11 @@ func readSource(ctx context.Context, src *source.Source, out tools.Output) error
 		return readBinary(ctx, src, out)
 	}
 	out.Source(src.Name)
-	if src.HasStderr() {
-		return copyStreams(ctx, src, out)
+	if src.HasStderr() { // kind and totals are those of standard output alone
+		stream := out.Streams("")
+		return src.Streams(func(toStderr bool, r io.Reader) error {
+			return copyText(ctx, stream(toStderr), r, src.Size, out.Progress)
+		})
 	}
 	text, err := src.Text()
 	if err != nil {
@@ -97,15 +98,7 @@ func readSource(ctx context.Context, src *source.Source, out tools.Output) error
 	if src.Size == 0 {
 		out.Note("the file is empty")
 	}
-	return copyText(ctx, out, text, src.Size, out)
-}
-
-// copyStreams writes the output of a command, of which kind and totals are those of its standard output alone.
-func copyStreams(ctx context.Context, src *source.Source, out tools.Output) error {
-	stream := out.Streams("")
-	return src.Streams(func(toStderr bool, r io.Reader) error {
-		return copyText(ctx, stream(toStderr), r, src.Size, out)
-	})
+	return copyText(ctx, out, text, src.Size, out.Progress)
 }
 
 // readBinary writes an image, or one line with type and size.
@@ -116,19 +109,17 @@ func readBinary(ctx context.Context, src *source.Source, out tools.Output) error
 		return err
 	case image && src.Size <= maxImage:
 		if fault := imageFault(src, src.Size); fault != "" {
-			_, err = fmt.Fprintf(out, "%s: %s, %d bytes: %s\n", source.VisibleName(src.Name), media, src.Size, fault)
+			_, err = fmt.Fprintf(out, "%s: %s, %d bytes: %s\n", content.VisibleLine(src.Name), media, src.Size, fault)
 			return err
 		}
-		return copyText(ctx, out.Part(media, path.Base(src.Name)), io.NewSectionReader(src, 0, src.Size), src.Size, out)
+		part := out.Part(media, path.Base(src.Name))
+		return copyText(ctx, part, io.NewSectionReader(src, 0, src.Size), src.Size, out.Progress)
 	case image:
-		_, err = fmt.Fprintf(
-			out, "%s: %s, %d bytes: too large to show; an image may have at most %d bytes\n", source.VisibleName(src.Name),
-			media, src.Size, maxImage,
-		)
+		_, err = fmt.Fprintf(out, "%s: %s, %d bytes: too large to show; an image may have at most %d bytes\n",
+			content.VisibleLine(src.Name), media, src.Size, maxImage)
 	default:
-		_, err = fmt.Fprintf(
-			out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n", source.VisibleName(src.Name), media, src.Size,
-		)
+		_, err = fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n",
+			content.VisibleLine(src.Name), media, src.Size)
 	}
 	return err
 }
@@ -141,15 +132,13 @@ func detectMedia(src *source.Source) (media string, image bool, err error) {
 		return "", false, err
 	}
 	media = kinds.Media(prefix[:n], path.Base(src.Name))
-	switch media {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		image = true
-	}
-	return media, image, nil
+	return media, slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media), nil
 }
 
-// copyText copies in blocks of 64 KiB and checks the context before each.
-func copyText(ctx context.Context, to io.Writer, from io.Reader, total int64, out tools.Output) error {
+// copyText copies in blocks of 64 KiB, checks the context before each and reports progress after it.
+func copyText(
+	ctx context.Context, to io.Writer, from io.Reader, total int64, progress func(done, total int64, message string),
+) error {
 	// a small file is read at once; 512 spare bytes let Read see its end
 	buf := make([]byte, min(64<<10, max(total, 0)+512))
 	for done := int64(0); ; {
@@ -162,7 +151,7 @@ func copyText(ctx context.Context, to io.Writer, from io.Reader, total int64, ou
 				return err
 			}
 			done += int64(n)
-			out.Progress(done, total, "bytes read")
+			progress(done, total, "bytes read")
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -91,14 +91,17 @@ func readFiles(ctx context.Context, names []string, walked int64, in tools.Input
 func readWithHeading(
 	ctx context.Context, name string, room *int64, decoded *source.Decoded, in tools.Input, out tools.Output,
 ) (ok bool, err error) {
-	head := source.VisibleName(name)
+	head := content.VisibleLine(name)
+	notRead := func(err error) (bool, error) {
+		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
+		return false, err
+	}
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
 		if e := ctx.Err(); e != nil {
 			return false, e
 		}
-		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
-		return false, err
+		return notRead(err)
 	}
 	defer func() {
 		if caveat := src.Caveat(); caveat != "" {
@@ -109,16 +112,14 @@ func readWithHeading(
 	if src.Binary() {
 		media, _, err := detectMedia(src)
 		if err != nil {
-			_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
-			return false, err
+			return notRead(err)
 		}
 		_, err = fmt.Fprintf(out, "==> %s <== not text: %s, %d bytes; read it alone\n", head, media, src.Size)
 		return false, err
 	}
 	text, err := src.Text()
 	if err != nil {
-		_, err = fmt.Fprintf(out, "==> %s <== not read: %s\n", head, content.ClipBytes(err.Error(), 300))
-		return false, err
+		return notRead(err)
 	}
 	if _, err := fmt.Fprintf(out, "==> %s <==\n", head); err != nil {
 		return false, err
@@ -127,7 +128,7 @@ func readWithHeading(
 	last := lastByteWriter{to: out}
 	from := &io.LimitedReader{R: text, N: *room}
 	marked := headingEscaper{to: &last, lineStart: true}
-	err = copyText(ctx, &marked, from, src.Size, noProgress{out})
+	err = copyText(ctx, &marked, from, src.Size, func(int64, int64, string) {}) // readFiles reports that of all files
 	if e := marked.flush(); err == nil {
 		err = e
 	}
@@ -151,11 +152,6 @@ func readWithHeading(
 	}
 	return true, nil
 }
-
-// noProgress drops the progress of one file: readFiles reports that of all.
-type noProgress struct{ tools.Output }
-
-func (noProgress) Progress(int64, int64, string) {}
 
 // heading is the prefix of the line above each file.
 const heading = "==> "

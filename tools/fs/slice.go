@@ -38,9 +38,10 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	}
 	defer tools.CloseSource(src, out)
 	if src.Encoding == content.NoText && unit != "bytes" {
-		return fmt.Errorf(
-			"%s is binary, %d bytes, and has no %s: give bytes, as in bytes=\"0-255\"", src.Name, src.Size, unitName(unit),
-		)
+		if unit == "at" {
+			unit = "JSON values"
+		}
+		return fmt.Errorf("%s is binary, %d bytes, and has no %s: give bytes, as in bytes=\"0-255\"", src.Name, src.Size, unit)
 	}
 	s := slicer{ctx: ctx, src: src, text: newSourceText(ctx, src, out), out: out, page: out.Page(), fit: in.BytesThatFit}
 	if s.fit == nil {
@@ -53,20 +54,12 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 		return s.showChars(r)
 	case "bytes":
 		if !src.Plain() {
-			out.Note(
-				fmt.Sprintf("bytes count the text as UTF-8, without a byte order mark; the stored file has %d bytes", src.Size),
-			)
+			out.Note(fmt.Sprintf("bytes count the text as UTF-8, without a byte order mark; the stored file has %d bytes",
+				src.Size))
 		}
 		return s.showBytes(r)
 	case "records":
 		return s.showRecords(r)
 	}
 	return s.showValue(given, r, a.Records != "")
-}
-
-func unitName(unit string) string {
-	if unit == "at" {
-		return "JSON values"
-	}
-	return unit
 }

@@ -89,16 +89,12 @@ func (s *slicer) fitsPage(at content.Span) bool {
 
 // elementList returns the elements of an array or the members of an object; nil if there are none.
 func (s *slicer) elementList(pointer string, at content.Span) (*recordList, error) {
-	object := false
 	var one [1]byte
 	if _, err := s.text.ReadAt(one[:], at.Start); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	switch one[0] {
-	case '{':
-		object = true
-	case '[':
-	default:
+	object := one[0] == '{'
+	if !object && one[0] != '[' {
 		return nil, nil
 	}
 	l := &recordList{name: s.src.Name + " at " + content.ClipBytes(content.VisibleLine(pointer), 100), end: at.End}

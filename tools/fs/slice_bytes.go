@@ -22,7 +22,7 @@ func (s *slicer) showBytes(r sliceRange) error {
 	}
 	r = r.resolveLast(0, total)
 	if r.from >= total {
-		return s.pastEnd("bytes", asked, total)
+		return pastEnd("bytes", asked, s.src.Name, total)
 	}
 	end := min(r.to, total-1) + 1
 	if r.to != openEnd && r.to >= total {
@@ -43,7 +43,7 @@ func (s *slicer) showChars(r sliceRange) error {
 			return err
 		}
 		if total == 0 {
-			return s.pastEnd("chars", asked, 0)
+			return pastEnd("chars", asked, s.src.Name, 0)
 		}
 		r = r.resolveLast(0, total)
 	}
@@ -57,7 +57,7 @@ func (s *slicer) showChars(r sliceRange) error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		return s.pastEnd("chars", asked, known+passed) // all were passed: known+passed of them
+		return pastEnd("chars", asked, s.src.Name, known+passed) // all were passed: known+passed of them
 	}
 	return s.showText(textCursor{at: at, unit: "chars", number: r.from, to: r.to, isRange: true}, openEnd, -1)
 }

@@ -25,7 +25,7 @@ func (s *slicer) showLines(r sliceRange) error {
 		return err
 	}
 	if r.last > 0 && total == 0 {
-		return s.pastEnd("lines", r, 0)
+		return pastEnd("lines", r, s.src.Name, 0)
 	}
 	asked := r
 	r = r.resolveLast(1, total)
@@ -38,7 +38,7 @@ func (s *slicer) showLines(r sliceRange) error {
 		if total, err = s.linesBefore(known-1+passed, at); err != nil {
 			return err
 		}
-		return s.pastEnd("lines", asked, total)
+		return pastEnd("lines", asked, s.src.Name, total)
 	}
 	b := bufio.NewReaderSize(s.text.reader(at), window)
 	full, blank := false, true
@@ -64,7 +64,7 @@ func (s *slicer) showLines(r sliceRange) error {
 		blank = blank && l.Size == 0
 	}
 	if total >= 0 && r.from > total {
-		return s.pastEnd("lines", asked, total)
+		return pastEnd("lines", asked, s.src.Name, total)
 	}
 	if blank && !full {
 		s.out.Note("the range has only line ends, no text")

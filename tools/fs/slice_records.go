@@ -68,11 +68,12 @@ func (s *slicer) showList(l recordList, r sliceRange) error {
 	total := int64(-1)
 	if r.last > 0 {
 		total = 0
-		if err := l.each(func(i int64, at content.Span) bool {
+		err := l.each(func(i int64, at content.Span) bool {
 			total = i + 1
 			s.out.Progress(at.End, s.text.size, "bytes read")
 			return true
-		}); err != nil && (total == 0 || !isSyntax(err)) {
+		})
+		if _, isSyntax := errors.AsType[*content.SyntaxError](err); err != nil && (total == 0 || !isSyntax) {
 			return s.recordsError(err, 0)
 		}
 		if total == 0 {
@@ -87,12 +88,13 @@ func (s *slicer) showList(l recordList, r sliceRange) error {
 		return p.err
 	}
 	err = s.noteSkippedLines(err)
+	syntax, isSyntax := errors.AsType[*content.SyntaxError](err)
 	switch {
-	case err != nil && !isSyntax(err), err != nil && p.shown == 0:
+	case err != nil && (!isSyntax || p.shown == 0):
 		return s.recordsError(err, p.seen)
 	case err != nil:
 		s.out.Note(s.recordsError(err, p.seen).Error())
-		if total = -1; isTruncated(err) {
+		if total = -1; syntax.Cut { // the text ends too early
 			total = p.seen // no more are complete
 		}
 		if total < 0 || r.to >= total-1 {
@@ -114,23 +116,12 @@ func (s *slicer) showList(l recordList, r sliceRange) error {
 	return nil
 }
 
-func isSyntax(err error) bool {
-	var syntax *content.SyntaxError
-	return errors.As(err, &syntax)
-}
-
-// isTruncated reports whether the error is that the text ends too early.
-func isTruncated(err error) bool {
-	var syntax *content.SyntaxError
-	return errors.As(err, &syntax) && syntax.Cut
-}
-
 // noteSkippedLines notes NDJSON lines that are not JSON and returns the error that remains: the lines after them were
 // read.
 func (s *slicer) noteSkippedLines(err error) error {
-	var syntax *content.SyntaxError
+	syntax, ok := errors.AsType[*content.SyntaxError](err)
 	switch {
-	case !errors.As(err, &syntax):
+	case !ok:
 		return err
 	case syntax.Lines > 0:
 		err = nil
@@ -149,8 +140,8 @@ func (s *slicer) noteSkippedLines(err error) error {
 
 // recordsError returns the error of a text that cannot be parsed after so many records.
 func (s *slicer) recordsError(err error, records int64) error {
-	var syntax *content.SyntaxError
-	if !errors.As(err, &syntax) {
+	syntax, ok := errors.AsType[*content.SyntaxError](err)
+	if !ok {
 		return fmt.Errorf("records: %s: %w", s.src.Name, err)
 	}
 	return fmt.Errorf("%s cannot be parsed in record %d: %w; to see it: %s", s.src.Name, records, err,

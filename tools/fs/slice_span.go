@@ -41,17 +41,20 @@ func (s sliceRange) resolveLast(first, total int64) sliceRange {
 	return sliceRange{from: first + max(total-s.last, 0), to: openEnd}
 }
 
+// firstOf returns the number of the first unit.
+func firstOf(unit string) int64 {
+	if unit == "lines" {
+		return 1
+	}
+	return 0
+}
+
 // parseRange parses "5", "5-9", "5-" and "-9" (the last nine).
 func parseRange(unit, given string) (sliceRange, error) {
-	first := int64(0)
-	if unit == "lines" {
-		first = 1
-	}
+	first := firstOf(unit)
 	bad := func(why string) (sliceRange, error) {
-		return sliceRange{}, fmt.Errorf(
-			"%s %q: %s; valid ranges are %d, %d-%d, %d- and -9 (the last 9)", unit, content.ClipBytes(given, 100), why, first+4,
-			first+4, first+8, first+4,
-		)
+		return sliceRange{}, fmt.Errorf("%s %q: %s; valid ranges are %d, %d-%d, %[4]d- and -9 (the last 9)", unit,
+			content.ClipBytes(given, 100), why, first+4, first+4, first+8)
 	}
 	text := strings.TrimSpace(given)
 	a, b, ranged := strings.Cut(text, "-")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
@@ -36,14 +37,12 @@ func newSourceText(ctx context.Context, src *source.Source, out tools.Output) *s
 	return t
 }
 
-func (t *sourceText) plain() bool { return t.src.Plain() }
-
 // ReadAt reads the decoded text at an offset. It checks the context, so that loops end with their call.
 func (t *sourceText) ReadAt(p []byte, off int64) (int, error) {
 	if err := t.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if t.plain() {
+	if t.src.Plain() {
 		if off >= t.size {
 			return 0, io.EOF
 		}
@@ -120,17 +119,8 @@ func (t *sourceText) eachWindow(off int64, take func(p []byte) bool) error {
 }
 
 // reader returns a reader from off. Readers of one text have their own positions.
-func (t *sourceText) reader(off int64) io.Reader { return &offsetReader{t, off} }
-
-type offsetReader struct {
-	t   *sourceText
-	off int64
-}
-
-func (r *offsetReader) Read(p []byte) (int, error) {
-	n, err := r.t.ReadAt(p, r.off)
-	r.off += int64(n)
-	return n, err
+func (t *sourceText) reader(off int64) io.Reader {
+	return io.NewSectionReader(t, off, math.MaxInt64-off)
 }
 
 // countLines returns the number of lines from off; text after the last newline counts as a line.

@@ -52,9 +52,8 @@ func (a sliceArgs) givenRange() (unit, given string, err error) {
 	case len(used) == 0:
 		return "", "", errors.New(`no range given: give exactly one of lines, chars, bytes, records, at, as in lines="1-50"`)
 	}
-	return "", "", fmt.Errorf(
-		"%s were given: give exactly one of lines, chars, bytes, records, at", strings.Join(used, " and "),
-	)
+	return "", "", fmt.Errorf("%s were given: give exactly one of lines, chars, bytes, records, at",
+		strings.Join(used, " and "))
 }
 
 // slicer runs one call.
@@ -92,16 +91,9 @@ func callText(c tools.Call) string {
 	return c.Tool + " " + string(b)
 }
 
-// pastEnd returns the error for a range that begins after the end.
-func (s *slicer) pastEnd(unit string, r sliceRange, total int64) error {
-	return pastEnd(unit, r, s.src.Name, total)
-}
-
+// pastEnd returns the error for a range that begins after the end of the source, or of a value in it.
 func pastEnd(unit string, r sliceRange, name string, total int64) error {
-	first := int64(0)
-	if unit == "lines" {
-		first = 1
-	}
+	first := firstOf(unit)
 	if total == 0 {
 		return fmt.Errorf("%s %s: %s has no %s", unit, r, name, unit)
 	}
