@@ -13,11 +13,6 @@ type Sources = source.Set
 // none). Call done when they are no longer used. The error names the directory that cannot be opened.
 func OpenSources(store *observations.Store, owner string, dirs ...string) (s Sources, done func(), err error) {
 	s = Sources{Places: []source.NamedPlace{source.Observations(store, owner)}}
-	done = func() {
-		for _, root := range s.Roots {
-			_ = root.Close()
-		}
-	}
 	var denied []string
 	if store != nil {
 		denied = append(denied, store.Dir()) // tools read observations through the store only
@@ -25,10 +20,10 @@ func OpenSources(store *observations.Store, owner string, dirs ...string) (s Sou
 	for _, dir := range dirs {
 		root, err := tree.Open(dir, denied...)
 		if err != nil {
-			done()
+			s.Close()
 			return Sources{}, nil, err
 		}
 		s.Roots = append(s.Roots, root)
 	}
-	return s, done, nil
+	return s, s.Close, nil
 }

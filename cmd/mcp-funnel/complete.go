@@ -225,11 +225,7 @@ func paths(settings []string, typed, before string) (out []candidate) {
 	if err != nil {
 		return nil
 	}
-	defer func() {
-		for _, r := range roots.Roots {
-			_ = r.Close()
-		}
-	}()
+	defer roots.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	for _, name := range roots.Complete(ctx, strings.TrimPrefix(typed, before), 200, c.Masker().Holds).Names {

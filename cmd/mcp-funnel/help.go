@@ -108,11 +108,7 @@ func rootNames(s *cli.Settings) string {
 	if err != nil {
 		return ""
 	}
-	defer func() {
-		for _, r := range all.Roots {
-			_ = r.Close()
-		}
-	}()
+	defer all.Close()
 	return all.RootNames()
 }
 

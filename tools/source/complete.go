@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // maxWalked is the maximum number of directory entries read for a completion.
@@ -53,7 +54,7 @@ func (s Set) Complete(ctx context.Context, prefix string, limit int, withhold fu
 			p.Incomplete = true
 			return tree.SkipAll
 		}
-		name := VisibleName(path.Base(e.Path))
+		name := content.VisibleLine(path.Base(e.Path))
 		if e.Type == tree.Dir {
 			name += "/"
 		}

@@ -24,7 +24,7 @@ func (d *Decoded) Add(name string, stored content.Encoding) {
 		d.from = stored
 	}
 	if len(d.first) < 3 {
-		d.first = append(d.first, content.ClipBytes(VisibleName(name), 100)+" ("+string(stored)+")")
+		d.first = append(d.first, content.ClipBytes(content.VisibleLine(name), 100)+" ("+string(stored)+")")
 	}
 }
 

@@ -124,12 +124,23 @@ func documentKey(name string, f *os.File) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// documentReply precedes the text of each document in the output of a worker, as a line of JSON.
+// documentReply precedes the text of each document in the output of a worker and in a kept file, as a line of JSON.
 type documentReply struct {
 	Failed string          `json:"failed,omitempty"`
 	Size   int64           `json:"size"` // of the text
 	Places []extract.Place `json:"places,omitempty"`
 	Notes  []string        `json:"notes,omitempty"`
+}
+
+// document returns the document of a reply and the text after it.
+func (r documentReply) document(body []byte) *Document {
+	return &Document{extract.Text{Body: body, Places: r.Places, Notes: r.Notes}, r.Failed}
+}
+
+// encoded returns a document as its [documentReply] and its text.
+func (d *Document) encoded() ([]byte, error) {
+	head, err := json.Marshal(documentReply{d.Failed, int64(len(d.Body)), d.Places, d.Notes})
+	return append(append(head, '\n'), d.Body...), err
 }
 
 // runDocuments reads documents in one worker and returns how many of them it read before it ended.
@@ -161,7 +172,7 @@ func runDocuments(ctx context.Context, names []string, files []*os.File, which [
 		if _, err := io.ReadFull(r, body); err != nil {
 			return done
 		}
-		texts[i] = &Document{extract.Text{Body: body, Places: reply.Places, Notes: reply.Notes}, reply.Failed}
+		texts[i] = reply.document(body)
 		done++
 	}
 	return done
@@ -178,12 +189,11 @@ func ReadDocuments(ctx context.Context, in io.Reader, files []*os.File, out io.W
 		return fmt.Errorf("the job does not fit its %d files: %w", len(files), err)
 	}
 	for i, f := range files {
-		text, failed := readDocument(ctx, formats[i], f)
-		reply, err := json.Marshal(documentReply{failed, int64(len(text.Body)), text.Places, text.Notes})
+		text, err := readDocument(ctx, formats[i], f).encoded()
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(append(append(reply, '\n'), text.Body...)); err != nil {
+		if _, err := out.Write(text); err != nil {
 			return err
 		}
 	}
@@ -191,10 +201,10 @@ func ReadDocuments(ctx context.Context, in io.Reader, files []*os.File, out io.W
 }
 
 // readDocument returns the text of one document, or why it has none.
-func readDocument(ctx context.Context, format string, f *os.File) (extract.Text, string) {
+func readDocument(ctx context.Context, format string, f *os.File) *Document {
 	at, err := f.Stat()
 	if err != nil {
-		return extract.Text{}, "unreadable"
+		return &Document{Failed: "unreadable"}
 	}
 	limit := documentTime
 	if format == "pdf" { // its reader is compiled for the first one
@@ -204,7 +214,7 @@ func readDocument(ctx context.Context, format string, f *os.File) (extract.Text,
 	defer cancel()
 	text, err := extract.Read(ctx, format, f, at.Size())
 	if err == nil {
-		return text, ""
+		return &Document{Text: text}
 	}
 	for _, known := range []struct {
 		err  error
@@ -214,10 +224,10 @@ func readDocument(ctx context.Context, format string, f *os.File) (extract.Text,
 		{extract.ErrTooLarge, "too large"}, {context.DeadlineExceeded, "no text within 10 s"},
 	} {
 		if errors.Is(err, known.err) {
-			return extract.Text{}, known.text
+			return &Document{Failed: known.text}
 		}
 	}
-	return extract.Text{}, "broken: " + content.ClipBytes(err.Error(), 150)
+	return &Document{Failed: "broken: " + content.ClipBytes(err.Error(), 150)}
 }
 
 // Replaces reports whether the text of a document of this name is read in place of its bytes. HTML is read as it is.
@@ -309,7 +319,7 @@ func (d *Documents) recall(key string) *Document {
 	}
 	now := time.Now()
 	_ = dir.Chtimes(key, now, now)
-	t := &Document{extract.Text{Body: body, Places: reply.Places, Notes: reply.Notes}, reply.Failed}
+	t := reply.document(body)
 	d.memory.Put(key, t, len(b))
 	return t
 }
@@ -331,10 +341,10 @@ func (d *Documents) remember(key string, t *Document) {
 		return
 	}
 	defer func() { _ = dir.Close() }()
-	head, err := json.Marshal(documentReply{t.Failed, int64(len(t.Body)), t.Places, t.Notes})
+	text, err := t.encoded()
 	if err != nil {
 		return
 	}
 	osfile.Prune(dir, keptFor, maxKept)
-	_ = osfile.ReplaceIn(dir, key, fmt.Sprintf("tmp-%d-%s", os.Getpid(), key[:16]), append(append(head, '\n'), t.Body...))
+	_ = osfile.ReplaceIn(dir, key, fmt.Sprintf("tmp-%d-%s", os.Getpid(), key[:16]), text)
 }

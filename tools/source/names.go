@@ -67,9 +67,8 @@ func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error)
 	}
 	clean := path.Clean(filepath.ToSlash(name))
 	if clean == "." {
-		return nil, "", "", fmt.Errorf(
-			"%s: it names all roots, not a file: find lists them; %s", content.ClipBytes(name, 200), s.nameHelp(),
-		)
+		return nil, "", "", fmt.Errorf("%s: it names all roots, not a file: find lists them; %s",
+			content.ClipBytes(name, 200), s.nameHelp())
 	}
 	first, rest, _ := strings.Cut(clean, "/")
 	at := slices.Index(labels, first)
@@ -90,7 +89,7 @@ func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error)
 	hint := ""
 	for i, owner := range owners[:min(len(owners), maxMeant)] {
 		hint += []string{"; did you mean ", " or "}[min(i, 1)]
-		hint += content.ClipBytes(VisibleName(quoteName(path.Join(labels[owner], clean))), 200)
+		hint += content.ClipBytes(content.VisibleLine(quoteName(path.Join(labels[owner], clean))), 200)
 	}
 	if hint != "" {
 		hint += "?"
@@ -124,7 +123,7 @@ func (s Set) RootNames() string {
 	if len(s.Roots) < 2 {
 		return ""
 	}
-	return content.ClipBytes(VisibleName(strings.Join(s.Labels(), ", ")), 200)
+	return content.ClipBytes(content.VisibleLine(strings.Join(s.Labels(), ", ")), 200)
 }
 
 // Labels returns the names of the roots, made unique: "src", "src-2".
@@ -160,7 +159,7 @@ func suggest(ctx context.Context, root *tree.Root, rel, before string, types ...
 		name := path.Base(e.Path)
 		if slices.Contains(types, e.Type) && len(base) < 100 && len(name) < 100 &&
 			content.EditDistance(strings.ToLower(base), strings.ToLower(name)) <= 2 {
-			near = append(near, VisibleName(quoteName(before+e.Path)))
+			near = append(near, content.VisibleLine(quoteName(before+e.Path)))
 		}
 		if len(near) == 3 {
 			return tree.SkipAll

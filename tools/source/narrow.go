@@ -18,7 +18,7 @@ var ErrNarrowed = errors.New("no root: none of the client's roots lies within a 
 // becomes a root of its own. Directories outside the roots, denied or missing ones are ignored, so Narrow never grants
 // more. Other places stay. Call done when the sources are no longer used: it closes the roots that Narrow opened.
 func (s Set) Narrow(dirs []string) (narrowed Set, done func()) {
-	var opened []*tree.Root
+	var opened Set
 	narrowed = s
 	narrowed.Roots = nil
 	for _, root := range s.Roots {
@@ -28,18 +28,14 @@ func (s Set) Narrow(dirs []string) (narrowed Set, done func()) {
 		}
 		for _, rel := range outermost(root, dirs) {
 			if sub, err := root.Sub(rel); err == nil {
-				narrowed.Roots, opened = append(narrowed.Roots, sub), append(opened, sub)
+				narrowed.Roots, opened.Roots = append(narrowed.Roots, sub), append(opened.Roots, sub)
 			}
 		}
 	}
 	if len(narrowed.Roots) == 0 && len(s.Roots) > 0 {
 		narrowed.NoRoot = ErrNarrowed
 	}
-	return narrowed, func() {
-		for _, root := range opened {
-			_ = root.Close()
-		}
-	}
+	return narrowed, opened.Close
 }
 
 // outermost returns the dirs below the root, as relative slash paths, without those that are inside another one.

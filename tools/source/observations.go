@@ -89,21 +89,9 @@ func (p observationPlace) List(
 	if o.Newest {
 		slices.SortFunc(all, observations.Newest)
 	}
-	for _, one := range all {
-		if err := ctx.Err(); err != nil {
-			return report, err
-		}
-		report.Files++
-		if g := o.Walk.Glob; g != nil && !one.HasName(g.Match) {
-			continue
-		}
-		if err := visit(p.entry(one)); errors.Is(err, tree.SkipAll) {
-			break
-		} else if err != nil {
-			return report, err
-		}
-	}
-	return report, nil
+	g := o.Walk.Glob
+	matches := func(o *observations.Observation) bool { return g == nil || o.HasName(g.Match) }
+	return visitEach(ctx, all, matches, p.entry, visit)
 }
 
 // ownNames returns the names of damaged observations that the caller may know of.

@@ -45,6 +45,28 @@ type ListOptions struct {
 	Damaged func(names []string)
 }
 
+// visitEach is the end of [Place.List] for values in memory: it visits the entry of each value that matches. The report
+// counts the values, matching or not, up to the last one visited.
+func visitEach[T any](
+	ctx context.Context, all []T, matches func(T) bool, entry func(T) Entry, visit func(Entry) error,
+) (report tree.Report, err error) {
+	for _, one := range all {
+		if err := ctx.Err(); err != nil {
+			return report, err
+		}
+		report.Files++
+		if !matches(one) {
+			continue
+		}
+		if err := visit(entry(one)); errors.Is(err, tree.SkipAll) {
+			break
+		} else if err != nil {
+			return report, err
+		}
+	}
+	return report, nil
+}
+
 // Entry is one entry of a place.
 type Entry struct {
 	Path        string
@@ -168,8 +190,6 @@ func (m *MissingRoots) Check(l Location, err error) error {
 		return err
 	}
 	m.Left--
-	m.Report(
-		fmt.Sprintf("the root %s %s: start the server again; the other roots were searched", root.label, tree.ErrGone),
-	)
+	m.Report(fmt.Sprintf("the root %s %s: start the server again; the other roots were searched", root.label, tree.ErrGone))
 	return nil
 }

@@ -29,6 +29,13 @@ type Set struct {
 	Absent    []string     // sentences on the roots that could not be opened: which, and what to do
 }
 
+// Close closes the roots.
+func (s Set) Close() {
+	for _, root := range s.Roots {
+		_ = root.Close()
+	}
+}
+
 // Open opens the source that a call names: a path, obs:ID, observation://ID, a printed `saved to` path, or a name of
 // another place. A path may be written as it was shown, with escapes such as \xNN or \u202e. Errors say what to do
 // and echo at most 200 bytes.

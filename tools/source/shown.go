@@ -84,12 +84,9 @@ func findShown(root *tree.Root, dir, name string) (string, bool) {
 // shownForms returns the forms in which a file name may have been shown.
 func shownForms(name string) []string {
 	inner := func(quoted string) string { return quoted[1 : len(quoted)-1] }
-	json, _ := jsontext.AppendQuote(nil, content.Visible(name, false)) // Visible returns valid UTF-8 and keeps newlines
-	plain := content.Visible(name, false)
+	plain, line := content.Visible(name, false), content.VisibleLine(name)
+	json, _ := jsontext.AppendQuote(nil, plain) // Visible returns valid UTF-8 and keeps newlines
 	return []string{
-		plain, VisibleName(name), inner(strconv.Quote(name)), inner(string(json)), ">" + plain, ">" + VisibleName(name),
+		plain, line, inner(strconv.Quote(name)), inner(string(json)), ">" + plain, ">" + line,
 	}
 }
-
-// VisibleName returns a name as it is shown in a line of text. Calls accept this form too.
-func VisibleName(name string) string { return content.VisibleLine(name) }

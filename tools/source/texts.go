@@ -3,7 +3,6 @@ package source
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -76,21 +75,8 @@ func (p textPlace) List(
 		}
 		return strings.Compare(a.Path, b.Path)
 	})
-	for _, t := range all {
-		if err := ctx.Err(); err != nil {
-			return report, err
-		}
-		report.Files++
-		if g := o.Walk.Glob; g != nil && !g.Match(t.Path) {
-			continue
-		}
-		if err := visit(p.entry(t)); errors.Is(err, tree.SkipAll) {
-			break
-		} else if err != nil {
-			return report, err
-		}
-	}
-	return report, nil
+	g := o.Walk.Glob
+	return visitEach(ctx, all, func(t Text) bool { return g == nil || g.Match(t.Path) }, p.entry, visit)
 }
 
 func (p textPlace) entry(t Text) Entry {

@@ -391,9 +391,7 @@ func (a *App) Tool(name string) (tools.Tool, error) {
 func (a *App) Close() {
 	a.Shell.Close()
 	a.Investigator.Close()
-	for _, r := range a.Sources.Roots {
-		_ = r.Close()
-	}
+	a.Sources.Close()
 	if a.Trace != nil {
 		_ = a.Trace.Close()
 	}

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // IsTerminal reports whether a stream is a terminal.
@@ -108,7 +107,7 @@ func (b *Bar) End() {
 
 // InLine escapes untrusted text, such as a name, for one line of output: its newlines and tabs cannot make rows or
 // columns, and its control characters cannot act on the terminal.
-func InLine(s string) string { return source.VisibleName(strings.ReplaceAll(s, "\t", `\x09`)) }
+func InLine(s string) string { return content.VisibleLine(strings.ReplaceAll(s, "\t", `\x09`)) }
 
 // WriteJSON writes a value as JSON with hidden and terminal control characters escaped.
 func WriteJSON(w io.Writer, v any, indent string) error {
