@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -52,23 +51,14 @@ func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error
 		return err
 	}
 	if c.JSON {
-		raw, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		err = cli.WriteJSON(w.Out, s.Masker().JSON(raw), "")
-		if err == nil && r.Nothing() {
-			err = cli.ErrFailed
-		}
-		return err
+		err = writeMasked(w, s, r)
+	} else {
+		_, err = fmt.Fprint(w.Out, printable(s, r.Text(app.Counter.Count)))
 	}
-	if _, err := fmt.Fprint(w.Out, printable(s, r.Text(app.Counter.Count))); err != nil {
-		return err
+	if err == nil && r.Nothing() {
+		err = cli.ErrFailed
 	}
-	if r.Nothing() {
-		return cli.ErrFailed
-	}
-	return nil
+	return err
 }
 
 // openAsk opens the app for questions of a path, with the endpoint if there is one.

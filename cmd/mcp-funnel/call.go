@@ -99,7 +99,7 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 		raw := json.RawMessage(value)
 		// A value of another type is passed as a string, so that the tool's own error names it.
 		list := known && p.Type == "" // one string or several: as a JSON array, or KEY= given several times
-		if !known || p.Type == "string" || !json.Valid(raw) || list && !isStringArray(raw) {
+		if !known || p.Type == "string" || !json.Valid(raw) || list && json.Unmarshal(raw, new([]string)) != nil {
 			raw, _ = json.Marshal(value)
 		}
 		if before, twice := args[key]; twice && !list {
@@ -146,11 +146,6 @@ func (s toolSchema) onlyRequired() string {
 		return ""
 	}
 	return s.Required[0]
-}
-
-func isStringArray(raw json.RawMessage) bool {
-	var list []string
-	return json.Unmarshal(raw, &list) == nil
 }
 
 // appendStrings returns the strings of both values, each a string or an array of strings, as one array.

@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -174,15 +173,16 @@ func enums(v *kong.Value, before string) (out []candidate) {
 	return out
 }
 
-func catalog() []tools.Tool { return server.Catalog(server.Parts{}) }
+func catalog() []tools.Tool { return toolsOf(nil) }
 
 // keys returns the arguments of a tool that are not given yet, as KEY=, or the values of the one being typed.
 func keys(tool string, given []string, typed string, settings []string) (out []candidate) {
-	at := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == tool })
+	all := catalog()
+	at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == tool })
 	if at < 0 {
 		return nil
 	}
-	schema, err := schemaOf(catalog()[at])
+	schema, err := schemaOf(all[at])
 	if err != nil {
 		return nil
 	}
@@ -258,11 +258,9 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	if c == nil {
 		return nil
 	}
-	dir, err := c.Store, error(nil)
-	if dir == "" {
-		if dir, err = observations.DefaultDir(); err != nil {
-			return nil
-		}
+	dir, err := c.StoreDir()
+	if err != nil {
+		return nil
 	}
 	if _, err := os.Stat(dir); err != nil {
 		return nil

@@ -63,7 +63,7 @@ func settingsOf(ctx *kong.Context) *cli.Settings {
 	return &cli.Settings{}
 }
 
-// toolsOf returns the tools of toolsets, none of which works.
+// toolsOf returns the tools of toolsets, by default core, to be listed only: none of them works.
 func toolsOf(toolsets []string) []tools.Tool { return server.Catalog(server.Parts{Toolsets: toolsets}) }
 
 // toolArguments explains the tool named among the words, else all tools that are offered: its description, its rules,

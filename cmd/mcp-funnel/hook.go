@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -27,7 +29,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"mvdan.cc/sh/v3/syntax"
 )
 
 type hookCmd struct {
@@ -109,17 +110,22 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 
 // fingerprint returns the SHA-256 of a file, in hex, if it has the text that was shown of it; else "".
 func fingerprint(path, shown string) string {
-	f, _, err := osfile.OpenOwn(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	b, err := readBounded(f)
+	b, err := readOwn(path)
 	if err != nil || !bytes.Contains(b, []byte(shown)) {
 		return ""
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
+}
+
+// readOwn is readBounded for a file of this user, which is not opened through a link.
+func readOwn(path string) ([]byte, error) {
+	f, _, err := osfile.OpenOwn(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return readBounded(f)
 }
 
 // readBounded reads all, unless that is more than the input of a hook may be.
@@ -136,12 +142,7 @@ func wholeText(t hook.Text) (string, error) {
 	if t.File == "" {
 		return t.Text, nil
 	}
-	f, _, err := osfile.OpenOwn(t.File)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	b, err := readBounded(f)
+	b, err := readOwn(t.File)
 	if err == nil && len(b) < len(t.Text) {
 		err = errors.New("it has less than the client has shown")
 	}

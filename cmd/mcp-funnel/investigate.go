@@ -88,8 +88,7 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 
 // printable masks the secrets of a text and escapes its hidden characters: notes quote files.
 func printable(s *cli.Settings, text string) string {
-	masked, _ := s.Masker().String(text)
-	return content.Visible(masked, false)
+	return content.Visible(s.MaskText()(text), false)
 }
 
 // writeMasked prints a value as JSON, its secrets masked.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,11 +62,7 @@ func scanText(r investigate.ScanReport) string {
 		title string
 		count map[string]int64
 	}{{"categories (files)", r.Categories}, {"languages (lines)", r.Languages}} {
-		var names []string
-		for name := range t.count {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, func(a, b string) int {
+		names := slices.SortedFunc(maps.Keys(t.count), func(a, b string) int {
 			return cmp.Or(cmp.Compare(t.count[b], t.count[a]), cmp.Compare(a, b))
 		})
 		fmt.Fprintf(&b, "\n%s:\n", t.title)

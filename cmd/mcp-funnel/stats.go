@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -43,12 +42,9 @@ Examples:
 }
 
 func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
-	dir := s.Store
-	if dir == "" {
-		var err error
-		if dir, err = observations.DefaultDir(); err != nil {
-			return err
-		}
+	dir, err := s.StoreDir()
+	if err != nil {
+		return err
 	}
 	sum, skipped := stats.New(), 0
 	var fail error
@@ -61,7 +57,6 @@ func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
 		sum.Add(call)
 	}
 	r := sum.Report(skipped)
-	var err error
 	switch {
 	case c.JSON:
 		err = cli.WriteJSON(w.Out, r, "  ")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
@@ -200,10 +201,8 @@ func recordOf(all upstream.Records, key string) (*upstream.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range keys {
-		if one == key {
-			return all.Load(key)
-		}
+	if !slices.Contains(keys, key) {
+		return nil, fmt.Errorf("no server %.40q: mcp-funnel upstream list names them", key)
 	}
-	return nil, fmt.Errorf("no server %.40q: mcp-funnel upstream list names them", key)
+	return all.Load(key)
 }

@@ -61,16 +61,7 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	var a account.Account
-	err = s.WithStore(func(store *observations.Store) error {
-		all := account.Open(store.Dir())
-		if err := c.enter(all, e); err != nil {
-			return cli.ExplainWrite(store, err)
-		}
-		var failed error
-		a, failed = all.Read(c.Owner, e.Key())
-		return failed
-	})
+	a, err := c.account(s, e.Key(), func(all *account.Accounts) error { return c.enter(all, e) })
 	if e.Kind == clientusage.Status {
 		if e.Usage == nil {
 			a.Report = nil
@@ -83,6 +74,21 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 		return printUsage(s, w, a, e.Window)
 	}
 	return err
+}
+
+// account returns the account of a session after enter has changed the accounts of the store.
+func (c *usageCmd) account(
+	s *cli.Settings, session string, enter func(*account.Accounts) error,
+) (a account.Account, err error) {
+	err = s.WithStore(func(store *observations.Store) (err error) {
+		all := account.Open(store.Dir())
+		if err := enter(all); err != nil {
+			return cli.ExplainWrite(store, err)
+		}
+		a, err = all.Read(c.Owner, session)
+		return err
+	})
+	return a, err
 }
 
 // enter writes an event into the accounts.
@@ -119,15 +125,7 @@ func (c *usageCmd) pull(s *cli.Settings, w *cli.Streams) error {
 	}
 	var a account.Account
 	if u.Session != "" {
-		err = s.WithStore(func(store *observations.Store) error {
-			all := account.Open(store.Dir())
-			if err := all.Report(c.Owner, u.Session, u); err != nil {
-				return cli.ExplainWrite(store, err)
-			}
-			var failed error
-			a, failed = all.Read(c.Owner, u.Session)
-			return failed
-		})
+		a, err = c.account(s, u.Session, func(all *account.Accounts) error { return all.Report(c.Owner, u.Session, u) })
 	}
 	if a.Report == nil {
 		a.Report = &u

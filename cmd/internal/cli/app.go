@@ -134,14 +134,20 @@ func (s *Settings) Open(w *Streams, local bool) (opened *App, err error) {
 	return a, nil
 }
 
+// endpoint is [Settings.Endpoint]. It logs the warning if the endpoint may be on another machine.
+func (a *App) endpoint(s *Settings, warning string) (*chat.Client, *tokens.Counter, error) {
+	client, counter, err := s.Endpoint()
+	if err == nil && s.EndpointAllowRemote {
+		a.Log.Warn(warning, "endpoint", s.EndpointURL)
+	}
+	return client, counter, err
+}
+
 // UseEndpoint has the endpoint of the settings answer orders of investigations; with forCallers also those of the tool.
 func (a *App) UseEndpoint(s *Settings, forCallers bool) error {
-	client, counter, err := s.Endpoint()
+	client, counter, err := a.endpoint(s, "what an investigation reads is sent to the endpoint")
 	if err != nil {
 		return err
-	}
-	if s.EndpointAllowRemote {
-		a.Log.Warn("what an investigation reads is sent to the endpoint", "endpoint", s.EndpointURL)
 	}
 	a.Investigator.Use(investigator.New(investigator.Options{
 		Client: client, Name: s.EndpointName, Funnel: a.Funnel, Store: a.Store, Count: counter.Count,
@@ -152,12 +158,9 @@ func (a *App) UseEndpoint(s *Settings, forCallers bool) error {
 
 // AskEndpoint has the endpoint of the settings answer questions over files.
 func (a *App) AskEndpoint(s *Settings) error {
-	client, _, err := s.Endpoint()
+	client, _, err := a.endpoint(s, "facts from files are sent to the endpoint")
 	if err != nil {
 		return err
-	}
-	if s.EndpointAllowRemote {
-		a.Log.Warn("facts from files are sent to the endpoint", "endpoint", s.EndpointURL)
 	}
 	by := answerer.New(client, s.EndpointName)
 	if a.Asker.Use(by); s.Extraction == "model" {
@@ -168,12 +171,9 @@ func (a *App) AskEndpoint(s *Settings) error {
 
 // embedByEndpoint has the endpoint's embedding model find passages by their meaning.
 func (a *App) embedByEndpoint(s *Settings) error {
-	client, _, err := s.Endpoint()
+	client, _, err := a.endpoint(s, "passages of files are sent to the endpoint")
 	if err != nil {
 		return err
-	}
-	if s.EndpointAllowRemote {
-		a.Log.Warn("passages of files are sent to the endpoint", "endpoint", s.EndpointURL)
 	}
 	a.Asker.UseEmbedder(chat.NewEmbedder(client, s.EndpointEmbeddings))
 	return nil
@@ -211,7 +211,7 @@ func (s *Settings) Documents() documents.Options {
 	return o
 }
 
-// shell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.
+// NewShell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.
 func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
 	o.Shell.Store, o.Shell.Hidden = store, s.hidden(store)
 	o.Shell.AllowRead, o.Shell.AllowCache = s.AllowRead, s.AllowCache
@@ -225,11 +225,9 @@ func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
 // hidden returns the paths that neither tools nor commands may see, wherever they lie: the stores, the configuration
 // file and the token files.
 func (s *Settings) hidden(store *observations.Store) (denied []string) {
-	dir := s.Store // denied even if it could not be opened
+	dir, _ := s.StoreDir() // denied even if it could not be opened; "": there is no store to deny
 	if store != nil {
 		dir = store.Dir()
-	} else if dir == "" {
-		dir, _ = observations.DefaultDir() // without a default directory there is no store to deny
 	}
 	if other, err := observations.DefaultDir(); err == nil && other != dir { // another server's
 		denied = append(denied, other, httpserver.TokenPath(other))
@@ -262,11 +260,7 @@ func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bo
 
 // AskCaller returns the command line as one who asks.
 func (a *App) AskCaller(s *Settings) ask.Caller {
-	c := ask.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count}
-	c.Mask = func(text string) string {
-		masked, _ := s.Masker().String(text)
-		return masked
-	}
+	c := ask.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count, Mask: s.MaskText()}
 	if a.Store != nil {
 		c.Keep = func(t tools.Stored) (string, error) {
 			if s.RedactStore {

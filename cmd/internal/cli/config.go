@@ -190,21 +190,17 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 	}
 	values := map[string]any{}
 	for i, doc := range file.Docs {
-		var entries []*ast.MappingValueNode
-		switch body := doc.Body.(type) {
+		switch doc.Body.(type) {
 		case nil, *ast.NullNode, *ast.CommentGroupNode:
 			continue
-		case *ast.MappingNode:
-			entries = body.Values
-		case *ast.MappingValueNode:
-			entries = []*ast.MappingValueNode{body}
+		case *ast.MappingNode, *ast.MappingValueNode:
 		default:
-			return nil, at(path, body, errors.New("a configuration file is a list of `name: value`"))
+			return nil, at(path, doc.Body, errors.New("a configuration file is a list of `name: value`"))
 		}
 		if i > 0 && len(values) > 0 {
 			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
 		}
-		for _, e := range entries {
+		for _, e := range entriesOf(doc.Body) {
 			name := strings.TrimSpace(e.Key.String())
 			if key := strings.Trim(name, `"'`); key == upstreamsKey || key == clientsKey { // see servers.go
 				if entriesOf(e.Value) == nil {

@@ -18,6 +18,15 @@ func (s *Settings) Masker() *secrets.Masker {
 	return secrets.New()
 }
 
+// MaskText returns a function that masks the secrets in a text, unless --no-mask is given.
+func (s *Settings) MaskText() func(string) string {
+	mask := s.Masker()
+	return func(text string) string {
+		text, _ = mask.String(text)
+		return text
+	}
+}
+
 // Counter returns the counter of the tokens of --model.
 func (s *Settings) Counter() (*tokens.Counter, error) {
 	m, err := tokens.Parse(s.Model)

@@ -7,12 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// roots returns the directories that tools may look into: those of --root, else the current directory unless it is
+// RootDirs returns the directories that tools may look into: those of --root, else the current directory unless it is
 // too wide.
 func (s *Settings) RootDirs() []string {
 	if s.Root != nil { // empty, but not nil: a command that grants nothing by itself
@@ -126,16 +127,8 @@ func tooWide(dir string) bool {
 	}
 	if runtime.GOOS == "windows" {
 		system = []string{
-			os.Getenv("SystemRoot"),
-			os.Getenv("ProgramFiles"),
-			os.Getenv("ProgramData"),
-			os.Getenv("PUBLIC"),
+			os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData"), os.Getenv("PUBLIC"),
 		}
 	}
-	for _, d := range system {
-		if d != "" && strings.EqualFold(dir, d) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(system, func(d string) bool { return d != "" && strings.EqualFold(dir, d) })
 }

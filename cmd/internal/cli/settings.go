@@ -110,7 +110,7 @@ type Settings struct {
 // allToolsets stands for every toolset.
 const allToolsets = "all"
 
-// toolsets returns the names of the toolsets to offer.
+// ToolsetNames returns the names of the toolsets to offer.
 func (s *Settings) ToolsetNames() []string {
 	if slices.Contains(s.Toolsets, allToolsets) {
 		return server.Toolsets

@@ -9,6 +9,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
+// StoreDir returns the directory of the store, which may be missing.
+func (s *Settings) StoreDir() (string, error) {
+	if s.Store != "" {
+		return s.Store, nil
+	}
+	return observations.DefaultDir()
+}
+
 // OpenStore opens the store for commands that cannot work without it.
 func (s *Settings) OpenStore() (*observations.Store, error) {
 	return observations.OpenStore(s.Options().Store)

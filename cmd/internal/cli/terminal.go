@@ -81,7 +81,7 @@ func barText(done, total int64, message string, elapsed time.Duration) string {
 	if total > 0 {
 		const width = 24
 		part := min(max(done, 0), total)
-		amount = fmt.Sprintf("[%-*s] %3.0f %%  %s of %s", width, dots[:int(float64(part)/float64(total)*width)],
+		amount = fmt.Sprintf("[%-*s] %3.0f %%  %s of %s", width, strings.Repeat("#", int(float64(part)/float64(total)*width)),
 			100*float64(part)/float64(total), amount, number(total))
 	}
 	if message = strings.TrimSpace(message); message != "" {
@@ -90,8 +90,6 @@ func barText(done, total int64, message string, elapsed time.Duration) string {
 	return fmt.Sprintf("%s  %s/s  %s", amount, number(int64(float64(done)/max(elapsed.Seconds(), 0.001))),
 		elapsed.Round(100*time.Millisecond))
 }
-
-const dots = "########################"
 
 // End clears the bar's line.
 func (b *Bar) End() {

@@ -99,39 +99,42 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	if app.Store == nil {
 		return errors.New("there is no store to keep the outputs in: name a directory with --store DIR")
 	}
+	maps, err := openMaps(app.Store)
+	if err != nil {
+		return err
+	}
+	defer maps.Close() //nolint:errcheck // the files in it are closed
 	keeper := &keeper{ctx: ctx, app: app}
 	if c.Expand { // it only reads, and a map is replaced in one step
-		m, err := loadMap(app.Store, t)
+		m, err := maps.load(t)
 		if err != nil {
 			return err
 		}
 		return c.expand(t, m, keeper, to, w)
 	}
-	unlock, err := lockMaps(app.Store)
+	unlock, err := maps.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := forgetOld(app.Store, mapName(t)); err != nil {
-		return err
-	}
-	m, err := loadMap(app.Store, t)
+	maps.forgetOld(mapName(t))
+	m, err := maps.load(t)
 	if err != nil {
 		return err
 	}
 	if c.Forget {
-		return c.forget(app, t, m, w)
+		return c.forget(app, maps, t, m, w)
 	}
 	counter, notes := counterOf(t, app)
 	earlier := m.Budget
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
 		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: counter.Count, Path: elsewhere,
-		Mask: maskText(s), Margin: counter.Model().Error,
+		Mask: s.MaskText(), Margin: counter.Model().Error,
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	if err := c.finish(app, t, m, out, r, to, w); err != nil {
+	if err := c.finish(app, maps, t, m, out, r, to, w); err != nil {
 		return err
 	}
 	if earlier > 0 && c.Budget > earlier && r.Replayed > 0 {
@@ -187,14 +190,14 @@ func keepOf(last int) int {
 
 // finish writes what was compacted, its map and its figures.
 func (c *Compact) finish(
-	app *cli.App, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r compaction.Report,
+	app *cli.App, maps *mapDir, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r compaction.Report,
 	to *target, w *cli.Streams,
 ) error {
-	if err := saveMap(app.Store, t, m); err != nil {
+	if err := maps.save(t, m); err != nil {
 		return err
 	}
 	if c.Fork {
-		if err := c.fork(app, out, m, to, w); err != nil {
+		if err := c.fork(maps, out, m, to, w); err != nil {
 			return err
 		}
 	} else if err := to.write(w, out); err != nil {
@@ -315,7 +318,7 @@ func (t *target) discard() {
 }
 
 // fork writes a new session beside the file, and its map, and says how it is resumed.
-func (c *Compact) fork(app *cli.App, out transcript.Bytes, m *compaction.Map, to *target, w *cli.Streams) error {
+func (c *Compact) fork(maps *mapDir, out transcript.Bytes, m *compaction.Map, to *target, w *cli.Streams) error {
 	t, err := transcript.ReadFrom(out)
 	if err != nil {
 		return err
@@ -328,7 +331,7 @@ func (c *Compact) fork(app *cli.App, out transcript.Bytes, m *compaction.Map, to
 	if err != nil {
 		return err
 	}
-	if err := saveMap(app.Store, forked, m.Moved(lines, to.id)); err != nil {
+	if err := maps.save(forked, m.Moved(lines, to.id)); err != nil {
 		return err
 	}
 	if err := to.write(w, fork); err != nil {
@@ -351,13 +354,10 @@ func newUUID() string {
 }
 
 // forget unpins the outputs of a map that no other map refers to, and removes it.
-func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.Map, w *cli.Streams) error {
-	root, err := mapsDir(app.Store)
-	if err != nil {
-		return err
-	}
-	others, err := referred(root, mapName(t))
-	_ = root.Close()
+func (c *Compact) forget(
+	app *cli.App, maps *mapDir, t *transcript.Transcript, m *compaction.Map, w *cli.Streams,
+) error {
+	others, err := maps.referred(mapName(t))
 	if err != nil {
 		return err
 	}
@@ -376,10 +376,10 @@ func (c *Compact) forget(app *cli.App, t *transcript.Transcript, m *compaction.M
 			gone++
 		}
 	}
-	if err := removeMap(app.Store, t); err != nil {
+	if err := maps.Remove(mapName(t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := saveMap(app.Store, t, rest); err != nil {
+	if err := maps.save(t, rest); err != nil {
 		return err
 	}
 	text := content.Plural(int64(gone), "output", "outputs") + " may expire now"

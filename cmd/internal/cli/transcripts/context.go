@@ -102,7 +102,7 @@ func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	r := examine(t, counter.Count, maskText(s), c.Worst)
+	r := examine(t, counter.Count, s.MaskText(), c.Worst)
 	if err := t.Err(); err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}

@@ -54,9 +54,10 @@ func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
 	}, nil
 }
 
-func (k *keeper) Has(name, sha256 string) bool {
+// Has implements [compaction.Keeper].
+func (k *keeper) Has(name, sum string) bool {
 	text, err := k.Read(name)
-	if err != nil || fmt.Sprintf("%x", sum256(text)) != sha256 {
+	if err != nil || fmt.Sprintf("%x", sha256.Sum256(text)) != sum {
 		return false
 	}
 	id, err := observations.ParseID(name)
@@ -67,8 +68,7 @@ func (k *keeper) Has(name, sha256 string) bool {
 	return err == nil && (o.Pinned || k.app.Store.Pin(observations.Local, id, true) == nil)
 }
 
-var sum256 = sha256.Sum256
-
+// Read implements [compaction.Keeper].
 func (k *keeper) Read(name string) ([]byte, error) {
 	id, err := observations.ParseID(name)
 	if err != nil {
@@ -115,13 +115,4 @@ func (k *keeper) Room() (int64, error) {
 		}
 	}
 	return min(max(room, 0), u.Free), nil
-}
-
-// maskText returns what replaces secrets in a text.
-func maskText(s *cli.Settings) func(string) string {
-	mask := s.Masker()
-	return func(text string) string {
-		text, _ = mask.String(text)
-		return text
-	}
 }

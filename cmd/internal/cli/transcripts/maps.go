@@ -17,30 +17,31 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
-// Maps of compacted transcripts lie in the store's directory maps/, one file for each session. A map that was not used
-// for maxMapAge is forgotten.
+// Limits of maps. A map that was not used for maxMapAge is forgotten.
 const (
 	maxMap    = 64 << 20 // bytes
 	maxMapAge = 30 * 24 * time.Hour
 )
 
-// mapsDir opens the directory of maps, and makes it if it is missing.
-func mapsDir(store *observations.Store) (*os.Root, error) {
+// mapDir is the store's directory maps/. It has the map of each session that was compacted, in a file of its own.
+type mapDir struct {
+	*os.Root
+	store *observations.Store
+}
+
+// openMaps opens the directory of maps, and makes it if it is missing. The caller closes it.
+func openMaps(store *observations.Store) (*mapDir, error) {
 	dir := filepath.Join(store.Dir(), "maps")
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, cli.ExplainWrite(store, err)
 	}
-	return osfile.OpenDir(dir)
+	root, err := osfile.OpenDir(dir)
+	return &mapDir{root, store}, err
 }
 
-// lockMaps lets one process at a time compact.
-func lockMaps(store *observations.Store) (unlock func(), err error) {
-	root, err := mapsDir(store)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // the file stays open
-	f, err := root.OpenFile("lock", os.O_RDWR|os.O_CREATE|osfile.Nonblock, 0o600)
+// lock lets one process at a time compact.
+func (d *mapDir) lock() (unlock func(), err error) {
+	f, err := d.OpenFile("lock", os.O_RDWR|os.O_CREATE|osfile.Nonblock, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +58,11 @@ func lockMaps(store *observations.Store) (unlock func(), err error) {
 
 func mapName(t *transcript.Transcript) string { return compaction.Key(t) + ".json" }
 
-// loadMap returns the map of a transcript; an empty one if there is none.
-func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.Map, error) {
-	root, err := mapsDir(store)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // nothing was written to it
+// load returns the map of a transcript; an empty one if there is none.
+func (d *mapDir) load(t *transcript.Transcript) (*compaction.Map, error) {
 	now := time.Now()
-	_ = root.Chtimes(mapName(t), now, now) // maps age from their last use
-	m, err := readMap(root, mapName(t))
+	_ = d.Chtimes(mapName(t), now, now) // maps age from their last use
+	m, err := d.read(mapName(t))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}, nil
 	}
@@ -74,16 +70,14 @@ func loadMap(store *observations.Store, t *transcript.Transcript) (*compaction.M
 		return nil, fmt.Errorf(
 			"the map %s is damaged, or of another version (%w): without it nothing that was replaced"+
 				" is restored, and its outputs stay pinned; to compact anew, move it away and unpin them (observations unpin)",
-			filepath.Join(store.Dir(), "maps", mapName(t)),
-			err,
-		)
+			filepath.Join(d.store.Dir(), "maps", mapName(t)), err)
 	}
 	return m, nil
 }
 
-// readMap reads a map, and checks it.
-func readMap(root *os.Root, name string) (*compaction.Map, error) {
-	text, err := osfile.ReadIn(root, name, maxMap)
+// read reads a map, and checks it.
+func (d *mapDir) read(name string) (*compaction.Map, error) {
+	text, err := osfile.ReadIn(d.Root, name, maxMap)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +91,8 @@ func readMap(root *os.Root, name string) (*compaction.Map, error) {
 	return &m, m.Check()
 }
 
-// saveMap writes the map of a transcript, by rename.
-func saveMap(store *observations.Store, t *transcript.Transcript, m *compaction.Map) error {
+// save writes the map of a transcript, by rename.
+func (d *mapDir) save(t *transcript.Transcript, m *compaction.Map) error {
 	if len(m.Swaps) == 0 {
 		return nil
 	}
@@ -106,46 +100,29 @@ func saveMap(store *observations.Store, t *transcript.Transcript, m *compaction.
 	if err != nil {
 		return err
 	}
-	root, err := mapsDir(store)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // the file is closed
-	if err := osfile.ReplaceIn(root, mapName(t), mapName(t)+".tmp", text); err != nil {
+	if err := osfile.ReplaceIn(d.Root, mapName(t), mapName(t)+".tmp", text); err != nil {
 		return fmt.Errorf("the map could not be written, and without it nothing can be restored: %w",
-			cli.ExplainWrite(store, err))
-	}
-	return nil
-}
-
-func removeMap(store *observations.Store, t *transcript.Transcript) error {
-	root, err := mapsDir(store)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // nothing was written to it
-	if err := root.Remove(mapName(t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+			cli.ExplainWrite(d.store, err))
 	}
 	return nil
 }
 
 // referred returns the observations that other maps than one refer to: a fork's map has those of its original. A map
 // that cannot be read is an error, because nobody knows what it refers to.
-func referred(root *os.Root, except string) (map[string]bool, error) {
+func (d *mapDir) referred(except string) (map[string]bool, error) {
 	all := map[string]bool{}
-	names, _ := fs.Glob(root.FS(), "*.json")
+	names, _ := fs.Glob(d.FS(), "*.json")
 	for _, name := range names {
 		if name == except {
 			continue
 		}
-		m, err := readMap(root, name)
+		m, err := d.read(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
-				filepath.Join(root.Name(), name), err)
+				filepath.Join(d.Name(), name), err)
 		}
 		for _, s := range m.Swaps {
 			all[s.Observation] = true
@@ -156,36 +133,30 @@ func referred(root *os.Root, except string) (map[string]bool, error) {
 
 // forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps, but not the one that
 // is used now. Nothing is unpinned while a map cannot be read.
-func forgetOld(store *observations.Store, used string) error {
-	root, err := mapsDir(store)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // maps are removed by name
+func (d *mapDir) forgetOld(used string) {
 	now := time.Now()
-	names, _ := fs.Glob(root.FS(), "*.json")
+	names, _ := fs.Glob(d.FS(), "*.json")
 	for _, name := range names {
-		info, err := root.Lstat(name)
+		info, err := d.Lstat(name)
 		if err != nil || name == used || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < maxMapAge {
 			continue
 		}
-		old, err := readMap(root, name)
+		old, err := d.read(name)
 		if err != nil {
 			continue
 		}
-		others, err := referred(root, name)
+		others, err := d.referred(name)
 		if err != nil {
-			return nil //nolint:nilerr // the maps stay, and nothing else depends on them
+			return // the maps stay, and nothing else depends on them
 		}
 		for _, s := range old.Swaps {
 			if others[s.Observation] {
 				continue
 			}
 			if id, err := observations.ParseID(strings.TrimSpace(s.Observation)); err == nil {
-				_ = store.Pin(observations.Local, id, false)
+				_ = d.store.Pin(observations.Local, id, false)
 			}
 		}
-		_ = root.Remove(name)
+		_ = d.Remove(name)
 	}
-	return nil
 }
