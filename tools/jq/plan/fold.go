@@ -151,10 +151,10 @@ func asQuery(t *gojq.Term) *gojq.Query { return &gojq.Query{Term: t} }
 
 // piped joins two queries by a pipe. A nil query is the identity.
 func piped(l, r *gojq.Query) *gojq.Query {
-	if l == nil {
+	switch {
+	case l == nil:
 		return r
-	}
-	if r == nil {
+	case r == nil:
 		return l
 	}
 	return &gojq.Query{Left: l, Op: gojq.OpPipe, Right: r}
@@ -257,8 +257,6 @@ func (a array) stages(all []stage) *gojq.Query {
 	return nil
 }
 
-func isNamed(f *gojq.Func, name string, args int) bool { return f.Name == name && len(f.Args) == args }
-
 func call(name string, args ...*gojq.Query) *gojq.Query {
 	return asQuery(&gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}})
 }
@@ -269,7 +267,7 @@ func mapped(t *gojq.Term) (each *gojq.Query, ok bool) {
 	case t.Type == gojq.TermTypeFunc && isNamed(t.Func, "map", 1):
 		return t.Func.Args[0], true
 	case t.Type == gojq.TermTypeArray && t.Array.Query != nil:
-		if s := elements(t.Array.Query); s != nil && s.Path == nil && s.From == 0 && s.To < 0 {
+		if s := elements(t.Array.Query); s != nil && s.wholeRecord() {
 			return s.Each, true
 		}
 	}
@@ -295,7 +293,7 @@ func (a array) figure(s stage) (*gojq.Term, int) {
 		return a.figure(stage{&gojq.Term{SuffixList: []*gojq.Suffix{{Index: end}}}, s.tail})
 	case isNamed(f, "add", 1):
 		inner := elements(f.Args[0])
-		if inner == nil || inner.Path != nil || inner.From != 0 || inner.To >= 0 {
+		if inner == nil || !inner.wholeRecord() {
 			return nil, 0
 		}
 		a.each = piped(a.each, inner.Each)
@@ -369,11 +367,10 @@ func signedIndex(q *gojq.Query) (int, bool) {
 	if n, ok := literalIndex(q); ok {
 		return int(n), true
 	}
-	t := plainTerm(q)
-	if t == nil || t.Type != gojq.TermTypeUnary || t.Unary.Op != gojq.OpSub {
+	if !isPlain(q, gojq.TermTypeUnary) || q.Term.Unary.Op != gojq.OpSub {
 		return 0, false
 	}
-	n, ok := literalIndex(asQuery(t.Unary.Term))
+	n, ok := literalIndex(asQuery(q.Term.Unary.Term))
 	return -int(n), ok
 }
 
@@ -430,8 +427,8 @@ func (a array) groups(q *gojq.Query, all []stage) *gojq.Query {
 	}
 	s, after := all[0], all[1:]
 	if each, ok := mapped(s.term); ok && each != nil {
-		if f := called(each); f != nil && isNamed(f, "select", 1) { // gives groups
-			return a.kept(q, "map", call("select", f.Args[0]), f.Args[0], after)
+		if isCall(each, "select", 1) { // gives groups
+			return a.kept(q, "map", true, each.Term.Func.Args[0], after)
 		}
 		body := a.body(each)
 		if body == nil {
@@ -459,18 +456,18 @@ func (a array) groups(q *gojq.Query, all []stage) *gojq.Query {
 	case isNamed(f, "reverse", 0):
 		return a.groups(piped(q, asQuery(s.term)), after)
 	case isNamed(f, "sort_by", 1):
-		return a.kept(q, "sort_by", nil, f.Args[0], after)
+		return a.kept(q, "sort_by", false, f.Args[0], after)
 	}
 	return nil
 }
 
 // kept rewrites the stages after one that gives some of the groups: sort_by(of) or map(select(of)).
-func (a array) kept(q *gojq.Query, name string, selects, of *gojq.Query, after []stage) *gojq.Query {
+func (a array) kept(q *gojq.Query, name string, selects bool, of *gojq.Query, after []stage) *gojq.Query {
 	arg := a.body(of)
 	if arg == nil {
 		return nil
 	}
-	if selects != nil {
+	if selects {
 		arg = call("select", arg)
 	}
 	return a.groups(piped(q, call(name, arg)), after)

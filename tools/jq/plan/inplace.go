@@ -191,8 +191,7 @@ func (p *inPlace) owned(t *gojq.Term, start *gojq.Query, ps []*gojq.Pattern, upd
 }
 
 func isScalar(q *gojq.Query) bool {
-	t := plainTerm(q)
-	return t != nil && (t.Type == gojq.TermTypeNumber || t.Type == gojq.TermTypeTrue || t.Type == gojq.TermTypeFalse)
+	return isPlain(q, gojq.TermTypeNumber) || isPlain(q, gojq.TermTypeTrue) || isPlain(q, gojq.TermTypeFalse)
 }
 
 // simplePatterns reports whether patterns compute no keys.
@@ -257,11 +256,6 @@ func (p *inPlace) other(q *gojq.Query) *gojq.Query {
 	return nil
 }
 
-func isPlain(q *gojq.Query, kind gojq.TermType) bool {
-	t := plainTerm(q)
-	return t != nil && t.Type == kind
-}
-
 func (p *inPlace) updateTerm(q *gojq.Query, first bool) *gojq.Query {
 	t := plainTerm(q)
 	switch {
@@ -273,12 +267,12 @@ func (p *inPlace) updateTerm(q *gojq.Query, first bool) *gojq.Query {
 		return nil
 	case t.Type == gojq.TermTypeIf:
 		return p.updateIf(t.If, first)
-	case t.Type == gojq.TermTypeFunc && isNamed(t.Func, "select", 1) && !p.defined["select"]:
+	case isCall(q, "select", 1) && !p.defined["select"]:
 		if first && p.single(t.Func.Args[0]) {
 			return q
 		}
 		return nil
-	case t.Type == gojq.TermTypeFunc && isNamed(t.Func, "setpath", 2) && !p.defined["setpath"]:
+	case isCall(q, "setpath", 2) && !p.defined["setpath"]:
 		path, v := t.Func.Args[0], t.Func.Args[1]
 		if !p.single(path) || !p.single(v) {
 			return nil
@@ -341,7 +335,7 @@ func (p *inPlace) place(q *gojq.Query) bool {
 }
 
 func (p *inPlace) singleIndex(x *gojq.Index) bool {
-	return (x.Str == nil || p.singleText(x.Str)) &&
+	return p.singleText(x.Str) &&
 		(x.Start == nil || p.single(x.Start)) && (x.End == nil || p.single(x.End))
 }
 

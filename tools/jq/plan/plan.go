@@ -54,7 +54,7 @@ func New(filter string, args map[string]json.RawMessage, name string, slurp, tex
 
 // InElements reports whether arrays of any size are read element by element: the filter begins with .[].
 func (r *Plan) InElements() bool {
-	return r.Stream != nil && r.Stream.Flows() && r.Stream.Path == nil && r.Stream.From == 0 && r.Stream.To < 0
+	return r.Stream != nil && r.Stream.Flows() && r.Stream.wholeRecord()
 }
 
 // Bounded reports whether the filter may run in this process on a small source, and in a lane on a small record: the

@@ -51,24 +51,13 @@ func stagesOf(q *gojq.Query, last bool) []*gojq.Query {
 	case q.Op == gojq.OpPipe && len(q.FuncDefs) == 0 && len(q.Patterns) == 0:
 		return append(stagesOf(q.Left, last && isCall(q.Right, "length", 0)), stagesOf(q.Right, last)...)
 	case last && isCall(q, "map", 1):
-		if each, err := gojq.Parse(".[]"); err == nil {
-			return append([]*gojq.Query{each}, stagesOf(q.Term.Func.Args[0], false)...)
-		}
-	case last && isTerm(q, gojq.TermTypeArray) && q.Term.Array.Query != nil:
+		return append([]*gojq.Query{asQuery(iterated())}, stagesOf(q.Term.Func.Args[0], false)...)
+	case last && isPlain(q, gojq.TermTypeArray) && q.Term.Array.Query != nil:
 		return stagesOf(q.Term.Array.Query, false)
-	case isTerm(q, gojq.TermTypeQuery):
+	case isPlain(q, gojq.TermTypeQuery):
 		return stagesOf(q.Term.Query, last)
 	}
 	return []*gojq.Query{q}
-}
-
-// isTerm reports whether a query is nothing but a term of this type.
-func isTerm(q *gojq.Query, kind gojq.TermType) bool {
-	return q.Term != nil && q.Term.Type == kind && len(q.Term.SuffixList) == 0 && len(q.FuncDefs) == 0
-}
-
-func isCall(q *gojq.Query, name string, args int) bool {
-	return isTerm(q, gojq.TermTypeFunc) && q.Term.Func.Name == name && len(q.Term.Func.Args) == args
 }
 
 // definesNames reports whether a stage binds variables or defines functions, on which later stages may rest.
@@ -90,7 +79,7 @@ func appendPredicates(list []Predicate, q *gojq.Query) []Predicate {
 	switch {
 	case q.Op == gojq.OpAnd && len(q.FuncDefs) == 0:
 		return appendPredicates(appendPredicates(list, q.Left), q.Right)
-	case isTerm(q, gojq.TermTypeQuery):
+	case isPlain(q, gojq.TermTypeQuery):
 		return appendPredicates(list, q.Term.Query)
 	}
 	return append(list, Predicate{Text: q.String(), Fields: fieldsRead(nil, q)})
@@ -111,9 +100,9 @@ func fieldsRead(paths [][]string, q *gojq.Query) [][]string {
 		}
 	case q.Term.Type == gojq.TermTypeQuery:
 		return fieldsRead(paths, q.Term.Query)
-	case isCall(q, "has", 1) && isTerm(q.Term.Func.Args[0], gojq.TermTypeString):
-		if name := q.Term.Func.Args[0].Term.Str; name.Queries == nil {
-			return append(paths, []string{name.Str})
+	case isCall(q, "has", 1):
+		if name, ok := literal(q.Term.Func.Args[0]); ok {
+			return append(paths, []string{name})
 		}
 	}
 	return paths

@@ -49,7 +49,7 @@ func (p *inPlace) free(q *gojq.Query) bool {
 	}
 	t := q.Term
 	for _, s := range t.SuffixList {
-		if s.Index != nil && !p.freeIndex(s.Index) {
+		if x := s.Index; x != nil && !(p.freeText(x.Str) && p.free(x.Start) && p.free(x.End)) {
 			return false
 		}
 	}
@@ -80,13 +80,7 @@ func (p *inPlace) free(q *gojq.Query) bool {
 	return false
 }
 
-func (p *inPlace) freeIndex(x *gojq.Index) bool {
-	return p.freeText(x.Str) && p.free(x.Start) && p.free(x.End)
-}
-
-func (p *inPlace) freeText(s *gojq.String) bool {
-	return s == nil || all(s.Queries, p.free)
-}
+func (p *inPlace) freeText(s *gojq.String) bool { return s == nil || all(s.Queries, p.free) }
 
 func all(qs []*gojq.Query, f func(*gojq.Query) bool) bool {
 	for _, q := range qs {
@@ -129,7 +123,7 @@ func (p *inPlace) singleTerm(t *gojq.Term) bool {
 	case gojq.TermTypeFunc:
 		return p.singleCall(t.Func)
 	case gojq.TermTypeString, gojq.TermTypeFormat:
-		return t.Str == nil || p.singleText(t.Str)
+		return p.singleText(t.Str)
 	case gojq.TermTypeUnary:
 		return p.singleTerm(t.Unary.Term)
 	case gojq.TermTypeQuery:
@@ -144,7 +138,7 @@ func (p *inPlace) singleTerm(t *gojq.Term) bool {
 	case gojq.TermTypeObject:
 		for _, kv := range t.Object.KeyVals {
 			if kv.Val != nil && !p.single(kv.Val) || kv.KeyQuery != nil && !p.single(kv.KeyQuery) ||
-				kv.KeyString != nil && !p.singleText(kv.KeyString) {
+				!p.singleText(kv.KeyString) {
 				return false
 			}
 		}
@@ -153,7 +147,7 @@ func (p *inPlace) singleTerm(t *gojq.Term) bool {
 	return false
 }
 
-func (p *inPlace) singleText(s *gojq.String) bool { return all(s.Queries, p.single) }
+func (p *inPlace) singleText(s *gojq.String) bool { return s == nil || all(s.Queries, p.single) }
 
 // singleCall reports whether a function has one result for each combination of its arguments.
 func (p *inPlace) singleCall(f *gojq.Func) bool {

@@ -24,11 +24,7 @@ func stepsOf(q *gojq.Query) *steps {
 		if s == nil {
 			return nil
 		}
-		if s.rest == nil {
-			s.rest = q.Right
-		} else {
-			s.rest = &gojq.Query{Left: s.rest, Op: gojq.OpPipe, Right: q.Right}
-		}
+		s.rest = piped(s.rest, q.Right)
 		return s.simplify()
 	}
 	s := &steps{whole: q}
@@ -117,8 +113,5 @@ func (s *steps) query() *gojq.Query {
 			q.Term = &gojq.Term{Type: gojq.TermTypeIndex, Index: s.first, SuffixList: s.tail}
 		}
 	}
-	if s.rest != nil {
-		q = &gojq.Query{Left: q, Op: gojq.OpPipe, Right: s.rest}
-	}
-	return q
+	return piped(q, s.rest)
 }

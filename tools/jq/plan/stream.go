@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/itchyny/gojq"
+import (
+	"cmp"
+
+	"github.com/itchyny/gojq"
+)
 
 // Stream says how a filter runs on one element of an array after the other.
 //
@@ -78,36 +82,24 @@ func elements(q *gojq.Query) *Stream {
 
 // limited returns the stream of first(S) or limit(n; S).
 func limited(q *gojq.Query) *Stream {
-	f := called(q)
-	if f == nil {
+	most, ok := int64(1), isCall(q, "first", 1)
+	if isCall(q, "limit", 2) {
+		most, ok = literalIndex(q.Term.Func.Args[0])
+	}
+	if !ok || most < 1 {
 		return nil
 	}
-	switch {
-	case f.Name == "first" && len(f.Args) == 1:
-		s := elements(f.Args[0])
-		if s != nil {
-			s.Most = 1
-		}
-		return s
-	case f.Name == "limit" && len(f.Args) == 2:
-		s := elements(f.Args[1])
-		n, ok := literalIndex(f.Args[0])
-		if s == nil || !ok || n < 1 {
-			return nil
-		}
-		s.Most = n
-		return s
+	s := elements(q.Term.Func.Args[len(q.Term.Func.Args)-1])
+	if s != nil {
+		s.Most = most
 	}
-	return nil
+	return s
 }
 
 // collected returns the stream of a query whose result is one array: [S], map(f) or .[i:j], after a path.
 func collected(q *gojq.Query) *Stream {
-	if t := plainTerm(q); t != nil && t.Type == gojq.TermTypeArray && t.Array.Query != nil {
-		s := elements(t.Array.Query)
-		if s == nil {
-			s = limited(t.Array.Query)
-		}
+	if isPlain(q, gojq.TermTypeArray) && q.Term.Array.Query != nil {
+		s := cmp.Or(elements(q.Term.Array.Query), limited(q.Term.Array.Query))
 		if s != nil {
 			s.Form = Gather
 		}
@@ -124,17 +116,16 @@ func collected(q *gojq.Query) *Stream {
 		}
 		return s
 	}
-	f := called(rest.query())
-	if f == nil || f.Name != "map" || len(f.Args) != 1 {
+	if q = rest.query(); !isCall(q, "map", 1) {
 		return nil
 	}
-	s.Each = f.Args[0]
+	s.Each = q.Term.Func.Args[0]
 	return s
 }
 
 // counted returns the stream of length after a path or a query that collected accepts.
 func counted(q *gojq.Query) *Stream {
-	if isLength(q) {
+	if isCall(q, "length", 0) {
 		return &Stream{To: -1, Most: -1, Form: Count}
 	}
 	if q.Term != nil || q.Op != gojq.OpPipe || len(q.Patterns) > 0 {
@@ -145,9 +136,9 @@ func counted(q *gojq.Query) *Stream {
 		if last.Op != gojq.OpPipe || len(last.Patterns) > 0 || len(last.FuncDefs) > 0 {
 			return nil
 		}
-		first, last = &gojq.Query{Left: first, Op: gojq.OpPipe, Right: last.Left}, last.Right
+		first, last = piped(first, last.Left), last.Right
 	}
-	if !isLength(last) {
+	if !isCall(last, "length", 0) {
 		return nil
 	}
 	s := collected(first)
@@ -163,7 +154,7 @@ func counted(q *gojq.Query) *Stream {
 
 // one returns the stream of .[n] and the filter after it.
 func one(q *gojq.Query) *Stream {
-	if f := called(q); f != nil && f.Name == "first" && len(f.Args) == 0 {
+	if isCall(q, "first", 0) {
 		return &Stream{To: 1, Most: -1, Form: Item}
 	}
 	s, rest := leading(q)
@@ -181,11 +172,6 @@ func one(q *gojq.Query) *Stream {
 	rest.next()
 	s.From, s.To, s.Form, s.Each = n, n+1, Item, rest.query()
 	return s
-}
-
-func isLength(q *gojq.Query) bool {
-	f := called(q)
-	return f != nil && f.Name == "length" && len(f.Args) == 0
 }
 
 // leading returns a stream with the path and the slice with which a query begins, and the steps after them, nil if
@@ -217,6 +203,9 @@ func leading(q *gojq.Query) (*Stream, *steps) {
 	}
 	return s, rest
 }
+
+// wholeRecord reports whether the array is the record and the stream has all of its elements.
+func (p *Stream) wholeRecord() bool { return p.Path == nil && p.From == 0 && p.To < 0 }
 
 // Opens returns the opening bracket of the records that the stream applies to.
 func (p *Stream) Opens() byte {

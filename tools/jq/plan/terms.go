@@ -7,12 +7,17 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// called returns the function call of which q consists, nil if q is something else.
-func called(q *gojq.Query) *gojq.Func {
-	if t := plainTerm(q); t != nil && t.Type == gojq.TermTypeFunc {
-		return t.Func
-	}
-	return nil
+// isCall reports whether q is nothing but a call of a function with so many arguments.
+func isCall(q *gojq.Query, name string, args int) bool {
+	return isPlain(q, gojq.TermTypeFunc) && isNamed(q.Term.Func, name, args)
+}
+
+func isNamed(f *gojq.Func, name string, args int) bool { return f.Name == name && len(f.Args) == args }
+
+// isPlain reports whether q is nothing but a term of this type, without suffixes.
+func isPlain(q *gojq.Query, kind gojq.TermType) bool {
+	t := plainTerm(q)
+	return t != nil && t.Type == kind
 }
 
 // plainTerm returns the term of which q consists, nil if q is something else or the term has suffixes.
@@ -50,21 +55,19 @@ func sliceOf(x *gojq.Index) (from, to int64, ok bool) {
 
 // literalIndex returns the value of a literal whole number from 0 to 2³¹-1.
 func literalIndex(q *gojq.Query) (int64, bool) {
-	t := plainTerm(q)
-	if t == nil || t.Type != gojq.TermTypeNumber {
+	if !isPlain(q, gojq.TermTypeNumber) {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(t.Number), 10, 32)
+	n, err := strconv.ParseInt(strings.TrimSpace(q.Term.Number), 10, 32)
 	return n, err == nil && n >= 0
 }
 
 // literal returns the text of a string literal without interpolation.
 func literal(q *gojq.Query) (string, bool) {
-	t := plainTerm(q)
-	if t == nil || t.Type != gojq.TermTypeString || t.Str.Queries != nil {
+	if !isPlain(q, gojq.TermTypeString) || q.Term.Str.Queries != nil {
 		return "", false
 	}
-	return t.Str.Str, true
+	return q.Term.Str.Str, true
 }
 
 // constantOrNone reports whether q is missing, a number or a string literal.
