@@ -65,7 +65,7 @@ func (c *check) Run(ctx context.Context, _ *cli.Settings, w *cli.Streams) error 
 		return err
 	}
 	defer closeInput()
-	report, err := checkText(&contextReader{ctx, in})
+	report, err := checkText(content.WithContext(ctx, in))
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -80,19 +80,6 @@ func (c *check) Run(ctx context.Context, _ *cli.Settings, w *cli.Streams) error 
 		return cli.ErrFailed
 	}
 	return nil
-}
-
-// contextReader ends with its context.
-type contextReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r *contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // openInput opens a regular file, or standard input for "-". Opening a FIFO would wait for its writer, and a device may

@@ -103,7 +103,7 @@ func readPart(ctx context.Context, name string, w *cli.Streams) ([]byte, error) 
 		return nil, err
 	}
 	defer closeInput()
-	b, err := io.ReadAll(io.LimitReader(&contextReader{ctx, in}, maxPart+1))
+	b, err := io.ReadAll(io.LimitReader(content.WithContext(ctx, in), maxPart+1))
 	if err == nil && len(b) > maxPart {
 		err = fmt.Errorf("it has over %d bytes (64 MiB), the largest part that is read", int64(maxPart))
 	}

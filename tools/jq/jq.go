@@ -93,7 +93,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	}
 	g.size = src.Size
 	o, err := r.runText(work, t, g, a.Offset)
-	if err != nil && errors.As(err, new(badFilter)) {
+	if errors.As(err, new(badFilter)) {
 		return err
 	}
 	if err := g.finish(ctx, src, o, err); err != nil {

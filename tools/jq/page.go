@@ -55,18 +55,12 @@ func (g *page) Part(b []byte, last bool) error {
 	}
 	g.empty = g.next == 0 && last && g.held.Size == 0 && (string(b) == "[]" || string(b) == "0")
 	if g.args.Save {
-		if _, err := g.out.Write(b); err != nil {
+		if _, err := g.out.Write(b); err != nil || !last {
 			return err
 		}
-		if last {
-			g.next++
-			if g.shown++; g.args.Limit > 0 && g.shown == g.args.Limit {
-				g.end()
-			}
-			_, err := g.out.Write([]byte{'\n'})
-			return err
-		}
-		return nil
+		g.count()
+		_, err := g.out.Write([]byte{'\n'})
+		return err
 	}
 	call := tools.Call{Tool: "jq", Args: g.one(g.next)}
 	var err error
@@ -89,14 +83,18 @@ func (g *page) Part(b []byte, last bool) error {
 		g.end()
 		return nil
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		g.count()
 	}
+	return err
+}
+
+// count counts a row that is shown or saved, and ends the page at the limit.
+func (g *page) count() {
 	g.next++
 	if g.shown++; g.args.Limit > 0 && g.shown == g.args.Limit {
 		g.end()
 	}
-	return nil
 }
 
 // end stops the page: further results are only counted, for at most CountFor.
@@ -278,7 +276,7 @@ func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string 
 	var report jsontrunc.Report // also has the last complete element
 	if t, err := src.Text(); err == nil {
 		c := jsontrunc.NewChecker()
-		if _, err = io.Copy(c, decode.WithContext(ctx, t)); err == nil {
+		if _, err = io.Copy(c, content.WithContext(ctx, t)); err == nil {
 			report = c.Close()
 		}
 	}

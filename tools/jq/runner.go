@@ -158,7 +158,7 @@ func (t text) noteLetters(ctx context.Context, g *page) {
 		return // the run of the filter has said so
 	}
 	buf := make([]byte, 64<<10)
-	for from := io.LimitReader(decode.WithContext(ctx, r), maxLetters); ; {
+	for from := io.LimitReader(content.WithContext(ctx, r), maxLetters); ; {
 		n, err := io.ReadFull(from, buf)
 		if linesearch.HasLetters(buf[:n]) {
 			g.letters = true
@@ -283,7 +283,7 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 	if err != nil {
 		return nil, err
 	}
-	window, err := io.ReadAll(io.LimitReader(decode.WithContext(ctx, t), content.SniffSize))
+	window, err := io.ReadAll(io.LimitReader(content.WithContext(ctx, t), content.SniffSize))
 	if err != nil {
 		return nil, err
 	}

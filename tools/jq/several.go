@@ -112,10 +112,9 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 			break
 		}
 	}
-	total := results
-	if !counted {
-		total = -1
-	} else {
+	total := int64(-1)
+	if counted {
+		total = results
 		g.out.Count("results", float64(total))
 	}
 	g.showRange(total)
@@ -146,7 +145,7 @@ func (r runner) runNamed(
 	}
 	o, err := r.runText(each, t, g, max(g.args.Offset-results, 0))
 	switch {
-	case err != nil && errors.As(err, new(badFilter)):
+	case errors.As(err, new(badFilter)):
 		return 0, err
 	case o.Compile != "":
 		return 0, badFilter{errors.New(o.Compile)}
@@ -186,7 +185,7 @@ func (r runner) runTogether(ctx, work context.Context, names []string, g *page, 
 		t.said.end(t.name, g.out)
 		t.noteLetters(ctx, g)
 	}
-	if err != nil && errors.As(err, new(badFilter)) {
+	if errors.As(err, new(badFilter)) {
 		return err
 	}
 	err = g.finish(ctx, nil, o, err)

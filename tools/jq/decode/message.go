@@ -1,8 +1,6 @@
 package decode
 
 import (
-	"context"
-	"io"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -27,19 +25,4 @@ func Valid(b []byte) string {
 		return string(b)
 	}
 	return string([]rune(string(b)))
-}
-
-// WithContext returns a reader of r that fails when ctx is done.
-func WithContext(ctx context.Context, r io.Reader) io.Reader { return &contextReader{ctx, r} }
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (w *contextReader) Read(b []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.r.Read(b)
 }

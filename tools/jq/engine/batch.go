@@ -186,7 +186,7 @@ func (s *sequence) decodeSlowly(b *batch) error {
 		f.n, f.comma = s.index, b.At+int64(b.next)-1
 	}
 	d := s.e.decoder(beforeValue, bytes.NewReader(text), b.At+int64(b.next))
-	defer s.e.noteDuplicateOf(d)
+	defer func() { s.e.noteDuplicate(d.Twice) }()
 	for first := true; ; first = false {
 		rest := text[d.Used():]
 		switch {

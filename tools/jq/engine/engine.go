@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 )
@@ -47,7 +48,7 @@ func (j *Job) RunPlan(ctx context.Context, p *plan.Plan, r io.Reader, out Rows) 
 
 // whole runs the filter on the text as one string.
 func (e *engine) whole(r io.Reader) error {
-	b, err := io.ReadAll(decode.WithContext(e.ctx, r))
+	b, err := io.ReadAll(content.WithContext(e.ctx, r))
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (e *engine) whole(r io.Reader) error {
 
 // lines runs the filter on each line as a string, without its newline.
 func (e *engine) lines(r io.Reader) error {
-	b := bufio.NewReaderSize(decode.WithContext(e.ctx, r), 64<<10)
+	b := bufio.NewReaderSize(content.WithContext(e.ctx, r), 64<<10)
 	var at int64
 	for {
 		line, err := b.ReadBytes('\n')
@@ -78,7 +79,7 @@ func (e *engine) lines(r io.Reader) error {
 
 // records runs the filter on each JSON value of the text.
 func (e *engine) records(r io.Reader) error {
-	w := decode.NewWindow(decode.WithContext(e.ctx, r), e.windowSize(), 0, spareBuffers)
+	w := decode.NewWindow(content.WithContext(e.ctx, r), e.windowSize(), 0, spareBuffers)
 	s := &sequence{e: e, node: e.Reads}
 	if e.Slurp && e.Fold != nil && !e.Whole {
 		return e.fold(w)

@@ -102,7 +102,7 @@ func (e *engine) cells(of []plan.Tally, v any, element bool, m *batchResult) boo
 	for i := range of {
 		t := &of[i]
 		element := element && t.Each == nil
-		v, a := e.direct(t.Each, v)
+		v, a := direct(t.Each, v)
 		switch {
 		case a == plan.NoResult:
 			m.cells = append(m.cells, noCell{})
@@ -123,7 +123,7 @@ func (e *engine) cells(of []plan.Tally, v any, element bool, m *batchResult) boo
 }
 
 // direct returns the result of a direct filter; nil returns v.
-func (e *engine) direct(f *plan.Filter, v any) (any, plan.Answer) {
+func direct(f *plan.Filter, v any) (any, plan.Answer) {
 	if f == nil {
 		return v, plan.OneResult
 	}
@@ -133,7 +133,7 @@ func (e *engine) direct(f *plan.Filter, v any) (any, plan.Answer) {
 // cell appends the one result of a filter to the cells. It returns false if there is none, or an array or object that
 // is no element.
 func (e *engine) cell(f *plan.Filter, v any, element bool, m *batchResult) bool {
-	v, a := e.direct(f, v)
+	v, a := direct(f, v)
 	switch v.(type) {
 	case []any, map[string]any:
 		if !element {

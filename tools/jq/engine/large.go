@@ -14,7 +14,7 @@ func (e *engine) decodeLarge(w *decode.Window, c byte, n *decode.Projection) (an
 	r := w.Rest()
 	d := e.decoder(beforeValue, r, w.Offset())
 	v, err := e.decodeComplete(d, n)
-	e.noteDuplicateOf(d)
+	e.noteDuplicate(d.Twice)
 	if err != nil {
 		return nil, e.syntax(d, decode.Unexpected(err))
 	}
@@ -56,7 +56,7 @@ func (e *engine) largeObject(w *decode.Window, n *decode.Projection) (any, error
 			return err
 		}
 		if _, ok := m[key]; ok {
-			e.noteDuplicate(decode.Duplicate{Key: decode.Clip(key), Offset: w.Offset()})
+			e.noteDuplicate(&decode.Duplicate{Key: decode.Clip(key), Offset: w.Offset()})
 		}
 		m[key] = v
 		return nil

@@ -85,17 +85,10 @@ func (e *engine) pointer(p string) string {
 	return strings.Join(parts, "/")
 }
 
-// noteDuplicateOf records the duplicate key that d found, if any.
-func (e *engine) noteDuplicateOf(d *decode.Decoder) {
-	if d.Twice != nil {
-		e.noteDuplicate(*d.Twice)
-	}
-}
-
-// noteDuplicate records the first duplicate key of a run.
-func (e *engine) noteDuplicate(d decode.Duplicate) {
-	if e.Twice == nil {
-		e.Twice = &d
+// noteDuplicate records the first duplicate key of a run; nil is none.
+func (e *engine) noteDuplicate(d *decode.Duplicate) {
+	if e.Twice == nil && d != nil {
+		e.Twice = d
 		e.twice.Store(true)
 	}
 }

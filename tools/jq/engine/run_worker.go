@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // WorkerInput is the text on which a worker runs a filter.
@@ -50,7 +50,7 @@ func RunWorker(
 		if err != nil {
 			return Outcome{}, err
 		}
-		read.r = decode.WithContext(ctx, text)
+		read.r = content.WithContext(ctx, text)
 	}
 	switch {
 	case t.File != nil && canPassFiles:

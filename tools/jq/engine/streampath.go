@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
@@ -51,7 +52,7 @@ func (e *engine) runStreamPath(w *decode.Window) error {
 // windowAt returns a second window over the text from an offset on.
 func (e *engine) windowAt(at int64) *decode.Window {
 	rest := io.NewSectionReader(e.again, at, e.again.Size()-at)
-	return decode.NewWindow(decode.WithContext(e.ctx, rest), e.windowSize(), at, spareBuffers)
+	return decode.NewWindow(content.WithContext(e.ctx, rest), e.windowSize(), at, spareBuffers)
 }
 
 // readAgain runs the filter on the whole record at an offset, after a fold could not compute its answer.
@@ -100,7 +101,7 @@ func (e *engine) descend(
 			m[key], err = e.decodeValue(w, c, nil)
 		}
 		if known && err == nil {
-			e.noteDuplicate(decode.Duplicate{Key: decode.Clip(key), Offset: w.Offset()})
+			e.noteDuplicate(&decode.Duplicate{Key: decode.Clip(key), Offset: w.Offset()})
 		}
 		known = true
 		return err

@@ -214,8 +214,6 @@ func appendIdentity(b []byte, v any) (_ []byte, ok bool) {
 	return binary.LittleEndian.AppendUint64(append(b, '0'), math.Float64bits(f+0)), ok // -0 is 0
 }
 
-func compareKeys(a, b []any) int { return gojq.Compare(a, b) }
-
 // extreme keeps the value with the least or the greatest key. It compares in the order of the values, as min_by and
 // max_by do.
 type extreme struct {
@@ -226,7 +224,7 @@ type extreme struct {
 }
 
 func (t *extreme) add(key []any, v any) (err error) {
-	if !t.begun || compareKeys(t.best, key) > 0 == t.least {
+	if !t.begun || gojq.Compare(t.best, key) > 0 == t.least {
 		t.best, t.begun = append(t.best[:0], key...), true
 		t.kept, err = t.e.kept(v)
 	}
@@ -254,7 +252,7 @@ func (t *sorted) add(key []any, v any) error {
 		return errUnsure
 	}
 	at, _ := slices.BinarySearchFunc(t.kept, key, func(s sortedValue, key []any) int {
-		if compareKeys(s.key, key) > 0 {
+		if gojq.Compare(s.key, key) > 0 {
 			return 1
 		}
 		return -1
@@ -330,7 +328,7 @@ func (t *groups) add(key []any, v any) (err error) {
 }
 
 func (t *groups) value() any {
-	all := slices.SortedFunc(maps.Values(t.all), func(a, b *group) int { return compareKeys(a.key, b.key) })
+	all := slices.SortedFunc(maps.Values(t.all), func(a, b *group) int { return gojq.Compare(a.key, b.key) })
 	values := make([]any, len(all))
 	for i, g := range all {
 		if values[i] = g.first; g.figures != nil {
