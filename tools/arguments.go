@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,6 +62,9 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 	if f.kind == stringsKind {
 		return v, f.checkStrings(v, fields)
 	}
+	wrong := func(want string) (json.RawMessage, error) {
+		return nil, fmt.Errorf("argument %q must be %s, not %s", f.name, want, content.ClipBytes(string(v), 200))
+	}
 	got := jsonTypeOf(v)
 	if f.kind == textKind && got != "string" {
 		return json.Marshal(string(v))
@@ -80,26 +84,19 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 	if f.enum != nil {
 		var s string
 		if err := json.Unmarshal(v, &s); err != nil || !slices.Contains(f.enum, s) {
-			return nil, fmt.Errorf(
-				"argument %q must be one of %s, not %s", f.name, strings.Join(f.enum, ", "), content.ClipBytes(string(v), 200),
-			)
+			return wrong("one of " + strings.Join(f.enum, ", "))
 		}
 	}
 	if f.min != nil || f.max != nil {
 		var n float64
 		err := json.Unmarshal(v, &n)
 		if err != nil || f.min != nil && n < *f.min || f.max != nil && n > *f.max {
-			return nil, fmt.Errorf(
-				"argument %q must be %s, not %s", f.name, boundsText(f.min, f.max), content.ClipBytes(string(v), 200),
-			)
+			return wrong(boundsText(f.min, f.max))
 		}
 	}
 	if f.kind == "integer" {
 		if _, err := strconv.ParseInt(string(v), 10, 64); err != nil {
-			return nil, fmt.Errorf(
-				"argument %q must be from %d to %d, not %s", f.name, int64(math.MinInt64), int64(math.MaxInt64),
-				content.ClipBytes(string(v), 200),
-			)
+			return wrong(fmt.Sprintf("from %d to %d", int64(math.MinInt64), int64(math.MaxInt64)))
 		}
 	}
 	return v, nil
@@ -199,21 +196,15 @@ func nearestArgument(name string, fields []field) string {
 		"file": "path", "file_path": "path", "filename": "path", "directory": "path", "dir": "path", "uri": "source", "id": "source",
 		"query": "pattern", "regex": "pattern", "expression": "filter", "program": "filter", "max_results": "limit", "range": "lines",
 	}
-	for _, f := range fields {
-		if also[name] == f.name {
-			return f.name
-		}
-	}
-	if also[name] == "path" || name == "path" {
-		for _, f := range fields {
-			if f.name == "source" {
-				return "source"
-			}
-		}
-	}
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name
+	}
+	switch meant := cmp.Or(also[name], name); {
+	case meant != name && slices.Contains(names, meant):
+		return meant
+	case meant == "path" && slices.Contains(names, "source"):
+		return "source"
 	}
 	return content.Nearest(strings.ReplaceAll(name, "-", "_"), names)
 }

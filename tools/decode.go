@@ -61,10 +61,8 @@ func decode[Args any](raw json.RawMessage, fields []field) (args Args, err error
 	if err := json.Unmarshal(raw, &args); err != nil {
 		var te *json.UnmarshalTypeError
 		if errors.As(err, &te) {
-			return args, fmt.Errorf(
-				"argument %q must be %s, not %s; valid arguments: %s", te.Field, te.Type, content.ClipBytes(te.Value, 200),
-				fieldNames(fields),
-			)
+			return args, fmt.Errorf("argument %q must be %s, not %s; valid arguments: %s", te.Field, te.Type,
+				content.ClipBytes(te.Value, 200), fieldNames(fields))
 		}
 		return args, fmt.Errorf("arguments: %w", err)
 	}
@@ -81,9 +79,8 @@ func explainSyntax(raw json.RawMessage, err error) error {
 		return fmt.Errorf("arguments: the JSON is truncated at byte %d, after %s: send the whole object, with strings and braces closed",
 			len(raw), strconv.Quote(lastChars(raw)))
 	}
-	return fmt.Errorf(
-		"arguments: invalid JSON at byte %d, after %s: %w", at.Offset-1, strconv.Quote(lastChars(raw[:at.Offset-1])), at,
-	)
+	return fmt.Errorf("arguments: invalid JSON at byte %d, after %s: %w", at.Offset-1,
+		strconv.Quote(lastChars(raw[:at.Offset-1])), at)
 }
 
 // lastChars returns at most the last 40 bytes of a text, in whole chars.

@@ -1,8 +1,6 @@
 package tools
 
-import (
-	"github.com/mcp-funnel/mcp-funnel/base/runes"
-)
+import "github.com/mcp-funnel/mcp-funnel/base/runes"
 
 // RowBuffer collects a row that arrives in pieces: all of it up to a limit, of a longer row its ends and its length.
 // The zero value is an empty row.
