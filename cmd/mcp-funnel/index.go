@@ -26,10 +26,7 @@ func (c *indexStatus) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) 
 	return withIndex(ctx, s, w, c.Path, c.JSON, (*ask.Asker).IndexStatus)
 }
 
-type indexUpdate struct {
-	Path string `arg:"" optional:"" help:"Directory; all roots by default."`
-	JSON bool   `env:"-" name:"json" help:"Print JSON."`
-}
+type indexUpdate indexStatus
 
 func (c *indexUpdate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	return withIndex(ctx, s, w, c.Path, c.JSON, (*ask.Asker).UpdateIndex)
