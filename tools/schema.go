@@ -98,7 +98,7 @@ func schemaOf(fields []field) json.RawMessage {
 		switch f.kind {
 		case stringsKind:
 			b = append(b, stringsSchema...)
-		case textKind: // that an object is accepted too is not offered
+		case textKind: // other JSON values are accepted too, but not offered
 			b = append(b, `"type":"string"`...)
 		default:
 			b = append(append(b, `"type":`...), marshal(f.kind)...)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Strings is an argument that is one string or an array of strings. Its schema is anyOf the two: clients that take no
-// list of types in "type" take that.
+// Strings is an argument that is one string or an array of strings. Its schema is anyOf the two, because some clients
+// accept no list of types in "type".
 type Strings []string
 
 // stringsKind is the kind of a [Strings] argument in messages.
@@ -34,7 +34,7 @@ func (s *Strings) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	*s = nil
-	if one != "" { // as an argument that is left out
+	if one != "" { // "" means that the argument is left out
 		*s = Strings{one}
 	}
 	return nil

@@ -28,13 +28,13 @@ type Opens int
 // The files that answers show.
 const (
 	OpensNothing Opens = iota
-	OpensHits          // those that the records of the output name as file, if they have the text of a line
-	OpensLines         // those that lines of the output name, as grep does: "NAME:12:text", of the context "NAME-12-text"
-	OpensSource        // that which the call names as source or path, or those under headings "==> NAME <=="
+	OpensHits          // the member file of each record of the output, if the record has the text of a line
+	OpensLines         // the names before lines of the output, as grep prints them: "NAME:12:text", "NAME-12-text"
+	OpensSource        // the file that the call names as source or path, or the files of headings "==> NAME <=="
 )
 
 // Resolver is implemented by an [Output] that records which files were shown. resolve returns the absolute path of a
-// file by its name in this call; ok is false if it is none below a root.
+// file by its name in this call; ok is false for a name that is not below a root.
 type Resolver interface {
 	ResolveWith(resolve func(name string) (path string, ok bool))
 }
@@ -59,7 +59,7 @@ type Verbatim struct {
 	Result  json.RawMessage // of tools/call
 	Text    string          // all text that was written
 	Parts   int             // images and sounds that were written
-	Beside  string          // further content, which the text does not say; where Result is not sent it is added
+	Beside  string          // further content that Text does not have; it is added to the answer if Result is not sent
 	Altered bool            // Result must not be sent: it holds what must be masked or made visible, or was stored in part
 	Failed  bool            // the other server says that the call failed
 }
@@ -83,7 +83,7 @@ type Tool struct {
 	Less                     string // a call of this tool that gives less, for a context that is nearly full; "": none
 	Whole                    Whole  // an output within it is shown whole, unless the operator or the call sets limits
 	Run                      func(ctx context.Context, in Input, out Output) error
-	// the error of Run for any source, without opening one; New sets it
+	// Check returns the error that Run would return for every source. It opens none. New sets it.
 	Check func(args json.RawMessage) error
 }
 

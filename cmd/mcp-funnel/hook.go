@@ -137,7 +137,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// wholeText returns a text that the client may have cut, from the file that has the whole of it.
+// wholeText returns the whole of a text. If the client has cut it, the whole is in a file.
 func wholeText(t hook.Text) (string, error) {
 	if t.File == "" {
 		return t.Text, nil
@@ -188,7 +188,7 @@ var grepCommand = content.Pattern(`^\s*(?:rg|grep|git\s+grep)\s`)
 
 // opens says which files an output of the client's own tools shows lines of.
 func opens(call hook.Call) tools.Opens {
-	_, one := clientFile(call, call.Argument("path")) // whose lines do not name it
+	_, one := clientFile(call, call.Argument("path")) // then lines do not name the file
 	switch grep := call.Tool == "Grep" && call.Argument("output_mode") == "content"; {
 	case grep && one:
 		return tools.OpensSource

@@ -123,7 +123,7 @@ func offer(a *cli.App, s *cli.Settings, common upstream.Common, servers ...upstr
 	return a.Upstreams.Close
 }
 
-// remote returns the endpoint that stands in place of a command; nil for a command.
+// remote returns the endpoint of a URL that is given in place of a command; nil for a command.
 func (c *wrap) remote(command []string) (*mcpclient.Endpoint, error) {
 	if len(command) != 1 || !strings.Contains(command[0], "://") {
 		if len(c.Header) > 0 {

@@ -103,7 +103,7 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	}
 	f := &finder{findQuery: q, in: in, out: out}
 	switch {
-	case observations.IsName(a.Path) && q.Show != "count": // a stored list of what is stored would fill the store
+	case observations.IsName(a.Path) && q.Show != "count": // a page is not stored: such lists would fill the store
 		f.page = out.Page()
 		if f.Limit > 0 {
 			f.Limit += f.Offset // rows before the page count too
@@ -185,7 +185,7 @@ type finder struct {
 	findQuery
 	in     tools.Input
 	out    tools.Output
-	page   tools.Page // nil: what is found is no page
+	page   tools.Page // nil: the output is not a page
 	writer entryWriter
 	stats  *statWriter // set for show=stat
 
@@ -230,7 +230,7 @@ func (f *finder) list(ctx context.Context, locations []source.Location) error {
 	return nil
 }
 
-// listOne returns tree.SkipAll if the limit was reached and further locations cannot matter.
+// listOne lists one location. It returns tree.SkipAll if the limit was reached, so that no further location matters.
 func (f *finder) listOne(ctx context.Context, l source.Location) error {
 	before := f.report
 	o := source.ListOptions{

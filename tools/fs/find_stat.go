@@ -21,7 +21,7 @@ import (
 const (
 	statAhead   = 32        // batches that may be read ahead of the one that is being written
 	statFiles   = 32        // entries of a batch
-	statBytes   = 256 << 10 // of the files of a batch: the record of a large file is not delayed
+	statBytes   = 256 << 10 // of the files of a batch, so that the record of a large file is not delayed
 	statWorkers = 16
 )
 
@@ -71,9 +71,10 @@ func (s *statWriter) writeEntry(e foundEntry) error {
 	return s.send(statAhead)
 }
 
-// send sends the batch, writes those that were read, and waits until at most ahead are left.
+// send sends the batch that is being filled to the workers. It then writes the records of the batches that they have
+// read, in order, and waits for further ones until at most ahead batches are left.
 func (s *statWriter) send(ahead int) error {
-	s.work <- s.filling // has room for all of order
+	s.work <- s.filling // never blocks: work has room for all batches in order
 	s.order = append(s.order, s.filling)
 	for s.begin(); len(s.order) > 0; s.order = s.order[1:] {
 		b := s.order[0]
@@ -158,8 +159,8 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 	return s.appendText(b, e, src.Kind(), src.Text, buf)
 }
 
-// readSmall reads a small UTF-8 or binary file by the directory that its entry holds. ok is false if the file must be
-// opened by its name.
+// readSmall reads a small UTF-8 or binary file through the open directory that its entry holds. ok is false if the file
+// must be opened by its name.
 func (s *statWriter) readSmall(e *foundEntry, buf []byte) (text []byte, kind content.Kind, ok bool) {
 	if e.entry == nil || !e.entry.IsFile() || s.f.in.Sources.Documents.Replaces(e.Path) {
 		return nil, "", false

@@ -22,7 +22,8 @@ const (
 // decoding is held while an image is decoded: several at once would need more memory than the server may use.
 var decoding sync.Mutex
 
-// imageFault says why an image cannot be shown; "" if it can. It is decoded as a proof; of a GIF, the first frame.
+// imageFault returns why an image cannot be shown; "" if it can. It decodes the image to find out; of a GIF, the first
+// frame.
 func imageFault(r io.ReaderAt, size int64) string {
 	c, _, err := image.DecodeConfig(io.NewSectionReader(r, 0, size))
 	switch {

@@ -48,7 +48,7 @@ func (s *slicer) showValue(pointer string, r sliceRange, narrowed bool) error {
 	return s.showSpan(at)
 }
 
-// showSpan shows a part of the text as it stands.
+// showSpan shows a part of the text unchanged.
 func (s *slicer) showSpan(at content.Span) error {
 	return s.showText(textCursor{at: at.Start, unit: "bytes", number: at.Start, to: at.End - 1}, at.End, -1)
 }

@@ -95,7 +95,7 @@ func (s *slicer) totalLines(need bool) (int64, error) {
 	return s.text.countLines(0)
 }
 
-// linesBefore returns the number of lines of a text that ends at byte end and has so many newlines.
+// linesBefore returns the number of lines of a text, given its number of newlines and the offset of its end.
 func (s *slicer) linesBefore(newlines, end int64) (int64, error) {
 	if end == 0 {
 		return 0, nil

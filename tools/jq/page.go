@@ -28,7 +28,7 @@ type page struct {
 	size   int64 // bytes of the text, for progress
 	memory int64 // bytes a worker may use, for the error
 
-	letters bool // that the filter does not know letters of a text was noted
+	letters bool // the note on letters that classes of the filter do not match was added
 
 	empty bool // the only result so far is 0 or []
 
@@ -128,7 +128,7 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	default:
 		total = -1
 	}
-	if failed == nil || g.args.Offset > 0 { // the error says what its rows are of
+	if failed == nil || g.args.Offset > 0 { // else the error says how many results came before it
 		g.showRange(total)
 	} else {
 		g.setNext(total)
@@ -244,7 +244,7 @@ func (g *page) needsLess() string {
 	return "`.[] | …`, " + figures + " read an array element by element"
 }
 
-// stopped words why a run ended early, and what to do.
+// stopped returns the error of a run that ended early: why it ended, and what to do.
 func (g *page) stopped(err error) error {
 	so := "nothing came before that"
 	if g.shown > 0 {
@@ -267,7 +267,7 @@ func (g *page) stopped(err error) error {
 	}
 }
 
-// brokenOff words where a text stops being JSON, and how to continue.
+// brokenOff returns the text of an error: where a source stops being JSON, and how to continue.
 func brokenOff(ctx context.Context, src *source.Source, b decode.Broken) string {
 	if src == nil {
 		return fmt.Sprintf("jq: one of the sources is not complete JSON: byte %d of all in a row; without slurp the error names it", b.Offset)

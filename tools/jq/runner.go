@@ -31,7 +31,7 @@ type runner struct {
 // such a source may use the slot reserved for small jobs.
 const smallText = 64 << 10
 
-// openRecords opens a source whose records are read: of a command's output, standard output alone.
+// openRecords opens a source to read its records. Of the output of a command it reads standard output alone.
 func openRecords(ctx context.Context, in tools.Input, name string) (*source.Source, error) {
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
@@ -52,7 +52,7 @@ type text struct {
 	source *source.Source // nil for several in a row
 }
 
-// remarks collects what the writers of a text's objects say of it.
+// remarks collects the notes of the goroutines that write the records of a text as objects.
 type remarks struct {
 	filter string
 	mu     sync.Mutex
@@ -148,7 +148,7 @@ var classes = content.Pattern(`\\\\[bBwWdD]`)
 // maxLetters is the maximum number of bytes of a text that are searched for letters.
 const maxLetters = 64 << 20
 
-// noteLetters notes that classes of the filter do not know letters of the text, if the filter has some.
+// noteLetters adds a note if the filter has a class such as \w, which does not match all letters of the text.
 func (t text) noteLetters(ctx context.Context, g *page) {
 	if !classes().MatchString(g.args.Filter) || t.source == nil || g.letters {
 		return
@@ -296,10 +296,11 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 	return k.Objects, nil
 }
 
-// lineNumber is the function that gives the line of a record.
+// lineNumber is the function of jq that returns the line number of a record.
 const lineNumber = "input_line_number"
 
-// withLines returns the writer of the records and the filter with which the function gives the lines of records.
+// withLines makes lineNumber work. It returns a writer of records with their line numbers, and a filter that takes the
+// number from a record, defines lineNumber by it and runs the filter of the call.
 func withLines(src *source.Source, a args, write objects) (objects, string, error) {
 	k := kinds.Of(src.Kind())
 	from, value := "", "."

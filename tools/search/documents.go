@@ -52,7 +52,7 @@ func (w *searchWorker) readAhead(j *fileBatch) {
 		}
 	}
 	for at, names := range paths {
-		if source.ReadAhead(w.documents, at.Place, names) != nil { // the time has ended: openDocument says so of each
+		if source.ReadAhead(w.documents, at.Place, names) != nil { // the time has ended: openDocument reports it for each
 			return
 		}
 	}

@@ -98,7 +98,7 @@ func (g *groupCounts) sorted() []groupCount {
 	return all
 }
 
-// notes says how many occurrences there are, and what was left out.
+// notes returns the notes on empty groups, on groups that are not listed or clipped, and on lines searched in part.
 func (g *groupCounts) notes() []string {
 	var notes []string
 	if n := g.n[""]; n > 0 {
@@ -121,7 +121,7 @@ func (g *groupCounts) notes() []string {
 	return notes
 }
 
-// checkGroups refuses what groups cannot be combined with.
+// checkGroups returns an error if show=groups is combined with invert or context.
 func checkGroups(show string, invert bool, context int) error {
 	switch {
 	case show != "groups":

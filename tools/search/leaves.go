@@ -63,7 +63,7 @@ type leafScan struct {
 	ascii bool // see linesearch.UsesASCII
 	quote bool // the pattern has a quote, so it may mean the JSON as written
 	buf   []byte
-	// matched is the text in which match found the pattern: the value, or the value with its keys; valid until the next.
+	// matched is the text in which match found the pattern: the value, or the value with its keys; until the next call.
 	matched []byte
 
 	total, leaves int64

@@ -156,9 +156,9 @@ type rereadableFile interface {
 type peekedFile struct {
 	rereadableFile
 	head *[]byte
-	size int64
-	n    int // of head
-	pos  int64
+	n    int   // bytes that were read into head
+	size int64 // of the file when it was opened
+	pos  int64 // of the next byte that Read returns
 }
 
 var headPool = sync.Pool{New: func() any { b := make([]byte, content.SniffSize); return &b }}

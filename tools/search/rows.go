@@ -15,7 +15,7 @@ type rows struct {
 	count int64
 }
 
-// Write implements [io.Writer]. It writes b but for the lines over the limit.
+// Write implements [io.Writer]. It writes b without the lines over the limit, and counts all lines.
 func (r *rows) Write(b []byte) (int, error) {
 	if r.limit == 0 {
 		return r.to.Write(b)

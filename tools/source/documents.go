@@ -67,12 +67,12 @@ func (d *Document) note(name string) string {
 	return text
 }
 
-// NewDocuments returns a reader that keeps texts in a directory, which it makes; in memory alone with "".
+// NewDocuments returns a reader that keeps texts in a directory, which it makes if missing; with "", in memory only.
 func NewDocuments(dir string) *Documents {
 	return &Documents{dir: dir, memory: lru.New[string, *Document](inMemory)}
 }
 
-// Format returns the format of a document by its file name; "" for other files, and without a reader.
+// Format returns the format of a document by its file name; "" for other files, and if d is nil.
 func (d *Documents) Format(name string) string {
 	if d == nil {
 		return ""
@@ -252,8 +252,8 @@ func (d *Documents) openDocument(ctx context.Context, name string, f *os.File, s
 	return nil
 }
 
-// DocumentText returns the text of a source that is a document but is read as it is otherwise, such as HTML; nil for
-// other sources.
+// DocumentText returns the text of a document, also of one that tools read byte for byte, such as HTML; nil for other
+// sources.
 func (s Set) DocumentText(ctx context.Context, name string, src *Source) (*Document, error) {
 	f, ok := src.ReaderAt.(*os.File)
 	if src.Document != nil || !ok || s.Documents.Format(name) == "" {
@@ -266,8 +266,8 @@ func (s Set) DocumentText(ctx context.Context, name string, src *Source) (*Docum
 	return texts[0], nil
 }
 
-// ReadAhead reads documents of a place together, so that opening them one by one finds their texts. What cannot be
-// read is skipped; so is all of a place that is no root.
+// ReadAhead reads documents of a place together, so that opening them one by one finds their texts. It skips
+// files that cannot be read, and does nothing in a place that is no root.
 func ReadAhead(ctx context.Context, at Place, paths []string) error {
 	p, ok := at.(rootPlace)
 	if !ok || p.docs == nil {
@@ -324,7 +324,7 @@ func (d *Documents) recall(key string) *Document {
 	return t
 }
 
-// remember keeps a text. It is a cache: an error is none of the caller's.
+// remember stores a text. Errors are ignored, because the texts are only a cache.
 func (d *Documents) remember(key string, t *Document) {
 	if key == "" || t == nil {
 		return

@@ -49,8 +49,8 @@ func (s Set) resolve(name string) (root *tree.Root, rel, shown string, err error
 	return root, rel, shown, nil
 }
 
-// inRoot splits a name into its root and the path below it. With several roots a name begins with that of its root,
-// unless only one root has it.
+// inRoot splits a name into its root and the path below it. With several roots a name starts with the root's label,
+// which may be left out if the path exists in one root only.
 func (s Set) inRoot(name string) (root *tree.Root, rel, shown string, err error) {
 	if len(s.Roots) == 1 {
 		rel, err = s.Roots[0].Rel(name)
@@ -118,7 +118,7 @@ func (s Set) nameHelp() string {
 	return "a path begins with the name of a root: " + content.ClipBytes(strings.Join(s.Labels(), ", "), 200)
 }
 
-// RootNames names the roots of which a path may have to name one: "src, docs", "" for one root.
+// RootNames lists the names of the roots, "src, docs", with which a path may have to begin. It returns "" for one root.
 func (s Set) RootNames() string {
 	if len(s.Roots) < 2 {
 		return ""

@@ -40,8 +40,8 @@ type NamedPlace interface {
 type ListOptions struct {
 	Walk   tree.Options // Start is not used
 	Newest bool         // the newest first, in places that are not walked by path
-	// Damaged, if set, receives the names of observations whose file or description is missing or torn, as far as the
-	// caller may know of them: of those whose owner is not known, only the command line and stdio.
+	// Damaged, if set, receives the names of the caller's observations whose file or description is missing or torn. The
+	// command line and stdio also get those whose owner is unknown.
 	Damaged func(names []string)
 }
 
@@ -105,8 +105,8 @@ func (e *Entry) OpenFile() (tree.Opened, error) {
 	return tree.OpenedFile(f, fi.Size()), nil
 }
 
-// Mark returns what tells versions of a file apart, if the listing has Walk.Stat; of entries that are no files below a
-// root only size and time are known.
+// Mark returns what differs between versions of a file, if the listing has Walk.Stat. It has only size and time for
+// entries that are not files below a root.
 func (e *Entry) Mark() tree.Mark {
 	if e.root == nil {
 		return tree.Mark{Size: e.Size, Modified: e.Modified.UnixNano()}

@@ -71,7 +71,7 @@ func (p rootPlace) listOne(at string, fi fs.FileInfo, glob *tree.Glob, visit fun
 	return report, nil
 }
 
-// entry returns the entry at a path below the root, for an answer of Stat.
+// entry returns the entry at a path below the root, from the result of Stat.
 func (p rootPlace) entry(at string, fi fs.FileInfo) Entry {
 	e := Entry{Path: at, Type: tree.Other, Size: fi.Size(), Modified: fi.ModTime(), prefix: p.prefix(), root: p.root}
 	e.mark = tree.MarkOf(fi)

@@ -28,7 +28,7 @@ type Source struct {
 	Modified    time.Time
 	Observation *observations.Observation // nil for other sources
 	Encoding    content.Encoding          // by its first bytes
-	Document    *Document                 // whose text this is, or which has none; nil: it is no document
+	Document    *Document                 // the document whose text this is, or that has no text; nil: not a document
 
 	kind   func() content.Kind
 	closer io.Closer
@@ -104,7 +104,7 @@ func (s *Source) Binary() bool {
 // Close closes the source.
 func (s *Source) Close() error { return s.closer.Close() }
 
-// Use notes that an observation is used, which [Place.Open] does too; nothing happens for other sources.
+// Use marks an observation as used, as [Place.Open] does. It does nothing for other sources.
 func (s *Source) Use() {
 	if r, ok := s.closer.(*observations.Reader); ok {
 		r.Use()
@@ -164,7 +164,8 @@ func (s *Source) Text() (io.Reader, error) {
 	return text, err
 }
 
-// LineOffset returns a line at or before line (from 1) and the offset of its first byte; 1, 0 without an index.
+// LineOffset returns the last indexed line at or before line (from 1) and the offset of its first byte; 1, 0 without an
+// index.
 func (s *Source) LineOffset(line int64) (known, at int64) {
 	if s.index != nil && s.Plain() {
 		if offset, known, err := s.index.LineOffset(line); err == nil {
@@ -174,7 +175,7 @@ func (s *Source) LineOffset(line int64) (known, at int64) {
 	return 1, 0
 }
 
-// CharOffset returns a char at or before char (from 0) and its offset; 0, 0 without an index.
+// CharOffset returns the last indexed char at or before char (from 0) and its offset; 0, 0 without an index.
 func (s *Source) CharOffset(char int64) (known, at int64) {
 	if s.index != nil && s.Plain() {
 		if offset, known, err := s.index.CharOffset(char); err == nil {

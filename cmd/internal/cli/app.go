@@ -211,7 +211,8 @@ func (s *Settings) Documents() documents.Options {
 	return o
 }
 
-// NewShell returns what runs commands. Their scratch directories lie in the store, which no command sees otherwise.
+// NewShell returns the shell that runs commands. Their scratch directories are in the store's directory, of which
+// commands see nothing else.
 func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
 	o.Shell.Store, o.Shell.Hidden = store, s.hidden(store)
 	o.Shell.AllowRead, o.Shell.AllowCache = s.AllowRead, s.AllowCache
@@ -247,7 +248,7 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 // investigationsShare is the part of the quota that investigations may take besides the observations: a quarter.
 const investigationsShare = 4
 
-// newInvestigator returns what keeps investigations, in the store.
+// newInvestigator returns the investigator, which stores investigations in the store's directory.
 func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bool) *investigate.Investigator {
 	options := investigate.Options{
 		Trace: traceDir, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
@@ -258,7 +259,7 @@ func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bo
 	return investigate.New(options)
 }
 
-// AskCaller returns the command line as one who asks.
+// AskCaller returns the caller of ask for the command line.
 func (a *App) AskCaller(s *Settings) ask.Caller {
 	c := ask.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count, Mask: s.MaskText()}
 	if a.Store != nil {
@@ -298,7 +299,7 @@ func (s *Settings) textsDir(store *observations.Store) string {
 	return filepath.Join(store.Dir(), "texts")
 }
 
-// newAsker returns what answers questions.
+// newAsker returns the asker, which answers questions.
 func (a *App) newAsker(o Options) *ask.Asker {
 	options := ask.Options{Slice: o.Shell.Slice}
 	if a.Store != nil {
@@ -307,7 +308,7 @@ func (a *App) newAsker(o Options) *ask.Asker {
 	return ask.New(options)
 }
 
-// Caller returns the command line as one who looks at investigations.
+// Caller returns the caller of investigate for the command line.
 func (a *App) Caller() investigate.Caller {
 	return investigate.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count}
 }

@@ -93,8 +93,8 @@ func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	return r.values[flag.Name], nil
 }
 
-// besideFile returns the directories of the file's key root, with relative ones below the directory of the file: it is
-// read from wherever a client starts the server.
+// besideFile returns the directories of the key root. Relative ones are below the directory of the configuration file,
+// because a client may start the server anywhere.
 func besideFile(root any, file string) any {
 	switch v := root.(type) {
 	case string:

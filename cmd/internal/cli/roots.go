@@ -27,8 +27,8 @@ func (s *Settings) RootDirs() []string {
 }
 
 // GrantNamed makes a directory that the user typed the only root and returns its absolute path, unless --root is given
-// or the directory is below the current one, which is a root then: who types a path means that path. Any other name is
-// returned as it is and grants nothing.
+// or the directory is below the current one, which is a root then. Any other name is returned unchanged and grants
+// nothing.
 func (s *Settings) GrantNamed(name string) string {
 	dir := ExpandPath(name)
 	if info, err := os.Stat(dir); name == "" || len(s.Root) > 0 || err != nil || !info.IsDir() {
@@ -73,8 +73,8 @@ func checkRoot(dir string) error {
 		content.ClipBytes(dir, 200), name)
 }
 
-// absentRoot words that a root could not be opened when the program started, and what to do. It is not opened later:
-// meanwhile somebody else could have put a link in its place.
+// absentRoot returns the sentence that a root could not be opened when the program started, and what to do. The root is
+// not opened later, because somebody else could have put a link in its place meanwhile.
 func absentRoot(dir string, err error) string {
 	happened, advice := "could not be opened ("+cause(err)+")", "make it a readable directory"
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func GrantsHome(dir string) bool {
 	return filepath.Dir(dir) == dir
 }
 
-// WideRoot words the warning for such a root.
+// WideRoot returns the warning for such a root.
 func WideRoot(dir string) string {
 	return "root " + dir + " grants the tools all files in it, keys and mail included; name a project with --root DIR"
 }

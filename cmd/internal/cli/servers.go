@@ -72,7 +72,7 @@ type clientEntry struct {
 	HTTPURL   word            `json:"httpUrl"`   // Gemini CLI
 	Disabled  word            `json:"disabled"`
 	Enabled   word            `json:"enabled"`
-	Timeout   json.RawMessage `json:"timeout"` // in units of the client, which is not told
+	Timeout   json.RawMessage `json:"timeout"` // ignored: its unit differs between clients
 }
 
 // Servers returns the other servers of the configuration file, in its order.
@@ -123,7 +123,7 @@ func entriesOf(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// valueOf returns a node as JSON has it.
+// valueOf returns the value of a YAML node in the types of package json.
 func valueOf(n ast.Node) (any, error) {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
@@ -160,7 +160,7 @@ func valueOf(n ast.Node) (any, error) {
 	return nil, fmt.Errorf("%s is not understood here", n.Type())
 }
 
-// serverOf returns the options of one server; without a name it is disabled.
+// serverOf returns the options of one server. Their name is "" if the server is disabled.
 func serverOf(kind, name string, n ast.Node) (o upstream.Options, err error) {
 	v, err := valueOf(n)
 	if err != nil {
@@ -277,7 +277,7 @@ func Expanded(text string) (string, error) {
 	return out, nil
 }
 
-// noName matches what no name of a server has.
+// noName matches characters that the name of a server cannot have.
 var noName = regexp.MustCompile(`[^a-z0-9_-]+`)
 
 // ServerName returns a text as the name of a server.

@@ -11,7 +11,7 @@ const (
 	maxCells = 4 << 20 // of the table of common lines; a change of more lines is shown as one
 )
 
-// Diff returns the lines that go and those that come. Of a long line, the part that differs is shown.
+// Diff returns the removed and the added lines. Of a long line, it shows the part that differs.
 func Diff(before, after []byte) string {
 	a, b := strings.SplitAfter(string(before), "\n"), strings.SplitAfter(string(after), "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

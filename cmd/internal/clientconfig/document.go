@@ -162,7 +162,7 @@ func hookLine(self string) string {
 	return self + " hook"
 }
 
-// ours returns the operations that made what is ours in a document.
+// ours returns the operations that made the entries and hooks of this program in a document.
 func (d *document) ours(self string) (all []operation) {
 	argv := d.argv()
 	for _, name := range slices.Sorted(maps.Keys(argv)) {
@@ -181,7 +181,7 @@ func (d *document) ours(self string) (all []operation) {
 	return all
 }
 
-// errLayout is returned for an edit that would not change what it should, or more than that.
+// errLayout is returned for an edit that would change less or more than it should.
 var errLayout = errors.New("its layout cannot be edited safely; --print shows what to change by hand")
 
 // apply returns a configuration after operations, and checks that nothing else has changed.
@@ -252,7 +252,7 @@ func (c *Client) apply(src []byte, all []operation) ([]byte, error) {
 	return out, nil
 }
 
-// without returns a decoded value without what stands below keys, and without what is empty then.
+// without returns a decoded value without the value at keys, and without objects that are empty then.
 func without(v any, keys []string) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -58,7 +58,7 @@ func (f *File) Close() {
 	}
 }
 
-// read returns a file of the directory with its mode, or nil if it is missing. What is checked is the open file.
+// read returns a file of the directory with its mode, or nil if it is missing. It checks the open file.
 func (f *File) read(name string) ([]byte, fs.FileMode, error) {
 	path := filepath.Join(filepath.Dir(f.Path), name)
 	before, err := f.dir.Lstat(name)

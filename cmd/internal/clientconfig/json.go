@@ -165,8 +165,8 @@ func indent(extra hujson.Extra) (text string, ok bool) {
 	return string(lead[i+1:]), i >= 0
 }
 
-// extras are what stands before and after the items of an object or array, and before its end. The last item has a
-// comma behind it if what is after it is not nil.
+// extras returns the white space and comments before and after each item of an object or array, and before its end. A
+// comma follows the last item if its after is not nil.
 func extras(v *hujson.Value) (before, after []*hujson.Extra, rest *hujson.Extra) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:

@@ -163,10 +163,12 @@ const (
 // true if a byte before is not ASCII. It reads eight bytes at a time.
 func (q *scanner) plain(i int) (end int, wide bool) {
 	b := q.b
-	var or uint64 // of the bytes before end
+	var or uint64 // all bytes before end, combined by OR
 	for ; i+8 <= len(b); i += 8 {
 		w := binary.LittleEndian.Uint64(b[i:])
-		// The highest bit of a byte is set if the subtraction underflows there. Bytes above the first one may be wrong.
+		// The subtraction sets the highest bit of a byte that is a quote, a backslash or below a space. It borrows from the
+		// bytes after the first such byte, which may then be wrong; only the first one is used. &^ drops bytes that are not
+		// ASCII.
 		stop := ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones) | (w - ' '*ones)
 		if stop &^= w; stop&highs != 0 {
 			n := bits.TrailingZeros64(stop & highs)

@@ -82,7 +82,8 @@ type noCell struct{}
 // elementAt is the cell of an array or object that is an element: the index of its text in the batch.
 type elementAt int
 
-// kept returns a value for a tally that keeps it, of the batch whose cells are added.
+// kept returns a value for a tally to keep. If it is the place of an element, kept decodes the element from the text of
+// the batch whose cells are being added.
 func (e *engine) kept(v any) (any, error) {
 	at, ok := v.(elementAt)
 	if !ok {
@@ -96,8 +97,8 @@ func (e *engine) kept(v any) (any, error) {
 }
 
 // cells appends to the cells of a batch what the tallies need of a value, in a lane; element says that the value is an
-// element. It returns false if that is more than numbers, texts, literals and elements: then the element is added in
-// its turn.
+// element. It returns false if that is more than numbers, texts, literals and elements: then the merging goroutine
+// adds the element.
 func (e *engine) cells(of []plan.Tally, v any, element bool, m *batchResult) bool {
 	for i := range of {
 		t := &of[i]

@@ -248,7 +248,7 @@ type sortedValue struct {
 
 func (t *sorted) add(key []any, v any) error {
 	var ok bool
-	if t.text, ok = appendKey(t.text[:0], key); !ok { // the order of gojq is none, and its algorithm decides
+	if t.text, ok = appendKey(t.text[:0], key); !ok { // gojq does not order such keys consistently: its algorithm decides
 		return errUnsure
 	}
 	at, _ := slices.BinarySearchFunc(t.kept, key, func(s sortedValue, key []any) int {

@@ -122,7 +122,7 @@ func direct(all []Tally, ofGroup bool) bool {
 // Keyed reports whether the tally needs the keys of its values.
 func (t *Tally) Keyed() bool { return t.Kind >= Sorted }
 
-// array is the input of a part of a filter: what each gives for the elements with the places in.
+// array is the array on which a part of a filter runs: the results of each for the elements, whose places are in.
 type array struct {
 	tallies *[]Tally
 	reads   *reads
@@ -197,7 +197,7 @@ func stagesIn(q *gojq.Query) (all []stage, ok bool) {
 	return all, closed(t)
 }
 
-// rest returns a query of the stages after a stage of which, with n of the suffixes after it, the term t was made.
+// rest returns a query of t, which replaces the stage s and n of the suffixes after it, and of the stages that remain.
 func rest(t *gojq.Term, s stage, n int, after []stage) *gojq.Query {
 	with := *t
 	with.SuffixList = slices.Concat(t.SuffixList, s.tail[n:])
@@ -309,8 +309,8 @@ func (a array) figure(s stage) (*gojq.Term, int) {
 	return a.one(Tally{Kind: kind, by: f.Args[0]}, s.tail, kind == Unique)
 }
 
-// one adds a tally that keeps values: of a single value only the part to which the names in the suffixes after it lead.
-// It returns the number of those suffixes.
+// one adds a tally that keeps values. Of a single value it keeps only the part that the names in the suffixes after it
+// select, and it returns the number of these suffixes.
 func (a array) one(t Tally, after []*gojq.Suffix, several bool) (*gojq.Term, int) {
 	n := 0
 	for !several && n < len(after) && after[n].Index != nil {

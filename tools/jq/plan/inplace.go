@@ -19,7 +19,7 @@ import (
 //	. + e      likewise
 //
 // gojq still computes all paths, values and errors. The update may have such steps in a pipe, behind if and select, and
-// with variables. So that nobody else holds what is changed:
+// with variables. A value may be changed only while nothing else holds it. Therefore:
 //
 //   - Each of its other filters must have exactly one result, as single knows it. gojq returns to a filter for further
 //     results, and would find the value changed.
@@ -34,11 +34,11 @@ type inPlace struct {
 	scalar  bool            // the value is a number or literal, and + makes no copy of it
 }
 
-// changingInPlace returns a query that gives the same and changes values in place where that is safe.
+// changingInPlace rewrites a query so that it changes values in place where that is safe. The results stay the same.
 func changingInPlace(q *gojq.Query) *gojq.Query {
 	p := &inPlace{defined: map[string]bool{}}
 	p.addDefined(reflect.ValueOf(q))
-	if p.defined["path"] || p.defined["getpath"] || p.defined["tostring"] { // which rewritten filters call
+	if p.defined["path"] || p.defined["getpath"] || p.defined["tostring"] { // rewritten filters call these
 		return q
 	}
 	return p.walk(q)
@@ -67,8 +67,8 @@ func (p *inPlace) addDefined(v reflect.Value) {
 	}
 }
 
-// walk rewrites the parts of a query. It leaves out what may be part of a path, whose errors name the query: the left
-// side of assignments, the arguments of most functions, and definitions.
+// walk rewrites the parts of a query. It skips parts that may belong to a path, because errors of paths quote them:
+// the left side of assignments, the arguments of most functions, and definitions.
 func (p *inPlace) walk(q *gojq.Query) *gojq.Query {
 	if q == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// leaving returns a query with the results of q, which the filter may keep: leave looks at all those that depend on the
-// value.
+// leaving returns a query with the results of q. It calls leave on those that depend on the value, because the filter
+// may keep them.
 func (p *inPlace) leaving(q *gojq.Query) *gojq.Query {
 	if p.free(q) {
 		return q
@@ -156,7 +156,7 @@ func (p *inPlace) singleCall(f *gojq.Func) bool {
 		return false
 	case f.Name[0] == '$':
 		return true
-	case strings.Contains(gathering, " "+f.Name+" "): // whatever its arguments give
+	case strings.Contains(gathering, " "+f.Name+" "): // one result, however many its argument has
 		return len(f.Args) <= 1
 	}
 	return strings.Contains(scalarFunctions, " "+f.Name+" ") && all(f.Args, p.single) || len(f.Args) == 0 &&

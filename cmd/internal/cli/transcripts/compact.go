@@ -159,7 +159,7 @@ func counterOf(t *transcript.Transcript, app *cli.App) (*tokens.Counter, []strin
 	return tokens.For(m), nil
 }
 
-// judge prints what the figures rest on. Its error is that a result, which was written, is not known to fit.
+// judge prints the notes on the figures. It returns an error if the result, which was written, is not known to fit.
 func (c *Compact) judge(r compaction.Report, notes []string, w *cli.Streams) error {
 	if c.JSON {
 		if r.Doubt != "" {
@@ -180,7 +180,7 @@ func (c *Compact) judge(r compaction.Report, notes []string, w *cli.Streams) err
 	return nil
 }
 
-// keepOf returns the option for a number of results that stay: 0 is none.
+// keepOf returns the option Keep for a number of results that stay: −1 for none, because 0 would be the default.
 func keepOf(last int) int {
 	if last <= 0 {
 		return -1
