@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Text is one text that a [TextProvider] makes.
@@ -109,7 +108,7 @@ func (p textPlace) Open(ctx context.Context, at string) (*Source, error) {
 		closer: io.NopCloser(nil),
 	}
 	if err := src.sniff(""); err != nil {
-		return nil, fmt.Errorf("read %s: %w", content.ClipBytes(p.Name(at), 200), err)
+		return nil, ReadError(p.Name(at), err)
 	}
 	return src, nil
 }

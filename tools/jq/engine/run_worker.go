@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
+
+// canPassFiles reports whether a worker can be passed open files.
+const canPassFiles = runtime.GOOS != "windows"
 
 // WorkerInput is the text on which a worker runs a filter.
 type WorkerInput struct {

@@ -1,5 +1,0 @@
-//go:build !windows
-
-package engine
-
-const canPassFiles = true

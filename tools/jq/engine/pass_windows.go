@@ -1,3 +1,0 @@
-package engine
-
-const canPassFiles = false
