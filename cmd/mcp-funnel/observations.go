@@ -40,12 +40,8 @@ func parseIDs(words []string) ([]observations.ID, error) {
 	return ids, nil
 }
 
-// forEachID runs do for every ID, also after an error; it fails at the end if any of them failed.
-func forEachID(w *cli.Streams, words []string, do func(observations.ID) error) error {
-	ids, err := parseIDs(words)
-	if err != nil {
-		return err
-	}
+// forEachID runs do for every ID, also after an error. It prints each error, and returns cli.ErrFailed after any.
+func forEachID(w *cli.Streams, ids []observations.ID, do func(observations.ID) error) (err error) {
 	for _, id := range ids {
 		if e := do(id); e != nil {
 			cli.PrintMessage(w.Err, explain(id, e))
@@ -55,12 +51,16 @@ func forEachID(w *cli.Streams, words []string, do func(observations.ID) error) e
 	return err
 }
 
-// forEachInStore is forEachID for commands that use the store for nothing else.
+// forEachInStore is forEachID for the IDs of a command line, and for commands that use the store for nothing else.
 func forEachInStore(
 	s *cli.Settings, w *cli.Streams, words []string, do func(*observations.Store, observations.ID) error,
 ) error {
 	return s.WithStore(func(store *observations.Store) error {
-		return forEachID(w, words, func(id observations.ID) error { return do(store, id) })
+		ids, err := parseIDs(words)
+		if err != nil {
+			return err
+		}
+		return forEachID(w, ids, func(id observations.ID) error { return do(store, id) })
 	})
 }
 

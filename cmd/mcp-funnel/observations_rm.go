@@ -57,7 +57,7 @@ func (c *obsRm) removeIDs(store *observations.Store, w *cli.Streams, of *observa
 			return err
 		}
 	}
-	return forEachID(w, c.IDs, func(id observations.ID) error {
+	return forEachID(w, ids, func(id observations.ID) error {
 		o, err := remove(store, of.owner(store, id), id)
 		if err == nil && o.Pinned {
 			cli.PrintMessage(w.Err, "removed obs:"+string(id)+", which was pinned")

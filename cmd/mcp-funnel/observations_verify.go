@@ -22,17 +22,20 @@ func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	words := c.IDs
+	ids, err := parseIDs(c.IDs)
+	if err != nil {
+		return err
+	}
 	var halves []observations.ID
-	if len(words) == 0 {
+	if len(ids) == 0 {
 		var others int
-		if words, halves, others, err = of.verifiable(store); err != nil {
+		if ids, halves, others, err = of.verifiable(store); err != nil {
 			return err
 		}
 		defer reportOthers(w, others, "verifies")
 	}
 	good, gone, bar := 0, 0, cli.NewBar(w.Err, "verify", time.Now())
-	err = forEachID(w, words, func(id observations.ID) error {
+	err = forEachID(w, ids, func(id observations.ID) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -45,13 +48,10 @@ func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of
 			return err
 		}
 		good++
-		bar.Progress(int64(good), int64(len(words)), "observations")
+		bar.Progress(int64(good), int64(len(ids)), "observations")
 		return nil
 	})
 	bar.End()
-	if err != nil && !errors.Is(err, cli.ErrFailed) { // the IDs could not be parsed
-		return err
-	}
 	for _, id := range halves {
 		if _, e := fmt.Fprintf(
 			w.Err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id,
@@ -61,7 +61,7 @@ func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of
 		}
 		err = cli.ErrFailed
 	}
-	if _, e := fmt.Fprintf(w.Out, "%d of %d intact\n", good, len(words)-gone+len(halves)); e != nil {
+	if _, e := fmt.Fprintf(w.Out, "%d of %d intact\n", good, len(ids)-gone+len(halves)); e != nil {
 		return e
 	}
 	return err
@@ -70,7 +70,7 @@ func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of
 // verifiable returns the observations that a verify without IDs reads, those whose sidecar is missing or
 // unreadable, so that their owner is unknown, and the number of those that belong to other owners.
 func (c *observationsCmd) verifiable(store *observations.Store) (
-	words []string, halves []observations.ID, others int, err error,
+	ids, halves []observations.ID, others int, err error,
 ) {
 	if halves, err = store.Damaged(); err != nil {
 		return nil, nil, 0, err
@@ -84,10 +84,10 @@ func (c *observationsCmd) verifiable(store *observations.Store) (
 		switch {
 		case o.Expired != nil:
 		case c.AnyOwner || o.Owner == observations.Local:
-			words = append(words, string(o.ID))
+			ids = append(ids, o.ID)
 		default:
 			others++
 		}
 	}
-	return words, halves, others, nil
+	return ids, halves, others, nil
 }

@@ -64,19 +64,16 @@ const elsewhere = "mcp-funnel observations cat %s"
 
 // Run compacts a transcript, restores one, or forgets it.
 func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	if c.Budget <= 0 && !c.Expand && !c.Forget {
+	switch {
+	case c.Budget <= 0 && !c.Expand && !c.Forget:
 		return cli.Usagef("--budget must be more than 0: write how many tokens the client may send, such as --budget 100000")
-	}
-	if c.Fork && (c.Output != "" || c.Expand || c.Forget) {
+	case c.Fork && (c.Output != "" || c.Expand || c.Forget):
 		return cli.Usagef("--fork writes a new session beside the file: leave out -o, --expand and --forget")
-	}
-	if c.Forget && c.Expand {
+	case c.Forget && c.Expand:
 		return cli.Usagef("--forget and --expand exclude each other: restore the transcript with --expand first")
-	}
-	if c.Last < 0 {
+	case c.Last < 0:
 		return cli.Usagef("--keep is the number of results that stay: 0 for none")
-	}
-	if c.Forget && c.Output != "" {
+	case c.Forget && c.Output != "":
 		return cli.Usagef("--forget writes nothing: leave out -o")
 	}
 	ctx, stop := cli.UntilSignal(ctx)
