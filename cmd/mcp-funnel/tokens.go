@@ -1,14 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"text/tabwriter"
 
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
@@ -101,29 +100,12 @@ func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, p
 		return tokens.Total{}, size, encoding, err
 	}
 	t := c.Tally()
+	var lines runes.LineCounter
 	buf := make([]byte, 256<<10)
-	last := byte('\n')
-	for {
-		n, err := text.Read(buf)
-		if n > 0 {
-			last = buf[n-1]
-		}
-		size.Lines += int64(bytes.Count(buf[:n], []byte{'\n'}))
-		_, _ = t.Write(buf[:n]) // never fails
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return tokens.Total{}, size, encoding, err
-		}
-	}
-	if last != '\n' {
-		size.Lines++
+	if _, err := io.CopyBuffer(io.MultiWriter(&lines, t), content.WithContext(ctx, text), buf); err != nil {
+		return tokens.Total{}, size, encoding, err
 	}
 	total := t.Total()
-	size.Tokens, size.Margin, size.Bytes = total.N, total.Margin, stored.n
+	size.Tokens, size.Margin, size.Bytes, size.Lines = total.N, total.Margin, stored.n, lines.Lines()
 	return total, size, encoding, nil
 }

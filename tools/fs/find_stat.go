@@ -3,7 +3,6 @@ package fs
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -190,23 +190,16 @@ func (s *statWriter) appendText(
 		return b, nil
 	}
 	text, err := open()
-	counter := s.f.in.NewTokenCounter()
-	lines, last := 0, byte('\n')
-	for k := 0; err == nil && s.ctx.Err() == nil; {
-		if k, err = text.Read(buf); k > 0 {
-			lines += bytes.Count(buf[:k], []byte{'\n'})
-			last = buf[k-1]
-			_, _ = counter.Write(buf[:k])
-		}
-	}
-	if !errors.Is(err, io.EOF) {
+	if err != nil {
 		return b, err
 	}
-	if last != '\n' {
-		lines++
+	var lines runes.LineCounter
+	counter := s.f.in.NewTokenCounter()
+	if _, err := io.CopyBuffer(io.MultiWriter(&lines, counter), content.WithContext(s.ctx, text), buf); err != nil {
+		return b, err
 	}
 	n, off := counter.Total()
-	b = fmt.Appendf(b, `,"lines":%d,"tokens":%d`, lines, n)
+	b = fmt.Appendf(b, `,"lines":%d,"tokens":%d`, lines.Lines(), n)
 	if off > 0 { // an estimate
 		b = fmt.Appendf(b, `,"tokens_within":"±%.1f %%"`, math.Ceil(off*1000)/10)
 	}

@@ -125,17 +125,12 @@ func (t *sourceText) reader(off int64) io.Reader {
 
 // countLines returns the number of lines from off; text after the last newline counts as a line.
 func (t *sourceText) countLines(off int64) (int64, error) {
-	var n int64
-	last := byte('\n')
+	var lines runes.LineCounter
 	err := t.eachWindow(off, func(p []byte) bool {
-		n += int64(bytes.Count(p, []byte{'\n'}))
-		last = p[len(p)-1]
+		_, _ = lines.Write(p)
 		return true
 	})
-	if last != '\n' {
-		n++
-	}
-	return n, err
+	return lines.Lines(), err
 }
 
 // skipLines returns the offset of the line that is n lines after the one at off; passed is less than n if the text
