@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
 // maxLine is longer than any line that Append writes.
@@ -50,19 +52,15 @@ func Read(dir string, since time.Time, skipped *int) iter.Seq2[Call, error] {
 	}
 }
 
-func readFile(
-	root *os.Root, name string, since time.Time, skipped *int, yield func(Call, error) bool,
-) bool {
+// readFile yields the calls of one file. It returns false if yield did.
+func readFile(root *os.Root, name string, since time.Time, skipped *int, yield func(Call, error) bool) bool {
 	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
-		return true
-	}
-	if err == nil && !info.Mode().IsRegular() {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // removed meanwhile, or not ours
 		return true
 	}
 	var f *os.File
 	if err == nil {
-		f, err = root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+		f, err = root.OpenFile(name, os.O_RDONLY|osfile.Nonblock, 0)
 	}
 	if err != nil {
 		return yield(Call{}, fmt.Errorf("read trace: %w", err))

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package trace
-
-const nonblock = 0
