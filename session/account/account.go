@@ -6,6 +6,7 @@
 package account
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -99,15 +100,8 @@ func repeats(last, u usage.Usage) bool {
 
 // learn fills what u does not know from another report of the same session.
 func learn(u *usage.Usage, other usage.Usage) {
-	if u.Window == 0 {
-		u.Window = other.Window
-	}
-	if u.Model == "" {
-		u.Model = other.Model
-	}
-	if u.ResponseTokensReserved == 0 {
-		u.ResponseTokensReserved = other.ResponseTokensReserved
-	}
+	u.Window, u.Model = cmp.Or(u.Window, other.Window), cmp.Or(u.Model, other.Model)
+	u.ResponseTokensReserved = cmp.Or(u.ResponseTokensReserved, other.ResponseTokensReserved)
 	if u.Turn == "" && u.PromptTokens == other.PromptTokens {
 		u.Turn = other.Turn
 	}
@@ -149,14 +143,25 @@ func (s *Accounts) Report(owner, session string, u usage.Usage) error {
 	if u.PromptTokens < 0 || u.PromptTokens > usage.MaxTokens {
 		return errors.New("account: prompt tokens out of range; report 0 to 100000000")
 	}
-	now := s.now()
-	if u.At.IsZero() || u.At.After(now) { // a clock that is ahead would make all later reports look old
-		u.At = now
-	}
+	u.At = made(u.At, s.now())
 	return s.Update(owner, session, func(a *Account) {
 		a.distrust(s.now())
 		a.report(u)
 	})
+}
+
+// Enter enters a report into an account that is not stored, by the rules of [Accounts.Report].
+func (a *Account) Enter(u usage.Usage) {
+	u.At = made(u.At, time.Now())
+	a.report(u)
+}
+
+// made returns the time of a report; now if it has none, or one that is ahead: all later reports would look old.
+func made(at, now time.Time) time.Time {
+	if at.IsZero() || at.After(now) {
+		return now
+	}
+	return at
 }
 
 // distrust forgets times that lie ahead: the clock was set back, and every report would look old until it is there
