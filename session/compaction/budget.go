@@ -1,6 +1,7 @@
 package compaction
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,10 +56,7 @@ func (c *compactor) overBudget() error {
 		e.Left = append(e.Left, Left{what, tokens})
 	}
 	slices.SortFunc(e.Left, func(a, b Left) int {
-		if a.Tokens != b.Tokens {
-			return b.Tokens - a.Tokens
-		}
-		return strings.Compare(a.What, b.What)
+		return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.What, b.What))
 	})
 	return e
 }
@@ -109,10 +107,7 @@ func (c *compactor) stay() int {
 			delete(open, b.ID)
 		}
 	}
-	stay := c.o.Keep
-	if stay == 0 {
-		stay = keepLast
-	}
+	stay := cmp.Or(c.o.Keep, keepLast)
 	if len(open) > 0 {
 		stay = max(stay, 1)
 	}

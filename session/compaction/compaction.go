@@ -35,31 +35,26 @@ const maxRaw = 32 << 20
 // Writers is how many outputs are stored at once.
 const Writers = 4
 
-// Compact replaces outputs until what the client sends fits the budget, and returns the transcript's new bytes, which
-// need the old ones. Outputs
-// that the map has are replaced first, by the same bytes as before. The map is changed, unless there is an error:
-// nothing is kept then.
-func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.Bytes, Report, error) {
+// Compact replaces outputs until what the client sends fits the budget. It returns the new bytes of the transcript,
+// which read from the old ones. It first replaces the outputs that the map has, by the same bytes as before. It adds
+// what it replaced to the map, unless there is an error: then it keeps no output and the map stays as it was.
+func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (out transcript.Bytes, r Report, err error) {
 	c := &compactor{
-		t:       t,
-		m:       m,
-		keeper:  k,
-		o:       o,
-		cost:    make([]int, len(t.Blocks)),
-		was:     make([]int, len(t.Blocks)),
-		scale:   1,
-		done:    map[int]bool{},
-		calls:   map[string][]int{},
-		outputs: map[string]int{},
-		taken:   map[place]bool{},
+		t: t, m: m, keeper: k, o: o, cost: make([]int, len(t.Blocks)), was: make([]int, len(t.Blocks)), scale: 1,
+		done: map[int]bool{}, calls: map[string][]int{}, outputs: map[string]int{}, taken: map[place]bool{},
+		first: len(t.Blocks), before: len(m.Swaps),
 	}
+	defer func() {
+		if err != nil {
+			c.release()
+		}
+	}()
 	c.rank()
 	for i := range t.Blocks {
 		if b := &t.Blocks[i]; b.Result() && len(b.Texts) > 0 {
 			c.calls[b.ID] = append(c.calls[b.ID], i)
 		}
 	}
-	var r Report
 	for i := range t.Blocks {
 		c.cost[i] = t.Tokens(&t.Blocks[i], o.Count)
 		c.was[i] = c.cost[i]
@@ -67,7 +62,6 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.
 			c.was[i] = t.TokensReported(&t.Blocks[i], o.Count)
 		}
 	}
-	c.first, c.before = len(t.Blocks), len(m.Swaps)
 	fits := c.replay(&r)
 	c.compareReport()
 	c.total = c.sum()
@@ -80,7 +74,6 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.
 	}
 	if c.total > o.Budget || c.most() > o.Budget {
 		if err := c.replace(&r); err != nil {
-			c.release()
 			return nil, r, err
 		}
 	}
@@ -92,18 +85,14 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (transcript.
 		r.BreakEven = int(math.Ceil((1.25 - 0.1) * float64(r.Rewritten) / (0.1 * float64(saved))))
 	}
 	if r.After > o.Budget {
-		err := c.overBudget()
-		c.release()
-		return nil, r, err
+		return nil, r, c.overBudget()
 	}
 	if c.raw > maxRaw {
-		c.release()
 		return nil, r, fmt.Errorf("the transcript writes its outputs in a way that no known program does: a map of %d MiB would be"+
 			" needed to restore them, and nothing was changed; let fewer go (--keep, --budget)", c.raw>>20)
 	}
-	out := t.Apply(c.edits)
+	out = t.Apply(c.edits)
 	if err := c.verify(out); err != nil {
-		c.release()
 		return nil, r, err
 	}
 	if r.Replaced > 0 {
@@ -172,10 +161,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
 		}
 		p := NewPointer(kept[n], b.Name, c.mask(b.Args.Text()), elsewhere, c.pointer, c.o.Count)
-		s := c.swap(i, kept[n], p)
-		c.m.Swaps = append(c.m.Swaps, s)
-		c.apply(i, s)
-		for _, k := range c.copies(i) { // a client may read either of two lines with one id
+		for _, k := range append([]int{i}, c.copies(i)...) { // a client may read either of two lines with one id
 			s := c.swap(k, kept[n], p)
 			c.m.Swaps = append(c.m.Swaps, s)
 			c.apply(k, s)
@@ -278,12 +264,8 @@ func (c *compactor) room(order []int, save int) error {
 		need += int64(c.t.Blocks[i].Size()) + keptBesides
 	}
 	if need > room {
-		return fmt.Errorf(
-			"the outputs to replace take %d bytes, and %d may be pinned in the store: nothing was changed;"+
-				" raise --quota, or unpin with compact --forget",
-			need,
-			room,
-		)
+		return fmt.Errorf("the outputs to replace take %d bytes, and %d may be pinned in the store: nothing was changed;"+
+			" raise --quota, or unpin with compact --forget", need, room)
 	}
 	return nil
 }

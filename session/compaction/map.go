@@ -155,8 +155,8 @@ func quote(form, s string) []byte {
 		b, _ := json.Marshal(s) // a string can always be written
 		return b
 	}
-	out := make([]byte, 0, len(s)+16)
-	out = append(out, '"')
+	const controls = "\b\f\n\r\t"
+	out := append(make([]byte, 0, len(s)+16), '"')
 	for i := 0; i < len(s); {
 		if n := plain(s[i:]); n > 0 {
 			out = append(out, s[i:i+n]...)
@@ -167,16 +167,8 @@ func quote(form, s string) []byte {
 		switch {
 		case r == '"' || r == '\\':
 			out = append(out, '\\', byte(r))
-		case r == '\n':
-			out = append(out, `\n`...)
-		case r == '\r':
-			out = append(out, `\r`...)
-		case r == '\t':
-			out = append(out, `\t`...)
-		case r == '\b':
-			out = append(out, `\b`...)
-		case r == '\f':
-			out = append(out, `\f`...)
+		case strings.ContainsRune(controls, r):
+			out = append(out, '\\', "bfnrt"[strings.IndexRune(controls, r)])
 		case r < 0x20:
 			out = fmt.Appendf(out, `\u%04x`, r)
 		case form == "python" && r > 0xffff:
