@@ -18,9 +18,6 @@ type Bytes interface {
 	Size() int64
 }
 
-// section returns a part of the bytes.
-func section(b Bytes, from, to int64) Bytes { return io.NewSectionReader(b, from, to-from) }
-
 // inMemory returns bytes that are read several times: in memory if they are few.
 func inMemory(b Bytes) (Bytes, error) {
 	if b.Size() > 1<<20 {
@@ -111,7 +108,7 @@ func (l Literal) Is(text string) bool {
 
 // lineAt returns a line of the transcript, with its end.
 func (t *Transcript) lineAt(line int) Bytes {
-	return section(t.bytes, t.starts[line], t.starts[line+1])
+	return io.NewSectionReader(t.bytes, t.starts[line], t.starts[line+1]-t.starts[line])
 }
 
 // Lines returns how many lines the transcript has: a document of an API is one.

@@ -130,24 +130,22 @@ func (p *parser) value(depth int) (*node, error) {
 // children reads the members of an object or the elements of an array, and its end.
 func (p *parser) children(n *node, depth int) error {
 	for p.tokens.More() {
+		var name json.Token
+		var err error
 		if n.kind == '{' {
-			name, err := p.tokens.Token()
-			if err != nil {
+			if name, err = p.tokens.Token(); err != nil {
 				return err
 			}
-			value, err := p.value(depth + 1)
-			if err != nil {
-				return err
-			}
-			key, _ := name.(string)
-			n.members = append(n.members, member{key, value})
-			continue
 		}
-		item, err := p.value(depth + 1)
+		value, err := p.value(depth + 1)
 		if err != nil {
 			return err
 		}
-		n.items = append(n.items, item)
+		if key, ok := name.(string); ok {
+			n.members = append(n.members, member{key, value})
+		} else {
+			n.items = append(n.items, value)
+		}
 	}
 	_, err := p.tokens.Token()
 	return err

@@ -1,6 +1,9 @@
 package transcript
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // lineFormat returns the format of JSON lines by one line; "" if it does not tell.
 func lineFormat(n *node) Format {
@@ -174,14 +177,8 @@ func number(n *node) int {
 	if n == nil || n.kind != '0' || len(n.text) > 9 {
 		return 0
 	}
-	value := 0
-	for _, c := range []byte(n.text) {
-		if c < '0' || c > '9' {
-			return 0
-		}
-		value = 10*value + int(c-'0')
-	}
-	return value
+	value, _ := strconv.ParseUint(n.text, 10, 64) // 0 for a text that has anything but digits
+	return int(value)
 }
 
 // codex reads one line of a rollout of Codex.

@@ -95,11 +95,8 @@ func (t *Transcript) readLines() error {
 		}
 	}
 	if t.Format == "" {
-		return fmt.Errorf(
-			"no known transcript: %d lines, none of a session of Claude Code or Codex, and no JSON value with"+
-				" the messages of an API",
-			t.Lines(),
-		)
+		return fmt.Errorf("no known transcript: %d lines, none of a session of Claude Code or Codex, and no JSON value with"+
+			" the messages of an API", t.Lines())
 	}
 	return nil
 }

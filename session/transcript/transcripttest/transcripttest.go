@@ -50,11 +50,9 @@ type prompt int
 
 var counter = tokens.New(tokens.O200k)
 
-func (p *prompt) add(texts ...string) {
-	for _, text := range texts {
-		if text != "" {
-			*p += prompt(counter.Count(text))
-		}
+func (p *prompt) add(text string) {
+	if text != "" {
+		*p += prompt(counter.Count(text))
 	}
 }
 
@@ -223,11 +221,7 @@ func codex(calls []Call) []byte {
 
 // codexPrompt returns the tokens of the request before the answer.
 func codexPrompt(calls []Call) (p prompt) {
-	var question []string
-	for _, b := range blocks("text", "please look") {
-		question = append(question, fmt.Sprint(b["text"]))
-	}
-	p.add(strings.Join(question, "\n"))
+	p.result(Call{Result: "please look", Parts: true})
 	for _, c := range calls {
 		p.call(c)
 		if !c.Open {
@@ -238,11 +232,7 @@ func codexPrompt(calls []Call) (p prompt) {
 }
 
 func chat(calls []Call) (all []object) {
-	all = append(
-		all,
-		object{"role": "system", "content": "be brief"},
-		object{"role": "user", "content": "please look"},
-	)
+	all = append(all, object{"role": "system", "content": "be brief"}, object{"role": "user", "content": "please look"})
 	for _, c := range calls {
 		args, _ := json.Marshal(c.Args)
 		all = append(all, object{"role": "assistant", "content": nil, "tool_calls": []object{
