@@ -226,15 +226,8 @@ func id(t text) string {
 
 // isFileID reports whether a session's id may be a part of a file name.
 func isFileID(s string) bool {
-	if s == "" || len(s) > 100 {
-		return false
-	}
-	for _, r := range s {
-		if !isAlphanumeric(r) && r != '-' && r != '_' {
-			return false
-		}
-	}
-	return true
+	other := func(r rune) bool { return !isAlphanumeric(r) && r != '-' && r != '_' }
+	return s != "" && len(s) <= 100 && !strings.ContainsFunc(s, other)
 }
 
 func isAlphanumeric(r rune) bool {
