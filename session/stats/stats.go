@@ -17,9 +17,9 @@ type Tool struct {
 	Calls   int    `json:"calls"`
 	Seen    int64  `json:"seen"`    // of the outputs
 	Shown   int64  `json:"shown"`   // of the answers
-	Fetched int64  `json:"fetched"` // of later answers that read an output of this tool again
+	Fetched int64  `json:"fetched"` // shown by later calls that read an output of this tool
 	Net     int64  `json:"net"`     // seen − shown − fetched; of all tools also − list
-	Client  int64  `json:"client"`  // what clients that cut by themselves would have shown; seen for others
+	Client  int64  `json:"client"`  // what clients would have shown: they cut at their own limit, see Cut, or show all
 
 	Receipts int  `json:"receipts"`       // outputs shown as a receipt
 	Refetch  int  `json:"refetched"`      // of these, outputs that were read later
@@ -27,15 +27,17 @@ type Tool struct {
 	Ignored  int  `json:"ignored"`        // reads of over half of an output that had been shown as a receipt
 	Failed   int  `json:"failed"`         // calls with another status than success
 	Notices  int  `json:"notices"`        // outputs that were not shown
-	Over     int  `json:"over,omitempty"` // answers over what was left
+	Over     int  `json:"over,omitempty"` // answers with more tokens than were left
 }
 
 // Report sums up a trace.
 type Report struct {
-	Tools    []Tool `json:"tools"` // by seen, largest first
-	Total    Tool   `json:"total"`
-	Observed []Tool `json:"observed,omitempty"` // passed on whole, not in the total; shown and net are what would have been
-	List     int64  `json:"list"`               // tokens of the tool list and instructions, once for each session that listed tools
+	Tools []Tool `json:"tools"` // by seen, largest first
+	Total Tool   `json:"total"`
+	// Observed are tools whose outputs were passed on whole. They are not in the total. Shown and net are what a
+	// receipt would have shown and saved.
+	Observed []Tool `json:"observed,omitempty"`
+	List     int64  `json:"list"` // tokens of the tool list and instructions, once for each session that listed tools
 	Sessions int    `json:"sessions"`
 	Skipped  int    `json:"skipped"` // lines that are not of this version
 
@@ -92,7 +94,8 @@ const (
 	fewReceipts  = 5
 )
 
-// maxOutputs bounds how many outputs are remembered for later reads of them; of an older one a read counts as shown.
+// maxOutputs is the maximum number of outputs that are remembered: the first ones. A read of any other output counts as
+// a call of its own, in Seen and Shown and not in Fetched.
 const maxOutputs = 200_000
 
 // Sum collects the calls of a trace, in the order in which they were made. The zero value is not ready: use New.
@@ -166,11 +169,7 @@ func (s *Sum) Add(c trace.Call) {
 
 // observe counts a call that was passed on whole.
 func (s *Sum) observe(c trace.Call) {
-	t := s.watched[c.Tool]
-	if t == nil {
-		t = &Tool{Name: c.Tool}
-		s.watched[c.Tool] = t
-	}
+	t := row(s.watched, c.Tool)
 	t.Calls++
 	t.Seen, t.Shown = t.Seen+c.SeenTokens, t.Shown+c.ShownTokens
 	t.Net = t.Seen - t.Shown
@@ -257,12 +256,15 @@ func (s *Sum) tool(c trace.Call) *Tool {
 	if c.Via != trace.ViaTool {
 		name += " (" + c.Via + ")"
 	}
-	t := s.tools[name]
-	if t == nil {
-		t = &Tool{Name: name}
-		s.tools[name] = t
+	return row(s.tools, name)
+}
+
+// row returns the row with a name, and adds it if it is missing.
+func row(rows map[string]*Tool, name string) *Tool {
+	if rows[name] == nil {
+		rows[name] = &Tool{Name: name}
 	}
-	return t
+	return rows[name]
 }
 
 // read returns the first stored output that a call reads; nil if it reads none that is known.
@@ -277,7 +279,7 @@ func (s *Sum) read(c trace.Call) *output {
 	return nil
 }
 
-// clientShows returns what the client of a call would have shown of the whole output.
+// clientShows returns the tokens that the client of a call would have shown of the whole output.
 func clientShows(c trace.Call) int64 {
 	for _, cut := range cuts {
 		if strings.HasPrefix(strings.ToLower(c.Client), cut.Client) {
