@@ -77,7 +77,7 @@ func (d *Document) Missing(n Names) string {
 	var b strings.Builder
 	b.WriteString("NO PART ARRIVED: the call was probably cut off while it was written.")
 	b.WriteString(keptAs(n) + "\nSend at most 8,000 characters at once.\n")
-	switch d.state() {
+	switch d.State() {
 	case Whole:
 		b.WriteString("The document is whole as it is.\n")
 	case Cut, Ambiguous, NotJSON:
@@ -104,17 +104,14 @@ func (d *Document) cut(b *strings.Builder, r Result, n Names) {
 		fmt.Fprintf(b, " Kept so far as %s (%s)", n.Kept, d.partNumber())
 	}
 	b.WriteByte('\n')
-	d.delivered(b, n)
+	d.delivered(b, "Delivered so far:", n)
 	a := d.anchor
 	b.WriteString(
 		"Compare this with what was asked for. If anything is missing, deliver the rest; repeat nothing but the restart text.\n",
 	)
 	if a.last >= 0 {
-		fmt.Fprintf(
-			b,
-			"Last complete element before cut-off: %s\n",
-			content.ClipBytes(string(d.text[a.last:a.lastUntil]), shownPiece),
-		)
+		fmt.Fprintf(b, "Last complete element before cut-off: %s\n",
+			content.ClipBytes(string(d.text[a.last:a.lastUntil]), shownPiece))
 	}
 	if piece := bytes.TrimSpace(d.text[min(a.piece, a.end):a.end]); len(piece) > 0 {
 		fmt.Fprintf(b, "Cut-off element (incomplete): %s\n", content.ClipBytes(string(piece), shownPiece))
@@ -129,13 +126,8 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 		call = "Go on with " + n.Call + "."
 	}
 	if !d.plain && d.anchor.hidden {
-		fmt.Fprintf(
-			b,
-			"%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
-				"then add what is new. It has text that cannot be shown here.\n",
-			call,
-			d.path(),
-		)
+		fmt.Fprintf(b, "%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
+			"then add what is new. It has text that cannot be shown here.\n", call, d.path())
 		return
 	}
 	text := d.Restart()
@@ -148,15 +140,7 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	fmt.Fprintf(
-		b,
-		"%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n",
-		call,
-		d.then(),
-		fence,
-		text,
-		fence,
-	)
+	fmt.Fprintf(b, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, d.then(), fence, text, fence)
 }
 
 // then says what follows the restart text.
@@ -181,13 +165,13 @@ func (d *Document) then() string {
 
 // Position says at which byte and inside of what the text ends.
 func (d *Document) Position() string {
-	switch d.state() {
+	switch d.State() {
 	case Cut, Ambiguous:
 		return fmt.Sprintf("byte %s, %s", grouped(len(d.text)), d.where())
 	case Broken, Trailing, TooDeep:
 		return d.parser.fault()
 	}
-	return string(d.state())
+	return string(d.State())
 }
 
 // where says which element is cut off, and inside of what the text ends.
@@ -235,32 +219,20 @@ func (p *parser) inside() string {
 
 func (d *Document) partNumber() string { return fmt.Sprintf("part %d", max(1, len(d.history.Parts))) }
 
-// delivered lists what arrived.
-func (d *Document) delivered(b *strings.Builder, n Names) {
+// delivered lists what arrived, below a heading.
+func (d *Document) delivered(b *strings.Builder, heading string, n Names) {
 	o := d.parser.finished()
 	lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens })
-	if len(lines) == 0 {
-		return
+	if len(lines) > 0 {
+		b.WriteString(heading + "\n" + strings.Join(lines, "\n") + "\n")
 	}
-	b.WriteString("Delivered so far:\n" + strings.Join(lines, "\n") + "\n")
 }
 
 // whole is the answer to a whole document.
 func (d *Document) whole(b *strings.Builder, n Names) {
-	fmt.Fprintf(
-		b,
-		"WHOLE: %s%s, %s.%s\n",
-		plural(int64(len(d.text)), "byte"),
-		d.sections(),
-		partsOf(len(d.history.Parts)),
-		keptAs(n),
-	)
-	o := d.parser.finished()
-	if lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens }); len(
-		lines,
-	) > 0 {
-		b.WriteString("Delivered:\n" + strings.Join(lines, "\n") + "\n")
-	}
+	fmt.Fprintf(b, "WHOLE: %s%s, %s.%s\n", plural(int64(len(d.text)), "byte"), d.sections(), partsOf(len(d.history.Parts)),
+		keptAs(n))
+	d.delivered(b, "Delivered:", n)
 	if n.File != "" {
 		b.WriteString("To write it to a file: " + n.File + "\n")
 	}
@@ -332,7 +304,7 @@ func (d *Document) lastLine() string {
 			line = s[i+1:]
 		}
 		for _, s := range [][]byte{line, s} {
-			if d.shown(int64(len(t)-len(s)), int64(len(t))) && countUpTo(d.text, s, 2) == 1 {
+			if d.shown(int64(len(t)-len(s)), int64(len(t))) && occursOnce(d.text, s) {
 				return string(s)
 			}
 		}

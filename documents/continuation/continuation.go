@@ -9,6 +9,7 @@ package continuation
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -30,10 +31,10 @@ func (d *Document) Add(part []byte) Result {
 	body, preface, err := d.normalize(part)
 	if err != nil {
 		d.history.add(part, false, d.options.MaxParts)
-		return d.stuckOr(Result{Verdict: Refused, State: d.state(), Reason: err.Error()})
+		return d.stuckOr(Result{Verdict: Refused, State: d.State(), Reason: err.Error()})
 	}
 	if reason := d.history.loop(part, d.options.MaxParts); reason != "" {
-		return Result{Verdict: Stop, State: d.state(), Reason: reason}
+		return Result{Verdict: Stop, State: d.State(), Reason: reason}
 	}
 	r := d.join(body)
 	if preface != "" && r.Join != "" && r.Dropped == "" {
@@ -100,11 +101,8 @@ func (d *Document) Restart() string {
 	if d.plain {
 		return d.lastLine()
 	}
-	return d.restart()
+	return string(d.text[d.anchor.at:d.anchor.end])
 }
-
-// State says what the text is.
-func (d *Document) State() State { return d.state() }
 
 // dropLineEnd returns the text without a line end inside of a string, number or literal at its end: it is that of a
 // file, or stands before the end of a fenced block.
@@ -121,8 +119,8 @@ func (p *parser) dropLineEnd(text []byte) []byte {
 	return text[:p.offset()]
 }
 
-// state says what the text is.
-func (d *Document) state() State {
+// State says what the text is.
+func (d *Document) State() State {
 	if d.plain {
 		return NotJSON
 	}
@@ -159,11 +157,7 @@ func (p *parser) follows() bool {
 }
 
 func (p *parser) isLiteral() bool {
-	switch string(p.text[p.value:p.offset()]) {
-	case "true", "false", "null":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"true", "false", "null"}, string(p.text[p.value:p.offset()]))
 }
 
 func (p *parser) isNumber() bool {
@@ -173,7 +167,7 @@ func (p *parser) isNumber() bool {
 
 // result returns the verdict on the text as it is now.
 func (d *Document) result(join string) Result {
-	r := Result{State: d.state(), Join: join}
+	r := Result{State: d.State(), Join: join}
 	switch r.State {
 	case Whole:
 		r.Verdict = Done
@@ -204,11 +198,6 @@ func (p *parser) fault() string {
 		}
 	}
 	line := bytes.Count(p.text[:at], []byte{'\n'}) + 1
-	return fmt.Sprintf(
-		"line %d, byte %d: %s: %q",
-		line,
-		at,
-		why,
-		clip(string(p.text[at:min(len(p.text), int(at)+60)]), 60),
-	)
+	return fmt.Sprintf("line %d, byte %d: %s: %q", line, at, why,
+		clip(string(p.text[at:min(len(p.text), int(at)+60)]), 60))
 }

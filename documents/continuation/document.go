@@ -27,6 +27,9 @@ const (
 	NotJSON   State = "not JSON"  // Markdown or code
 )
 
+// faulty reports whether no further text can be joined to a text in this state.
+func (s State) faulty() bool { return s == Broken || s == Trailing || s == TooDeep }
+
 // Kind says what a document is expected to be.
 type Kind uint8
 

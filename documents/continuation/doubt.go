@@ -250,7 +250,7 @@ func (d *Document) children(f *container) [][]byte {
 func (d *Document) repeatsEnd(r *reading) bool {
 	end, _ := units(d.text[d.anchor.at:d.anchor.end], d.anchor.inside)
 	for k := surely + surely/2; k < len(end); k *= 2 {
-		if d.occurs(end[len(end)-k:], 2) == 1 {
+		if d.occursOnce(end[len(end)-k:]) {
 			end = end[len(end)-k:]
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"unicode"
+	"strings"
 )
 
 const (
@@ -73,25 +73,11 @@ func (d *Document) loops() string {
 	for n := loopMin; n*loopTimes <= len(s); n++ {
 		t := s[len(s)-n*loopTimes:]
 		if bytes.Equal(t[n:], t[:len(t)-n]) {
-			if period := t[:n]; hasLetters(period) {
-				return fmt.Sprintf(
-					"the text repeats itself: %q, at least %d times",
-					clip(string(period), 60),
-					loopTimes,
-				)
+			if period := t[:n]; strings.ContainsFunc(unquote(period), isWordRune) {
+				return fmt.Sprintf("the text repeats itself: %q, at least %d times", clip(string(period), 60), loopTimes)
 			}
 			return ""
 		}
 	}
 	return ""
-}
-
-// hasLetters reports whether a text has letters or digits besides those of escapes.
-func hasLetters(b []byte) bool {
-	for _, r := range unquote(b) {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return true
-		}
-	}
-	return false
 }

@@ -35,7 +35,7 @@ type reading struct {
 // join joins the body of a part, or says why it is refused.
 func (d *Document) join(part []byte) Result {
 	if len(bytes.TrimSpace(part)) == 0 {
-		return Result{Verdict: Refused, State: d.state(), Reason: "the part is empty"}
+		return d.refuse("the part is empty")
 	}
 	if len(bytes.TrimSpace(d.text)) == 0 {
 		if reason := d.seam(part); reason != "" {
@@ -47,13 +47,13 @@ func (d *Document) join(part []byte) Result {
 	if d.plain {
 		return d.joinPlain(part)
 	}
-	switch s := d.state(); {
-	case s == Broken || s == Trailing || s == TooDeep:
+	switch s := d.State(); {
+	case s.faulty():
 		return Result{Verdict: Stop, State: s, Reason: d.parser.fault()}
 	case s == Whole && d.noSections():
 		return d.joinFresh(part)
 	case s == Whole && (!d.lines() || d.parser.outline.Found):
-		return Result{Verdict: Refused, State: s, Reason: "the document is whole already"}
+		return d.refuse("the document is whole already")
 	}
 	part, before := d.withoutPreface(part)
 	r := d.joinRest(part)
@@ -126,7 +126,7 @@ func (d *Document) joinRest(part []byte) Result {
 			len(readings), d.place(readings[0]), d.place(readings[1])))
 	}
 	if merged, dropped, reason, ok := d.merge(part); ok && reason != "" {
-		return d.refuse(string(reason))
+		return d.refuse(reason)
 	} else if ok {
 		r := d.replaceText(merged, "sections merged by id")
 		r.Dropped = dropped
@@ -163,11 +163,9 @@ func (d *Document) replaceText(text []byte, how string) Result {
 
 // apply replaces the text by the joined text of a reading.
 func (d *Document) apply(r *reading) Result {
-	before := d.near
-	if before != nil && before.offset() > r.at {
-		before = nil
+	if d.near != nil && d.near.offset() > r.at {
+		d.near = nil
 	}
-	d.near = before
 	d.parse(r.joined)
 	d.history.grew(int64(len(r.joined)))
 	return d.result(r.how)
@@ -177,7 +175,7 @@ func (d *Document) apply(r *reading) Result {
 func (d *Document) applyWhole(r *reading) Result {
 	before := *d
 	result := d.apply(r)
-	if s := result.State; s != Broken && s != Trailing && s != TooDeep {
+	if !result.State.faulty() {
 		return result
 	}
 	before.scanned = d.scanned
@@ -211,7 +209,7 @@ func (d *Document) beginsInEscape(part []byte) bool {
 }
 
 func (d *Document) refuse(reason string) Result {
-	return Result{Verdict: Refused, State: d.state(), Reason: reason}
+	return Result{Verdict: Refused, State: d.State(), Reason: reason}
 }
 
 // noSections reports whether the document is whole but its list of sections is empty.
@@ -264,13 +262,10 @@ func (d *Document) reading(at int64, how string, part []byte, inside bool) *read
 
 // fault returns where and why the joined text is broken; "" if it is not.
 func (r *reading) fault() string {
-	if r.parser == nil {
+	if r.parser == nil || !r.parser.state().faulty() {
 		return ""
 	}
-	if s := r.parser.state(); s == Broken || s == Trailing || s == TooDeep {
-		return r.parser.fault()
-	}
-	return ""
+	return r.parser.fault()
 }
 
 // place names where a reading goes on.
@@ -447,7 +442,7 @@ func firstItems(us []rune) []rune {
 // joinPlain joins a part of a text that is not JSON, if it repeats the end of the text.
 func (d *Document) joinPlain(part []byte) Result {
 	text, body := d.text, bytes.TrimLeft(part, "\r\n")
-	if begun := []byte(d.lastLine()); len(begun) > 0 && countUpTo(text, begun, 2) == 1 {
+	if begun := []byte(d.lastLine()); len(begun) > 0 && occursOnce(text, begun) {
 		if i := bytes.Index(body[:min(len(body), searched(body)+len(begun))], begun); i >= 0 {
 			at := bytes.Index(text, begun)
 			r := d.replaceText(append(text[:at:at], body[i:]...), "restart text")
@@ -456,25 +451,17 @@ func (d *Document) joinPlain(part []byte) Result {
 		}
 	}
 	for n := min(len(text), len(body), 1<<16); n >= overlapMin; n-- {
-		if bytes.HasSuffix(text, body[:n]) && countUpTo(text, body[:n], 2) == 1 {
+		if bytes.HasSuffix(text, body[:n]) && occursOnce(text, body[:n]) {
 			return d.replaceText(append(text[:len(text)-n:len(text)-n], body...), "restart text")
 		}
 	}
-	return Result{Verdict: Refused, State: NotJSON, Reason: "it does not begin with the restart text"}
+	return d.refuse("it does not begin with the restart text")
 }
 
-// countUpTo counts the places, overlapping ones too, where a text has sub, up to limit.
-func countUpTo(text, sub []byte, limit int) int {
-	n := 0
-	for n < limit {
-		i := bytes.Index(text, sub)
-		if i < 0 {
-			break
-		}
-		text = text[i+1:]
-		n++
-	}
-	return n
+// occursOnce reports whether a text has sub in one place; places may overlap.
+func occursOnce(text, sub []byte) bool {
+	i := bytes.Index(text, sub)
+	return i >= 0 && !bytes.Contains(text[i+1:], sub)
 }
 
 // searched returns the number of bytes of the first restartWithin characters of a part.

@@ -65,16 +65,14 @@ func (d *Document) joinFresh(part []byte) Result {
 	fresh := &Document{parser: newParser()}
 	fresh.parser.readAll(part)
 	fresh.text = part
-	if s := fresh.parser.state(); s == Broken || s == Trailing || s == TooDeep || firstByte(part) != '{' {
+	if s := fresh.parser.state(); s.faulty() || firstByte(part) != '{' {
 		return d.refuse("there is no section yet, and the part is no document: " + clip(string(part), 60))
 	}
 	old, _ := members(d.text)
 	again, _ := members(fresh.closedAt(1))
 	for _, m := range old {
 		if m.Key != "sections" && !equal(m.Raw, rawMember(again, m.Key)) {
-			return d.refuse(
-				fmt.Sprintf("the part takes the place of the document, and has no equal %q", clip(m.Key, maxWord)),
-			)
+			return d.refuse(fmt.Sprintf("the part takes the place of the document, and has no equal %q", clip(m.Key, maxWord)))
 		}
 	}
 	return d.replaceText(part, "restart of the document")
@@ -89,11 +87,6 @@ type merger struct {
 	notes []string // what was left out because it was there already
 }
 
-// mergeError says why a document cannot be merged.
-type mergeError string
-
-func refusal(format string, args ...any) mergeError { return mergeError(fmt.Sprintf(format, args...)) }
-
 // isFresh reports whether the document has a list of sections, and a part is a whole document with one.
 func (d *Document) isFresh(part []byte) bool {
 	if !d.parser.outline.Found || firstByte(part) != '{' || !json.Valid(part) {
@@ -106,7 +99,7 @@ func (d *Document) isFresh(part []byte) bool {
 
 // merge joins a whole document with further sections to this one. ok is false if the part is none. reason says why it
 // is refused, dropped what of it was there already.
-func (d *Document) merge(part []byte) (joined []byte, dropped string, reason mergeError, ok bool) {
+func (d *Document) merge(part []byte) (joined []byte, dropped string, reason string, ok bool) {
 	if !d.isFresh(part) {
 		return nil, "", "", false
 	}
@@ -128,7 +121,7 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, reason mer
 }
 
 // documents merges the members of two documents, of which the second has the sections more.
-func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte, mergeError) {
+func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte, string) {
 	list, isList := elementsOf(rawMember(old, "sections"))
 	if !isList {
 		return nil, "the sections that have arrived are no list"
@@ -140,7 +133,7 @@ func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte,
 	for i, raw := range more {
 		s, isObject := members(raw)
 		if !isObject {
-			return nil, refusal("section %d of the part is no object", i)
+			return nil, fmt.Sprintf("section %d of the part is no object", i)
 		}
 		id := stringOf(rawMember(s, "id"))
 		at := slices.IndexFunc(list, func(o json.RawMessage) bool {
@@ -155,7 +148,7 @@ func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte,
 		}
 		both, reason := m.section(list[at], s, at == last)
 		if reason != "" {
-			return nil, refusal("section %q: %s", clip(id, maxWord), reason)
+			return nil, fmt.Sprintf("section %q: %s", clip(id, maxWord), reason)
 		}
 		list[at] = both
 	}
@@ -164,10 +157,7 @@ func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte,
 		return nil, reason
 	}
 	if !m.used && (len(m.units) > 0 || m.cut.due) {
-		return nil, refusal(
-			"it neither repeats nor completes what is cut off: %s",
-			clip(string(m.cut.piece), maxWord),
-		)
+		return nil, fmt.Sprintf("it neither repeats nor completes what is cut off: %s", clip(string(m.cut.piece), maxWord))
 	}
 	if len(m.units) > 0 {
 		m.notes = slices.Insert(m.notes, 0, "the cut-off element "+clip(string(m.cut.piece), maxWord))
@@ -177,7 +167,7 @@ func (m *merger) documents(old, fresh []member, more []json.RawMessage) ([]byte,
 
 // scalars adds the members of an object but one to another object, in which they must be equal or missing. open says
 // that the text is cut off in the object.
-func (m *merger) scalars(old *[]member, more []member, but string, open bool) mergeError {
+func (m *merger) scalars(old *[]member, more []member, but string, open bool) string {
 	for _, n := range more {
 		if open && !m.used {
 			m.used = m.completes(append(append(quote(n.Key), ':'), n.Raw...))
@@ -187,7 +177,7 @@ func (m *merger) scalars(old *[]member, more []member, but string, open bool) me
 		case have == nil:
 			*old = append(*old, n)
 		case !equal(have, n.Raw):
-			return refusal("%q is %s already, and %s in the part", clip(n.Key, maxWord), clip(string(have), maxWord),
+			return fmt.Sprintf("%q is %s already, and %s in the part", clip(n.Key, maxWord), clip(string(have), maxWord),
 				clip(string(n.Raw), maxWord))
 		}
 	}
@@ -208,11 +198,11 @@ func sectionID(raw json.RawMessage) string {
 
 // section adds the members and elements of a section to those of the one with the same id. open says that the text is
 // cut off in it.
-func (m *merger) section(raw json.RawMessage, more []member, open bool) (json.RawMessage, mergeError) {
+func (m *merger) section(raw json.RawMessage, more []member, open bool) (json.RawMessage, string) {
 	old, _ := members(raw)
 	for _, n := range more {
 		if (!open || m.cut.of == sections || m.cut.of == document) && rawMember(old, n.Key) == nil {
-			return nil, refusal("it is complete and has no %q", clip(n.Key, maxWord))
+			return nil, fmt.Sprintf("it is complete and has no %q", clip(n.Key, maxWord))
 		}
 	}
 	if reason := m.scalars(&old, more, "elements", open && m.cut.of == section); reason != "" {

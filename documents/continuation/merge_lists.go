@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -80,7 +81,7 @@ func (d *Document) closedAt(depth int) []byte {
 }
 
 // elements joins the elements of two sections with the same id. open says that the text is cut off in the first.
-func (m *merger) elements(x, y []json.RawMessage, open bool) ([]json.RawMessage, mergeError) {
+func (m *merger) elements(x, y []json.RawMessage, open bool) ([]json.RawMessage, string) {
 	if open && m.cut.of == elements && len(m.units) > 0 {
 		return m.cutElement(x, y)
 	}
@@ -110,7 +111,7 @@ func (m *merger) elements(x, y []json.RawMessage, open bool) ([]json.RawMessage,
 }
 
 // cutElement joins the elements of a section of which the last one was cut off.
-func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, mergeError) {
+func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, string) {
 	for _, n := range overlapping(x, y) {
 		if n == len(y) {
 			continue
@@ -130,7 +131,7 @@ func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, mergeErr
 		m.used = true
 		return append(append(x, element), y[n+1:]...), ""
 	}
-	return nil, refusal("it neither repeats nor completes the cut-off element %s", clip(string(m.cut.piece), maxWord))
+	return nil, fmt.Sprintf("it neither repeats nor completes the cut-off element %s", clip(string(m.cut.piece), maxWord))
 }
 
 // cutCode joins code to the cut-off element, if that is a block of code of which the second has whole lines again; nil
@@ -154,7 +155,7 @@ func (m *merger) cutCode(raw json.RawMessage) json.RawMessage {
 
 // pair joins two elements that continue each other: lists, tables with the same headers, and code with the same lines
 // at the seam. It returns nil if they are two elements. open says that the text is cut off in the list of the first.
-func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, note string, reason mergeError) {
+func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, note string, reason string) {
 	first, ok := members(a)
 	second, ok2 := members(b)
 	if !ok || !ok2 {
@@ -197,23 +198,20 @@ func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, no
 // one of x is refused, unless keys of x occur twice themselves.
 func (m *merger) lists(
 	x, y []json.RawMessage, open bool, keyOf func(json.RawMessage) string,
-) ([]json.RawMessage, mergeError) {
+) ([]json.RawMessage, string) {
 	fits := func(n int) bool {
 		return !open || len(m.units) == 0 || n < len(y) && m.completes(y[n])
 	}
 	seams := slices.DeleteFunc(overlapping(x, y), func(n int) bool { return !fits(n) })
 	switch {
 	case len(seams) == 0:
-		return nil, refusal(
-			"it neither repeats nor completes what is cut off: %s",
-			clip(string(m.cut.piece), maxWord),
-		)
+		return nil, fmt.Sprintf("it neither repeats nor completes what is cut off: %s", clip(string(m.cut.piece), maxWord))
 	case len(seams) > 2 || len(seams) == 2 && seams[1] > 0:
-		return nil, refusal("it may repeat %d or %d of the last elements", seams[0], seams[1])
+		return nil, fmt.Sprintf("it may repeat %d or %d of the last elements", seams[0], seams[1])
 	}
 	n := seams[0] // the last one is 0 if it fits
 	if i := again(x, y[n:], keyOf); i >= 0 {
-		return nil, refusal("it has %s, which is there already or contradicts what is", clip(string(y[n+i]), maxWord))
+		return nil, fmt.Sprintf("it has %s, which is there already or contradicts what is", clip(string(y[n+i]), maxWord))
 	}
 	if reason := m.alike(x, y[n:]); reason != "" {
 		return nil, reason
@@ -225,13 +223,13 @@ func (m *merger) lists(
 }
 
 // alike returns why values may be some of those before them, changed; "" if nothing speaks for that.
-func (m *merger) alike(x, y []json.RawMessage) mergeError {
+func (m *merger) alike(x, y []json.RawMessage) string {
 	var begun []byte
 	if m.cut.of == elements || m.cut.of == items || m.cut.of == rows {
 		begun = m.cut.piece
 	}
 	before := rawBytes(x[max(0, len(x)-storedStarts):])
-	return mergeError(alike(before, bytes.Join(rawBytes(y[:min(len(y), maxNext)]), []byte{','}), begun))
+	return alike(before, bytes.Join(rawBytes(y[:min(len(y), maxNext)]), []byte{','}), begun)
 }
 
 func (m *merger) note(s string) {

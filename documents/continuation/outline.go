@@ -2,6 +2,7 @@ package continuation
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -233,12 +234,7 @@ func (o *outline) end(p *parser, whole bool) {
 
 // objectsAbove reports whether the container at a depth is in objects only.
 func (p *parser) objectsAbove(depth int) bool {
-	for d := 1; d < depth; d++ {
-		if !p.containers[d].Object {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.containers[1:max(depth, 1)], func(f container) bool { return !f.Object })
 }
 
 // countLine is the line of a container at a depth in a document without sections.
@@ -259,11 +255,7 @@ func (p *parser) countLine(depth int) string {
 
 // line is the line of a section in the outline.
 func (s *sectionSum) line() string {
-	name := s.Type
-	if name == "" {
-		name = "section"
-	}
-	name += fmt.Sprintf(" %q", s.ID)
+	name := fmt.Sprintf("%s %q", cmp.Or(s.Type, "section"), s.ID)
 	switch {
 	case s.Type == "heading" && len(s.Headings) > 0:
 		return name + " " + strings.Join(s.Headings, "; ")
@@ -353,7 +345,6 @@ func (d *Document) Abridged() (abridged, again bool) {
 func (o *outline) lines(kept string, fits func(string) bool) []string {
 	all := slices.Concat(o.First, o.Last)
 	missing := o.Lines - int64(len(all))
-	half := min(len(o.First), len(all))
 	render := func(first, last int) []string {
 		var out []string
 		for _, s := range all[:first] {
@@ -376,7 +367,7 @@ func (o *outline) lines(kept string, fits func(string) bool) []string {
 			return out
 		}
 	}
-	low, high := 0, half
+	low, high := 0, len(o.First)
 	if missing == 0 {
 		high = (len(all) - 1) / 2
 	}
@@ -406,13 +397,7 @@ func inQuotes(raw []byte) []byte {
 
 // codeLines counts the lines of a string that are not blank.
 func codeLines(raw []byte) int64 {
-	n := int64(0)
-	for _, l := range strings.Split(unquote(inQuotes(raw)), "\n") {
-		if strings.TrimSpace(l) != "" {
-			n++
-		}
-	}
-	return n
+	return int64(filledLines([]byte(unquote(inQuotes(raw)))))
 }
 
 func word(s string) string { return clip(strings.Join(strings.Fields(s), " "), maxWord) }

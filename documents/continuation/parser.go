@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -166,6 +168,8 @@ func (p *parser) key(depth int) string {
 	return unquote(p.text[f.Key[0]:f.Key[1]])
 }
 
+var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1") // of a JSON Pointer
+
 // pointer returns the JSON Pointer of the child being read, or read last, in the container at a depth. In a text of
 // several values its first token is the index of the value.
 func (p *parser) pointer(depth int) string {
@@ -180,14 +184,14 @@ func (p *parser) pointer(depth int) string {
 		}
 		b = append(b, '/')
 		if f.Object {
-			b = append(b, escapeToken(p.key(d))...)
+			b = append(b, tokenEscapes.Replace(p.key(d))...)
 			continue
 		}
 		n := f.Count
 		if f.Open < 0 {
 			n--
 		}
-		b = appendInt(b, max(n, 0))
+		b = strconv.AppendInt(b, max(n, 0), 10)
 	}
 	return string(b)
 }

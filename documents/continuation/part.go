@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -141,11 +142,7 @@ func couldBeJSON(text []byte) bool {
 }
 
 func isJSONLanguage(s string) bool {
-	switch strings.ToLower(s) {
-	case "", "json", "jsonl", "ndjson", "json5", "jsonc", "text", "txt":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "json", "jsonl", "ndjson", "json5", "jsonc", "text", "txt"}, strings.ToLower(s))
 }
 
 // Decode returns a text in UTF-8 without a byte order mark, or an error that names the byte at which it is not UTF-8. A
@@ -158,11 +155,7 @@ func Decode(part []byte) ([]byte, error) {
 	}
 	inner := runes.TrimStart(part)
 	if n := runes.Invalid(inner[:runes.Complete(inner)]); n >= 0 {
-		return nil, fmt.Errorf(
-			"byte %d (0x%x) is not UTF-8; save the text as UTF-8",
-			len(part)-len(inner)+n,
-			inner[n],
-		)
+		return nil, fmt.Errorf("byte %d (0x%x) is not UTF-8; save the text as UTF-8", len(part)-len(inner)+n, inner[n])
 	}
 	return part, nil
 }

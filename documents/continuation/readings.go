@@ -1,6 +1,10 @@
 package continuation
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // candidate is a place from which the text is repeated at the beginning of the part.
 type candidate struct {
@@ -20,7 +24,7 @@ func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
 	list, longest := d.candidates(part)
 	fresh := d.isFresh(part)
 	for _, c := range list {
-		if c.matched < overlapMin && (d.longest(list) >= 2*overlapMin || fresh && c.at > 0) { // by chance
+		if c.matched < overlapMin && (longestOf(list) >= 2*overlapMin || fresh && c.at > 0) { // by chance
 			continue
 		}
 		r := d.reading(c.at, c.how, part, c.inside)
@@ -28,7 +32,8 @@ func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
 			continue
 		}
 		r.matched = c.matched
-		once := d.occursOnce(c)
+		us, _ := units(d.text[c.at:d.anchor.end], c.inside)
+		once := d.occursOnce(us)
 		if (!once || !c.open) && d.spansEqual(c.at+1) {
 			unclear = true
 		}
@@ -40,7 +45,7 @@ func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
 			short = append(short, r)
 		}
 	}
-	if len(found) == 1 && len(short) > 0 && d.longest(list) < 2*overlapMin {
+	if len(found) == 1 && len(short) > 0 && longestOf(list) < 2*overlapMin {
 		return append(found, short...), false
 	}
 	if unclear || len(found) == 1 && longest > found[0].matched {
@@ -49,18 +54,12 @@ func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
 	return found, len(found) == 0 && len(short) > 0
 }
 
-// longest returns the number of units of the longest candidate.
-func (d *Document) longest(list []candidate) (n int) {
+// longestOf returns the number of units of the longest candidate.
+func longestOf(list []candidate) (n int) {
 	for _, c := range list {
 		n = max(n, c.matched)
 	}
 	return n
-}
-
-// occursOnce reports whether what a candidate repeats occurs once in the text.
-func (d *Document) occursOnce(c candidate) bool {
-	us, _ := units(d.text[c.at:d.anchor.end], c.inside)
-	return d.occurs(us, 2) == 1
 }
 
 // doubles reports whether a name or an id is double that was not before.
@@ -70,29 +69,15 @@ func (r *reading) doubles(before *parser) bool {
 
 // distinctive reports whether what is repeated is more than brackets, or digits of a number.
 func (d *Document) distinctive(c candidate) bool {
-	switch d.text[c.at] {
-	case '{', '[', '"':
-	default:
-		return false
-	}
-	for _, b := range d.text[c.at+1 : d.anchor.end] {
-		if bytes.IndexByte([]byte("[{ \t\r\n"), b) < 0 {
-			return true
-		}
-	}
-	return false
+	text := d.text[c.at:d.anchor.end]
+	return strings.IndexByte(`{["`, text[0]) >= 0 && len(bytes.Trim(text[1:], "[{ \t\r\n")) > 0
 }
 
 // candidates returns the places of elements whose text up to the end is repeated at the beginning of the part, and of
 // longer overlaps. longest is the number of units of the longest repetition, also of one that begins elsewhere.
 func (d *Document) candidates(part []byte) (list []candidate, longest int) {
 	add := func(at int64, how string, inside, open bool) {
-		for _, c := range list {
-			if c.at == at {
-				return
-			}
-		}
-		if at < 0 {
+		if at < 0 || slices.ContainsFunc(list, func(c candidate) bool { return c.at == at }) {
 			return
 		}
 		if matched, ok := d.repeated(at, inside, part); ok {
@@ -149,11 +134,7 @@ func (d *Document) insideString() bool {
 }
 
 func (d *Document) insideScalar() bool {
-	switch d.parser.scan.Inside() {
-	case "string", "number", "literal":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"string", "number", "literal"}, d.parser.scan.Inside())
 }
 
 // overlaps returns where the text has the beginning of the part at its end, at least overlapMin characters that occur
@@ -170,7 +151,7 @@ func (d *Document) overlaps(part []byte, inside bool) (places []int64, longest i
 	kept, at := units(d.text[from:d.anchor.end], false)
 	for _, n := range borders(kept, got) {
 		longest = max(longest, n)
-		if n >= overlapMin && n < len(kept) && d.occurs(got[:n], 2) == 1 {
+		if n >= overlapMin && n < len(kept) && d.occursOnce(got[:n]) {
 			places = append(places, from+int64(at[len(kept)-n]))
 		}
 	}

@@ -33,11 +33,6 @@ type anchor struct {
 	lastUntil int64
 }
 
-// restart returns the text that the next part must begin with.
-func (d *Document) restart() string {
-	return string(d.text[d.anchor.at:d.anchor.end])
-}
-
 // reported returns the depth of the container whose child is reported as cut off: the innermost open array, or the
 // array that holds it if its elements are arrays themselves; else the innermost object.
 func (p *parser) reported() int {
@@ -61,10 +56,8 @@ func (d *Document) findAnchor() anchor {
 	p := d.parser
 	d.once, d.again = math.MaxInt, 0
 	a := anchor{depth: p.reported(), last: -1}
-	inside := p.scan.Inside()
-	within := inside == "string" || inside == "key"
 	a.end = int64(len(d.text))
-	if within {
+	if d.insideString() {
 		a.end = int64(complete(d.text, true))
 	}
 	a.end = int64(len(bytes.TrimRight(d.text[:a.end], " \t\r\n")))
@@ -76,7 +69,7 @@ func (d *Document) findAnchor() anchor {
 	if n := len(f.Last); n > 0 {
 		a.last, a.lastUntil = f.Last[n-1], f.End
 	}
-	if inside == "string" && utf8.RuneCount(d.text[p.value:a.end]) > longString {
+	if p.scan.Inside() == "string" && utf8.RuneCount(d.text[p.value:a.end]) > longString {
 		if at := d.lastWords(p.value+1, a.end, a.end, 8*tailMax); at >= 0 {
 			a.at, a.inside = at, true
 			return a
@@ -124,7 +117,7 @@ func (d *Document) restartable(at, end int64, inside bool) bool {
 			return true
 		case n <= d.again:
 			continue
-		case d.occurs(us[len(us)-n:], 2) == 1:
+		case d.occursOnce(us[len(us)-n:]):
 			d.once = n
 			return true
 		}
@@ -136,10 +129,10 @@ func (d *Document) restartable(at, end int64, inside bool) bool {
 // maxCounted is the number of units at the end of a text that are counted first: longer ends mostly differ there.
 const maxCounted = 4096
 
-// occurs counts the places where the text has some units, up to limit: as the join compares, and overlapping ones too.
-func (d *Document) occurs(us []rune, limit int) int {
+// occursOnce reports whether the text has some units in one place, as the join compares; places may overlap.
+func (d *Document) occursOnce(us []rune) bool {
 	n, c := 0, cursor{text: d.text}
-	for m := newMatcher(us); n < limit; {
+	for m := newMatcher(us); n < 2; {
 		u, ok := c.next()
 		if !ok {
 			break
@@ -148,7 +141,7 @@ func (d *Document) occurs(us []rune, limit int) int {
 			n++
 		}
 	}
-	return n
+	return n == 1
 }
 
 // wordStart returns the first place in [from, to) of the inside of a string where a word begins; −1 if there is none.

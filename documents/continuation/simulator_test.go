@@ -180,7 +180,7 @@ func TestSimulator(t *testing.T) {
 		cut := 1 + r.IntN(len(doc)-1)
 		d := New(Options{})
 		d.Add(doc[:cut])
-		if d.state() == Whole {
+		if d.State() == Whole {
 			continue
 		}
 		repeated = append(repeated, len(d.Restart()))

@@ -116,12 +116,7 @@ func (d *Document) load(state []byte) (plain bool) {
 // inRange reports whether all offsets of a stored state are in a text of n bytes.
 func inRange(s stored, n int64) bool {
 	good := func(list ...int64) bool {
-		for _, at := range list {
-			if at < -1 || at > n {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(list, func(at int64) bool { return at < -1 || at > n })
 	}
 	for i := range s.Frames {
 		f := &s.Frames[i]
@@ -130,12 +125,8 @@ func inRange(s stored, n int64) bool {
 			return false
 		}
 	}
-	for _, at := range s.Recent {
-		if at < 0 || at >= s.Offset {
-			return false
-		}
-	}
-	return good(s.Value) && s.Value >= 0 && s.Value <= s.Offset
+	return !slices.ContainsFunc(s.Recent, func(at int64) bool { return at < 0 || at >= s.Offset }) &&
+		s.Value >= 0 && s.Value <= s.Offset
 }
 
 // resume brings the scanner to the step it had after a child, or inside of a string: it reads a text with the same open

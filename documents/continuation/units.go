@@ -2,6 +2,7 @@ package continuation
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -170,23 +171,9 @@ func unquote(raw []byte) string {
 	return s
 }
 
-func escapeToken(s string) string { return tokenEscapes.Replace(s) }
-
-var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-func appendInt(b []byte, n int64) []byte { return strconv.AppendInt(b, n, 10) }
-
 // hasPrefix reports whether the units of a begin with all units of prefix.
 func hasPrefix(a, prefix []rune) bool {
-	if len(a) < len(prefix) {
-		return false
-	}
-	for i, r := range prefix {
-		if a[i] != r {
-			return false
-		}
-	}
-	return true
+	return len(a) >= len(prefix) && slices.Equal(a[:len(prefix)], prefix)
 }
 
 // matcher finds units in others that arrive one by one, overlapping places too, by the failure function of Knuth,
