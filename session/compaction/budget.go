@@ -52,12 +52,9 @@ func (c *compactor) overBudget() error {
 		left["system prompt, definitions of tools and what else is not counted"] = c.rest
 		e.Least += c.rest
 	}
-	for what, tokens := range left {
-		e.Left = append(e.Left, Left{what, tokens})
+	for _, what := range content.MostFrequent(left) {
+		e.Left = append(e.Left, Left{what, left[what]})
 	}
-	slices.SortFunc(e.Left, func(a, b Left) int {
-		return cmp.Or(cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(a.What, b.What))
-	})
 	return e
 }
 
