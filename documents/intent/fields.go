@@ -52,6 +52,12 @@ var thresholds = []field{
 
 // fields checks the named fields of an object: each must be there, and no other. prefix is "" or ends with a dot.
 func (c *checker) fields(prefix string, o object, all []field) {
+	c.required(prefix, o, all)
+	c.unknown(prefix, o, all, true)
+}
+
+// required checks fields of an object that must be there.
+func (c *checker) required(prefix string, o object, all []field) {
 	for _, f := range all {
 		if raw, ok := o[f.name]; ok {
 			f.check(c, f, prefix+f.name, raw)
@@ -59,7 +65,6 @@ func (c *checker) fields(prefix string, o object, all []field) {
 			c.fault("%s%s: missing; give %s", prefix, f.name, f.allowed)
 		}
 	}
-	c.unknown(prefix, o, all, true)
 }
 
 // optional is fields for an object of which each field may be missing or null.
@@ -139,11 +144,7 @@ func (c *checker) formats(f field, at string, raw jsontext.Value) {
 	}
 	for i, raw := range all {
 		if s, ok := textOf(raw); !ok || !extension().MatchString(s) {
-			c.fault(
-				"%s: %s is not a file extension in lower case, without a dot, such as \"pdf\"",
-				item(at, i),
-				shown(raw),
-			)
+			c.fault("%s: %s is not a file extension in lower case, without a dot, such as \"pdf\"", item(at, i), shown(raw))
 		}
 	}
 }

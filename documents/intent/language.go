@@ -63,12 +63,7 @@ func (c *checker) sameLanguage(code, at, text string) {
 		c.fault("%s: no letter of the script of %q, which is detectedLanguage; write it in that language", at, code)
 	case words != "":
 		if other := clearlyOther(code, text); other != "" {
-			c.fault(
-				"%s: the words are those of %q, and detectedLanguage is %q; write it in that language",
-				at,
-				other,
-				code,
-			)
+			c.fault("%s: the words are those of %q, and detectedLanguage is %q; write it in that language", at, other, code)
 		}
 	}
 }

@@ -235,10 +235,7 @@ func shownName(name string) string { return content.VisibleLine(content.ClipEnd(
 
 // without returns a message without the lines that context items name.
 func without(message []byte, items []contextItem) (kept []byte) {
-	ranges := slices.SortedFunc(
-		slices.Values(items),
-		func(a, b contextItem) int { return cmp.Compare(a.first, b.first) },
-	)
+	ranges := slices.SortedFunc(slices.Values(items), func(a, b contextItem) int { return cmp.Compare(a.first, b.first) })
 	n, apart := int64(0), int64(0) // apart: the last line of the ranges that begin at or before line n
 	for line := range bytes.Lines(message) {
 		for n++; len(ranges) > 0 && ranges[0].first <= n; ranges = ranges[1:] {

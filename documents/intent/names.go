@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -101,12 +102,7 @@ func fileNames(s string) (names []string) {
 			spans = append(spans, span{at[0], at[1]})
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int {
-		if a.from != b.from {
-			return a.from - b.from
-		}
-		return b.to - a.to
-	})
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	end := 0
 	for _, at := range spans { // of names within each other the longest counts
 		if at.to > end {

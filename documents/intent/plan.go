@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,10 +55,7 @@ func (c *checker) workflow() (object, bool) {
 		}
 	}
 	if fault != "" {
-		c.fault(
-			"intent: the document that was named is not an intent (%s); name the one that was checked as intent",
-			fault,
-		)
+		c.fault("intent: the document that was named is not an intent (%s); name the one that was checked as intent", fault)
 		return nil, false
 	}
 	return o, true
@@ -79,23 +77,12 @@ func (c *checker) taskList(f field, at string, raw jsontext.Value) {
 			c.fault("%s: %s is not an object {id, objective, …}", at, shown(raw))
 			continue
 		}
-		for _, f := range []field{taskID, taskObjective} {
-			if raw, ok := task[f.name]; ok {
-				f.check(c, f, at+"."+f.name, raw)
-			} else {
-				c.fault("%s.%s: missing; give %s", at, f.name, f.allowed)
-			}
-		}
+		c.required(at+".", task, []field{taskID, taskObjective})
 		c.optional(at+".", task, taskOptional)
 		c.unknown(at+".", task, taskFields, false)
 		if id, ok := textOf(task[taskID.name]); ok {
 			if first, double := seen[id]; double {
-				c.fault(
-					"%s.id: %s is the id of %s too; give each task its own",
-					at,
-					shown(task[taskID.name]),
-					item("tasks", first),
-				)
+				c.fault("%s.id: %s is the id of %s too; give each task its own", at, shown(task[taskID.name]), item("tasks", first))
 			} else {
 				seen[id] = i
 			}
@@ -145,9 +132,7 @@ func valuesOf(o object) (v values) {
 
 // overlaid returns the effective values of a task: its own, and those of the workflow where it has none.
 func (workflow values) overlaid(task values) values {
-	if task.dataType == "" {
-		task.dataType = workflow.dataType
-	}
+	task.dataType = cmp.Or(task.dataType, workflow.dataType)
 	if len(task.formats) == 0 {
 		task.formats = workflow.formats
 	}
@@ -218,11 +203,8 @@ func (c *checker) action(o object) {
 		return
 	}
 	if !slices.ContainsFunc(formats, func(f string) bool { return slices.Contains(named, f) }) {
-		c.fault(
-			"expectedFormats: %s is the workflow's, and actionObjective names %s; take the values from actionObjective",
-			strings.Join(formats, ", "),
-			strings.Join(named, ", "),
-		)
+		c.fault("expectedFormats: %s is the workflow's, and actionObjective names %s; take the values from actionObjective",
+			strings.Join(formats, ", "), strings.Join(named, ", "))
 	}
 }
 
