@@ -2,6 +2,7 @@ package documents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -169,16 +170,11 @@ func (d *deliverer) open(ctx context.Context, after, as string, in tools.Input) 
 	if after == "" {
 		return continuation.New(o), nil
 	}
-	src, err := in.Sources.Open(ctx, after)
+	text, of, err := read(ctx, in, "after", after)
 	if err != nil {
-		return nil, fmt.Errorf("after: %w", err)
+		return nil, err
 	}
-	defer func() { _ = src.Close() }()
-	text, err := readAll(src)
-	if err != nil {
-		return nil, fmt.Errorf("after %s: %w", after, err)
-	}
-	return continuation.Open(text, src.Observation.Stats.State, o), nil
+	return continuation.Open(text, of.Stats.State, o), nil
 }
 
 func countWith(in tools.Input) func(string) int {
@@ -190,10 +186,7 @@ func countWith(in tools.Input) func(string) int {
 
 // store stores the part, and the joined text if it is another one.
 func (d *deliverer) store(a Args, in tools.Input, out tools.Output, doc *continuation.Document, rep *report) error {
-	kind := a.As
-	if kind == "" {
-		kind = document
-	}
+	kind := cmp.Or(a.As, document)
 	args := Args{After: a.After, As: a.As, Intent: a.Intent}
 	keep := func(s tools.Stored) (string, error) {
 		s.Args = args

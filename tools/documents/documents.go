@@ -6,13 +6,15 @@
 package documents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
 	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // Toolset is the name of this package's toolset.
@@ -39,14 +41,26 @@ type deliverer struct {
 	refused  *lru.Values[string, bool]   // parts that were not joined, by owner, document and hash of the part
 }
 
-func readAll(src *source.Source) ([]byte, error) {
+// read returns the text of the source that an argument names, and its observation; nil if it is none.
+func read(
+	ctx context.Context, in tools.Input, argument, name string,
+) (text []byte, of *observations.Observation, err error) {
+	src, err := in.Sources.Open(ctx, name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", argument, err)
+	}
+	defer func() { _ = src.Close() }()
 	if src.Size > maxDocument {
-		return nil, fmt.Errorf("it has %d bytes; a document may have %d", src.Size, int64(maxDocument))
+		return nil, nil, fmt.Errorf("%s %s: it has %d bytes; a document may have %d",
+			argument, name, src.Size, int64(maxDocument))
 	}
-	text := make([]byte, src.Size)
+	text = make([]byte, src.Size)
 	n, err := src.ReadAt(text, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if err == nil || errors.Is(err, io.EOF) {
+		text, err = continuation.Decode(text[:n])
 	}
-	return continuation.Decode(text[:n])
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s %s: %w", argument, name, err)
+	}
+	return text, src.Observation, nil
 }

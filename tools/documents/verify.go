@@ -50,16 +50,8 @@ func readIntent(ctx context.Context, name string, in tools.Input) ([]byte, error
 	if name == "" {
 		return nil, nil
 	}
-	src, err := in.Sources.Open(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("intent: %w", err)
-	}
-	defer func() { _ = src.Close() }()
-	text, err := readAll(src)
-	if err != nil {
-		return nil, fmt.Errorf("intent %s: %w", name, err)
-	}
-	return text, nil
+	text, _, err := read(ctx, in, "intent", name)
+	return text, err
 }
 
 // verify checks a whole intent, plan or action, and says of a document what to compare it with: with given, the text of
@@ -70,12 +62,7 @@ func (d *deliverer) verify(
 	if as == "" || as == document {
 		return expectations(given), nil
 	}
-	o := intent.Options{
-		Window: d.options.Window,
-		Known: func(name string) bool {
-			return exists(ctx, in, name)
-		},
-	}
+	o := intent.Options{Window: d.options.Window, Known: func(name string) bool { return exists(ctx, in, name) }}
 	if in.NewTokenCounter != nil {
 		o.Tokens = func(b []byte) int64 {
 			c := in.NewTokenCounter()
