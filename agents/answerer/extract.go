@@ -31,22 +31,21 @@ func (a *Answerer) Extract(ctx context.Context, question, passage string) ([]int
 	if err != nil {
 		return nil, err
 	}
-	text := thoughts().ReplaceAllString(reply.Text, "")
-	for at := strings.IndexByte(text, '{'); at >= 0; {
+	for text := thoughts().ReplaceAllString(reply.Text, ""); ; text = text[1:] {
+		at := strings.IndexByte(text, '{')
+		if at < 0 {
+			return nil, ask.ErrUnreadable
+		}
+		text = text[at:]
 		var r struct{ Lines *[]int }
-		if json.NewDecoder(strings.NewReader(text[at:])).Decode(&r) == nil && r.Lines != nil {
-			for _, n := range *r.Lines {
-				if n < 1 || n > last {
-					return nil, fmt.Errorf("%w: there is no line %d", ask.ErrUnreadable, n)
-				}
+		if json.NewDecoder(strings.NewReader(text)).Decode(&r) != nil || r.Lines == nil {
+			continue
+		}
+		for _, n := range *r.Lines {
+			if n < 1 || n > last {
+				return nil, fmt.Errorf("%w: there is no line %d", ask.ErrUnreadable, n)
 			}
-			return *r.Lines, nil
 		}
-		next := strings.IndexByte(text[at+1:], '{')
-		if next < 0 {
-			break
-		}
-		at += 1 + next
+		return *r.Lines, nil
 	}
-	return nil, ask.ErrUnreadable
 }

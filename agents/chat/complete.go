@@ -105,9 +105,8 @@ func (c *Client) send(ctx context.Context, path string, body []byte, read func(*
 
 // body returns the JSON of a request, with its secrets masked, and how many there were.
 func (c *Client) body(r Request) ([]byte, int, error) {
-	masked := 0
+	masked, size := 0, 0
 	messages := make([]Message, len(r.Messages))
-	size := 0
 	for i, m := range r.Messages {
 		n := 0
 		m.Content, n = c.mask.String(m.Content)
@@ -127,10 +126,7 @@ func (c *Client) body(r Request) ([]byte, int, error) {
 	if c.options.Name != "" {
 		b["model"] = c.options.Name
 	}
-	limit := r.MaxTokens
-	if limit == 0 {
-		limit = c.profile.MaxTokens
-	}
+	limit := cmp.Or(r.MaxTokens, c.profile.MaxTokens)
 	if limit > 0 {
 		b["max_tokens"] = limit
 	}

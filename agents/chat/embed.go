@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +93,7 @@ func parseVectors(b []byte, n int) ([][]float32, error) {
 		return nil, fmt.Errorf("its reply is no JSON: %w", err)
 	}
 	if len(w.Error) > 0 && string(w.Error) != "null" {
-		return nil, &ReportError{"it reports an error: " + cmp.Or(errorText(b), string(w.Error))}
+		return nil, reportedError(b, w.Error)
 	}
 	if len(w.Data) != n {
 		return nil, fmt.Errorf("it returns %d vectors for %s", len(w.Data), content.Plural(int64(n), "text", "texts"))

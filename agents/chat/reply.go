@@ -102,9 +102,7 @@ func (c *collector) add(b []byte) error {
 		return &ReportError{"the endpoint's reply is no JSON: " + err.Error()}
 	}
 	if len(w.Error) > 0 && string(w.Error) != "null" {
-		return &ReportError{
-			"it reports an error: " + cmp.Or(errorText(b), string(w.Error)),
-		} // the caller masks and clips it
+		return reportedError(b, w.Error)
 	}
 	if u := w.Usage; u != nil {
 		c.reply.Usage = Usage{Prompt: u.Prompt, Completion: u.Completion, Cached: u.Details.Cached}
@@ -121,10 +119,7 @@ func (c *collector) add(b []byte) error {
 	if choice.FinishReason != "" {
 		c.reply.FinishReason, c.done = choice.FinishReason, true
 	}
-	d := choice.Delta
-	if d == nil {
-		d = choice.Message
-	}
+	d := cmp.Or(choice.Delta, choice.Message)
 	if d == nil {
 		return nil
 	}
@@ -215,10 +210,7 @@ func readStream(in io.Reader, progress func(int)) (Reply, error) {
 	case err != nil:
 		return c.result(), fmt.Errorf("the endpoint's stream broke off after %d bytes of text: %w", c.text.Len(), err)
 	case !c.done:
-		return c.result(), fmt.Errorf(
-			"the endpoint's stream ended after %d bytes of text, without its end",
-			c.text.Len(),
-		)
+		return c.result(), fmt.Errorf("the endpoint's stream ended after %d bytes of text, without its end", c.text.Len())
 	}
 	return c.result(), nil
 }
@@ -234,12 +226,18 @@ func eventData(line []byte) ([]byte, error) {
 	case "", "event", "id", "retry":
 		return nil, nil
 	case "error":
-		return nil, &ReportError{"it reports an error: " + cmp.Or(errorText(data), string(data))}
+		return nil, reportedError(data, data)
 	}
-	if e := errorText(line); e != "" {
-		return nil, &ReportError{"it reports an error: " + e}
+	if errorText(line) != "" {
+		return nil, reportedError(line, nil)
 	}
 	return nil, &ReportError{fmt.Sprintf("a line of the endpoint's stream is no event: %q", clip(string(line)))}
+}
+
+// reportedError returns the error that the endpoint reports: its message in a reply, else inWords. The caller masks and
+// clips it.
+func reportedError(reply, inWords []byte) error {
+	return &ReportError{"it reports an error: " + cmp.Or(errorText(reply), string(inWords))}
 }
 
 // errorText returns the message of an error as endpoints word it in JSON; "" if it has none.

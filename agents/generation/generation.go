@@ -5,6 +5,7 @@
 package generation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,10 +120,7 @@ func (g *generator) send(ctx context.Context, part int, r chat.Request) (chat.Re
 	if reply.FinishReason != "length" {
 		return reply, fmt.Errorf("%w; the endpoint's reason: %q", errEmpty, reply.FinishReason)
 	}
-	limit := g.client.MaxTokens()
-	if limit == 0 {
-		limit = reply.Usage.Completion
-	}
+	limit := cmp.Or(g.client.MaxTokens(), reply.Usage.Completion)
 	if r.MaxTokens = 2 * limit; limit == 0 {
 		return reply, fmt.Errorf("%w, and reached a limit that it does not name", errEmpty)
 	}

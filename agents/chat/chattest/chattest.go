@@ -2,6 +2,7 @@
 package chattest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -113,10 +114,7 @@ func (r Reply) write(w http.ResponseWriter, stream bool) {
 	if r.Status != 0 {
 		w.WriteHeader(r.Status)
 	}
-	finish := r.Finish
-	if finish == "" {
-		finish = "stop"
-	}
+	finish := cmp.Or(r.Finish, "stop")
 	usage := map[string]any{
 		"prompt_tokens": 100, "completion_tokens": len(r.Text) / 4,
 		"prompt_tokens_details": map[string]any{"cached_tokens": 40},
@@ -143,10 +141,7 @@ func (r Reply) stream(w http.ResponseWriter, finish string, usage map[string]any
 		_, _ = fmt.Fprintf(w, "data: %s\n\n", b)
 		w.(http.Flusher).Flush()
 	}
-	size := r.Chunk
-	if size == 0 {
-		size = 7
-	}
+	size := cmp.Or(r.Chunk, 7)
 	runes := []rune(r.Text)
 	if r.Reasoning != "" {
 		send(map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"reasoning_content": r.Reasoning}}}})
