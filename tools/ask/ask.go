@@ -129,7 +129,7 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 	q := &question{
 		k: k, ctx: ctx, caller: c, args: a, top: cmp.Or(a.Top, defaultTop),
 		deadline: time.Now().Add(k.options.Slice * 8 / 10),
-		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "),
+		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
 	}
 	if k.options.Embedder != nil {
 		q.meaning = &meaning{asked: map[string][]float32{}}
@@ -245,9 +245,7 @@ func (q *question) follow() error {
 		return fmt.Errorf("after: %s: %w", q.args.After, err)
 	}
 	q.before = append(last.History, turn{last.Question, last.ReadAs, last.Answer})
-	if len(q.before) > historyTurns {
-		q.before = q.before[len(q.before)-historyTurns:]
-	}
+	q.before = q.before[max(0, len(q.before)-historyTurns):]
 	if router.IsFollowUp(q.text) {
 		if more := router.ContentWords(last.ReadAs); len(more) > 0 {
 			q.readAs = q.text + " (" + strings.Join(more, " ") + ")"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -156,25 +157,15 @@ func (q *question) tree(r *Result, depth int) {
 		d.files++
 		d.exts[cmp.Or("."+f.ext(), "(none)")]++
 	}
-	var names []string
-	for name := range dirs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(dirs))
 	r.count(len(q.every()), plural(q.every())+" in "+
 		content.Plural(int64(len(names)), "directory", "directories")+q.placeText())
 	for _, name := range names {
 		d := dirs[name]
 		var exts []string
-		for e, n := range d.exts {
-			exts = append(exts, fmt.Sprintf("%d %s", n, strings.TrimSuffix(e, ".")))
+		for _, e := range content.MostFrequent(d.exts) {
+			exts = append(exts, fmt.Sprintf("%d %s", d.exts[e], strings.TrimSuffix(e, ".")))
 		}
-		slices.SortFunc(exts, func(a, b string) int {
-			var x, y int
-			_, _ = fmt.Sscan(a, &x)
-			_, _ = fmt.Sscan(b, &y)
-			return cmp.Or(cmp.Compare(y, x), strings.Compare(a, b))
-		})
 		if len(exts) > 6 {
 			exts = append(exts[:6:6], "…")
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -159,11 +158,7 @@ func (c Coverage) text() string {
 			reason, _, _ := strings.Cut(u.Reason, ":")
 			by[reason]++
 		}
-		var reasons []string
-		for reason := range by {
-			reasons = append(reasons, reason)
-		}
-		slices.SortFunc(reasons, func(a, b string) int { return by[b]*1000 - by[a]*1000 + strings.Compare(a, b) })
+		reasons := content.MostFrequent(by)
 		for i, reason := range reasons {
 			reasons[i] = fmt.Sprintf("%d %s", by[reason], reason)
 		}

@@ -98,9 +98,7 @@ func (q *question) query(terms []string) (facts.Query, error) {
 			query.Terms[t] = max(query.Terms[t], w)
 		}
 	}
-	rarest := slices.SortedFunc(maps.Keys(query.Terms), func(a, b string) int {
-		return cmp.Or(cmp.Compare(query.Terms[b], query.Terms[a]), strings.Compare(a, b))
-	})
+	rarest := content.MostFrequent(query.Terms) // by rarity
 	for _, t := range rarest[min(len(rarest), maxTerms):] {
 		delete(query.Terms, t)
 	}
@@ -163,10 +161,7 @@ func nearness(query facts.Query, text string) float64 {
 	const window = 12
 	var terms []string
 	words.Each(text, func(t string) { terms = append(terms, t) })
-	var all, best, now float64
-	for _, w := range query.Terms {
-		all += w
-	}
+	var best, now float64
 	count := map[string]int{}
 	for i, t := range terms {
 		if w, ok := query.Terms[t]; ok {
@@ -184,10 +179,10 @@ func nearness(query facts.Query, text string) float64 {
 		}
 		best = max(best, now)
 	}
-	if all == 0 {
-		return 0
+	if all := query.Total(); all > 0 {
+		return best / all
 	}
-	return best / all
+	return 0
 }
 
 // diverse lowers further passages of one file: the next file may say something else.
@@ -235,7 +230,7 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 			}
 		}
 		if len(list) > 0 {
-			q.answered(p.file)
+			q.withFacts[p.file] = true
 		}
 	}
 	for _, p := range shown {
@@ -274,13 +269,6 @@ func (f *file) lines(from, to int) string {
 	return strconv.Itoa(from) + "-" + strconv.Itoa(to)
 }
 
-func (q *question) answered(f *file) {
-	if q.withFacts == nil {
-		q.withFacts = map[*file]bool{}
-	}
-	q.withFacts[f] = true
-}
-
 // all matches questions for every one of something.
 var all = content.Pattern(`(?i)\b(all|every|each|list|alle|sämtliche|jede[rsn]?|tous|toutes|chaque|todos|todas|cada)\b`)
 
@@ -291,13 +279,11 @@ func listsAll(question string) bool { return all().MatchString(question) }
 // searched once more, each alone; those that still give none are missing.
 func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 	r.Coverage.NotSearchable = q.unsearchable()
-	files := 0
 	for _, c := range q.places {
-		files += len(c.files)
+		r.Coverage.Files += len(c.files)
 		r.Coverage.Searched += c.status.Indexed
 	}
 	r.Coverage.Searched -= len(r.Coverage.NotSearchable)
-	r.Coverage.Files = files
 	named, by := q.named(terms)
 	r.Coverage.Named, r.Coverage.By = len(named), wordOf(q.readAs, by)
 	if query.Asked == facts.Count {
@@ -307,17 +293,14 @@ func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 		return err
 	}
 	for _, f := range named {
-		if !q.withFacts[f] {
+		if q.withFacts[f] {
+			r.Coverage.NamedWithFacts++
+		} else {
 			r.Coverage.Missing = append(r.Coverage.Missing, f.Name())
 		}
 	}
 	r.Coverage.WithFacts = len(q.withFacts)
-	for _, f := range named {
-		if q.withFacts[f] {
-			r.Coverage.NamedWithFacts++
-		}
-	}
-	for f := range maps.Keys(q.withFacts) {
+	for f := range q.withFacts {
 		r.Files = append(r.Files, f.Name())
 	}
 	slices.Sort(r.Files)

@@ -33,12 +33,12 @@ func (s IndexStatus) Rest() time.Duration {
 
 // IndexStatus compares the indexes with the files below a path, and indexes nothing.
 func (k *Asker) IndexStatus(ctx context.Context, c Caller, path string) ([]IndexStatus, error) {
-	return k.indexes(ctx, c, path, func(q *question) { q.deadline = time.Now().Add(-time.Hour) })
+	return k.indexes(ctx, c, path, time.Now().Add(-time.Hour))
 }
 
 // UpdateIndex brings the indexes up to date with the files below a path.
 func (k *Asker) UpdateIndex(ctx context.Context, c Caller, path string) ([]IndexStatus, error) {
-	return k.indexes(ctx, c, path, func(q *question) { q.deadline = time.Now().AddDate(1, 0, 0) })
+	return k.indexes(ctx, c, path, time.Now().AddDate(1, 0, 0))
 }
 
 // RemoveIndex removes the indexes of the roots below which a path lies.
@@ -54,10 +54,9 @@ func (k *Asker) RemoveIndex(_ context.Context, c Caller, _ string) ([]IndexStatu
 }
 
 func (k *Asker) indexes(
-	ctx context.Context, c Caller, path string, set func(*question),
+	ctx context.Context, c Caller, path string, deadline time.Time,
 ) (all []IndexStatus, err error) {
-	q := &question{k: k, ctx: ctx, caller: c, args: Args{Path: path}}
-	set(q)
+	q := &question{k: k, ctx: ctx, caller: c, args: Args{Path: path}, deadline: deadline}
 	if err := q.gather(); err != nil {
 		return nil, err
 	}

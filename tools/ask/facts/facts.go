@@ -62,8 +62,8 @@ type Query struct {
 	Asked Asked
 }
 
-// total returns the weight of all terms.
-func (q Query) total() (sum float64) {
+// Total returns the weight of all terms.
+func (q Query) Total() (sum float64) {
 	for _, w := range q.Terms {
 		sum += w
 	}
@@ -82,7 +82,7 @@ func (q Query) Covered(text string) float64 {
 	for term := range found {
 		sum += q.Terms[term]
 	}
-	if all := q.total(); all > 0 {
+	if all := q.Total(); all > 0 {
 		return sum / all
 	}
 	return 0
@@ -168,9 +168,7 @@ func Extract(q Query, p Passage) []Fact {
 	}
 	best := slices.Clone(list)
 	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(b.Score, a.Score) })
-	if len(best) > maxFacts {
-		best = best[:maxFacts]
-	}
+	best = best[:min(len(best), maxFacts)]
 	if len(best) > 0 { // what has far fewer of the words says nothing of the question
 		best = slices.DeleteFunc(best, func(f Fact) bool { return f.Score < best[0].Score/2 })
 	}

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -68,17 +69,10 @@ type cutter struct {
 }
 
 func lineStarts(text []byte) []int {
-	starts := []int{0}
-	for i := 0; i < len(text); {
-		n := bytes.IndexByte(text[i:], '\n')
-		if n < 0 {
-			break
-		}
-		i += n + 1
-		starts = append(starts, i)
-	}
-	if starts[len(starts)-1] != len(text) {
-		starts = append(starts, len(text))
+	starts, at := []int{0}, 0
+	for line := range bytes.Lines(text) {
+		at += len(line)
+		starts = append(starts, at)
 	}
 	return starts
 }
@@ -184,12 +178,7 @@ func (c *cutter) markdown() {
 	var above [7]string
 	begin, fenced := 0, false
 	headings := func() string {
-		var all []string
-		for _, h := range above {
-			if h != "" {
-				all = append(all, h)
-			}
-		}
+		all := slices.DeleteFunc(slices.Clone(above[:]), func(h string) bool { return h == "" })
 		return strings.Join(all, " > ")
 	}
 	for n := range len(c.lines) - 1 {

@@ -76,13 +76,9 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 		delete(known, f.Path)
 	}
 	if len(known) > 0 && !o.Keep {
-		gone := make([]int64, 0, len(known))
-		for _, k := range known {
-			gone = append(gone, k.id)
-		}
 		err := x.change(ctx, func(tx *sql.Tx) error {
-			for _, id := range gone {
-				if err := drop(ctx, tx, id); err != nil {
+			for _, gone := range known {
+				if err := drop(ctx, tx, gone.id); err != nil {
 					return err
 				}
 			}
@@ -180,13 +176,12 @@ type entry struct {
 }
 
 // known returns the files in the index below a directory, and why some of them cannot be searched.
-func (x *Index) known(ctx context.Context, below string, why map[string]string) (map[string]entry, error) {
-	query, args := "SELECT id, path, mark, why FROM files", []any(nil)
-	if below != "." && below != "" {
-		query += " WHERE path = ? OR path >= ? AND path < ?"
-		args = append(args, below, below+"/", below+"0")
+func (x *Index) known(ctx context.Context, dir string, why map[string]string) (map[string]entry, error) {
+	query, only := "SELECT id, path, mark, why FROM files", below(dir)
+	if only.where != "" {
+		query += " WHERE " + only.where
 	}
-	rows, err := x.db.QueryContext(ctx, query, args...)
+	rows, err := x.db.QueryContext(ctx, query, only.args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the index: %w", err)
 	}
