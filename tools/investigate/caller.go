@@ -95,19 +95,7 @@ func (i *Investigator) List(owner string) ([]Meta, error) {
 // View returns the status, flags, weak entries or report of an investigation as text.
 func (i *Investigator) View(ctx context.Context, c Caller, name, what string) (text string, err error) {
 	err = i.on(ctx, c, name, func(w *work) error {
-		switch what {
-		case "flags":
-			text, err = w.flagsText()
-		case "weak":
-			text = w.weakText()
-		case "report":
-			var r Report
-			if r, err = w.makeReport(); err == nil {
-				text = r.Text()
-			}
-		default:
-			text = w.statusText()
-		}
+		text, _, err = w.view(what)
 		return err
 	})
 	return text, err

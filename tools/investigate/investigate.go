@@ -7,6 +7,7 @@
 package investigate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ type Investigator struct {
 
 // New returns an Investigator. It opens nothing.
 func New(o Options) *Investigator {
-	if o.Slice == 0 {
-		o.Slice = 45 * time.Second
-	}
+	o.Slice = cmp.Or(o.Slice, 45*time.Second)
 	i := &Investigator{options: o, drivers: map[string]*driver{}}
 	if o.Store != "" {
 		i.store = entries.Open(o.Store, o.Limit, o.ReadOnly != nil)
@@ -92,9 +91,7 @@ func (a Args) goal() string { return content.VisibleLine(strings.Join(strings.Fi
 
 // Check implements [tools.Checker].
 func (a Args) Check() error {
-	switch {
-	case a.Order != "" || a.Note == "":
-	case !isPlanOnly(a.Note):
+	if a.Order == "" && a.Note != "" && !isPlanOnly(a.Note) {
 		return errors.New("note answers an order: give order=ord:ID as well (a note {\"plan\": …} alone needs none)")
 	}
 	if len(a.Goal) > maxGoal {
@@ -165,7 +162,11 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	if next {
 		return w.next("")
 	}
-	return w.show(a.Show)
+	text, rest, err := w.view(a.Show)
+	if err != nil {
+		return err
+	}
+	return w.tell(text, rest)
 }
 
 // mayKeep returns why the store keeps no investigations, or none that can be changed.

@@ -3,7 +3,6 @@ package investigate
 import (
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -282,19 +281,4 @@ func dirNames(dirs []plan.Assigned) string {
 		return content.VisibleLine(dirs[0].Path)
 	}
 	return fmt.Sprintf("%s and %d more", content.VisibleLine(dirs[0].Path), len(dirs)-1)
-}
-
-// parentsIn returns the directories of an order that lie below none of its others.
-func parentsIn(dirs []plan.Assigned) map[string]bool {
-	in := map[string]bool{}
-	for _, d := range dirs {
-		in[d.Path] = true
-	}
-	tops := map[string]bool{}
-	for _, d := range dirs {
-		if d.Path == "." || !in[path.Dir(d.Path)] {
-			tops[d.Path] = true
-		}
-	}
-	return tops
 }

@@ -3,7 +3,6 @@ package investigate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -116,15 +115,11 @@ type line struct {
 func lines(inv *entries.Investigation) ([]line, error) {
 	var all []line
 	add := func(kind, path string, v any) error {
-		var raw bytes.Buffer
-		to := json.NewEncoder(&raw)
-		to.SetEscapeHTML(false) // so that search finds < and > as they are
-		if err := to.Encode(v); err != nil {
-			return err
+		raw, err := content.PlainJSON(v) // search finds < and > as they are
+		if err == nil {
+			all = append(all, line{path, fmt.Appendf(nil, "{\"kind\":%q,%s\n", kind, raw[1:])})
 		}
-		text := append([]byte(`{"kind":"`+kind+`",`), raw.Bytes()[1:]...)
-		all = append(all, line{path, text})
-		return nil
+		return err
 	}
 	for _, one := range []struct{ kind, file string }{
 		{"survey", entries.SurveyName}, {"plan", entries.PlanName}, {"report", entries.ReportName},

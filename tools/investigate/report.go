@@ -2,6 +2,7 @@ package investigate
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -49,7 +50,7 @@ type written struct {
 
 // notesPrint is a fingerprint of all notes: a report of other notes is out of date.
 func (w *work) notesPrint() string {
-	h := newHash()
+	h := sha256.New()
 	for _, p := range w.paths {
 		n := w.notes[p]
 		fmt.Fprintf(h, "%s %s %s\n", p, n.Fingerprint, n.Summary)
@@ -88,16 +89,12 @@ func (w *work) acceptReport(o entries.Order, n Note) (string, error) {
 func (w *work) report() (Report, error) {
 	r := Report{
 		ID: w.meta.ID, Target: w.target, Goal: w.meta.Goal, Skipped: w.tree.Skipped, Plan: w.applied.Skipped,
-		Errors: w.tree.Errors,
-		At:     w.now().UTC(), Flags: []entries.Flag{},
+		Errors: w.tree.Errors, At: w.now().UTC(), Flags: []entries.Flag{},
 	}
-	flags, err := w.inv.Flags()
+	flags, err := w.flags()
 	if err != nil {
 		return r, err
 	}
-	slices.SortStableFunc(flags, func(a, b entries.Flag) int {
-		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
-	})
 	r.Flags = append(r.Flags, flags...)
 	r.Coverage = *w.coverage(w.paths...)
 	for p, n := range w.notes { // as the files are now
@@ -108,7 +105,7 @@ func (w *work) report() (Report, error) {
 	for p, f := range w.files {
 		r.Evidence.add(evidence.Check(f.Summary, path.Dir(p), reader{w}), f.Evidence)
 	}
-	if decided := r.Evidence.Holds + r.Evidence.Moved + r.Evidence.Absent + r.Evidence.Unanchored; decided > 0 {
+	if decided := r.Evidence.Total(); decided > 0 {
 		r.Evidence.Holding = float64(r.Evidence.Holds+r.Evidence.Moved) / float64(decided)
 	}
 	r.Partial = w.missing()

@@ -15,10 +15,8 @@ type ScanReport = scan.Report
 
 // Scan looks at every file below a directory, the first root by default, without keeping anything. count counts tokens;
 // progress may be nil.
-func Scan(
-	ctx context.Context, sources source.Set, name string, all bool, count func(string) int,
-	progress func(done, total int64, message string),
-) (ScanReport, error) {
+func Scan(ctx context.Context, sources source.Set, name string, all bool, count func(string) int,
+	progress func(done, total int64, message string)) (ScanReport, error) {
 	if name == "" && len(sources.Roots) > 1 {
 		return ScanReport{}, errors.New("there are several roots: name a directory")
 	}

@@ -10,26 +10,19 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 )
 
-// show answers with a view of what is kept.
-func (w *work) show(what string) error {
+// view returns a view of what is kept, the status by default, and the call that shows what a page has no room for.
+func (w *work) view(what string) (text string, rest tools.Call, err error) {
 	switch what {
 	case "report":
 		r, err := w.makeReport()
-		if err != nil {
-			return err
-		}
-		text := r.Text()
-		return w.tell(text, tools.Call{Tool: "read", Args: map[string]any{"path": w.name() + "/report"}})
+		return r.Text(), tools.Call{Tool: "read", Args: map[string]any{"path": w.name() + "/report"}}, err
 	case "flags":
-		text, err := w.flagsText()
-		if err != nil {
-			return err
-		}
-		return w.tell(text, w.rest(`.[] | select(.kind == "flag")`))
+		text, err = w.flagsText()
+		return text, w.rest(`.[] | select(.kind == "flag")`), err
 	case "weak":
-		return w.tell(w.weakText(), w.rest(`.[] | select((.confidence // 0) < 0.7)`))
+		return w.weakText(), w.rest(`.[] | select((.confidence // 0) < 0.7)`), nil
 	}
-	return w.tell(w.statusText(), w.rest("."))
+	return w.statusText(), w.rest("."), nil
 }
 
 // rest is the call that shows what a page of a view has no room for.
@@ -60,30 +53,32 @@ func (w *work) statusText() string {
 	} else {
 		b.WriteString("report: assembled from the notes until one is written\n")
 	}
-	n := 0
-	for _, o := range w.orders {
-		if w.inv.Leased(o) {
-			if n++; n <= outstandingList {
-				fmt.Fprintf(&b, "outstanding: %s %s, %s old\n", o.Name(), strings.TrimSpace(string(o.Step)+" "+dirNames(o.Dirs)),
-					w.age(o))
-			}
-		}
+	outstanding := w.outstandingOrders()
+	for _, o := range outstanding[:min(len(outstanding), outstandingList)] {
+		fmt.Fprintf(&b, "outstanding: %s %s, %s old\n", o.Name(), strings.TrimSpace(string(o.Step)+" "+dirNames(o.Dirs)),
+			w.age(o))
 	}
 	fmt.Fprintf(&b, "opened through this server: %s\n", w.coverage(w.paths...).Text())
 	return b.String()
 }
 
-func (w *work) flagsText() (string, error) {
+// flags returns the flags, the worst first.
+func (w *work) flags() ([]entries.Flag, error) {
 	flags, err := w.inv.Flags()
+	slices.SortStableFunc(flags, func(a, b entries.Flag) int {
+		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
+	})
+	return flags, err
+}
+
+func (w *work) flagsText() (string, error) {
+	flags, err := w.flags()
 	if err != nil {
 		return "", err
 	}
 	if len(flags) == 0 {
 		return "no flags\n", nil
 	}
-	slices.SortStableFunc(flags, func(a, b entries.Flag) int {
-		return cmp.Compare(slices.Index(severities, b.Severity), slices.Index(severities, a.Severity))
-	})
 	var b strings.Builder
 	for _, f := range flags {
 		fmt.Fprintf(&b, "%s: %s: %s\n", f.Severity, f.Path, f.Finding)

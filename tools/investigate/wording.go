@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
 )
 
@@ -78,6 +79,14 @@ func (w *work) ask(name string, o entries.Order) string {
 	return strings.ReplaceAll(prompts.Work(name).Order, "{{order}}", o.Name()) + "\n"
 }
 
+// goalText is the line of an order with the goal; "" without one.
+func (w *work) goalText() string {
+	if w.meta.Goal == "" {
+		return ""
+	}
+	return "goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n"
+}
+
 // directoryOrder is the text of an order on directories.
 func (w *work) directoryOrder(o entries.Order, d detail) string {
 	var b strings.Builder
@@ -100,9 +109,7 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 		}
 	}
 	b.WriteString("directories: " + strings.Join(names, ", ") + "\n")
-	if w.meta.Goal != "" {
-		b.WriteString("goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n")
-	}
+	b.WriteString(w.goalText())
 	b.WriteString(w.surveyText(d))
 	var told strings.Builder // what files say: data
 	w.listing(&told, o, d)
@@ -129,7 +136,8 @@ func orderSubject(o entries.Order) string {
 	if len(o.Dirs) == 1 {
 		return shown(o.Dirs[0].Path)
 	}
-	if tops := parentsIn(o.Dirs); len(tops) == 1 {
+	isTop := func(d plan.Assigned) bool { return d.Path == "." || !o.Has(path.Dir(d.Path)) }
+	if !slices.ContainsFunc(o.Dirs[1:], isTop) {
 		return fmt.Sprintf("%s and %d small directories below", shown(o.Dirs[0].Path), len(o.Dirs)-1)
 	}
 	return fmt.Sprintf("%s and %d other small directories", shown(o.Dirs[0].Path), len(o.Dirs)-1)
@@ -178,11 +186,7 @@ func byExtension(files []*scan.File) string {
 	for _, f := range files {
 		count[scan.Extension(f.Path)]++
 	}
-	var names []string
-	for ext := range count {
-		names = append(names, ext)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	names := content.MostFrequent(count)
 	var parts []string
 	for _, ext := range names[:min(len(names), 5)] {
 		parts = append(parts, fmt.Sprintf("%d %s", count[ext], ext))
@@ -209,7 +213,8 @@ func (w *work) outlineText(b *strings.Builder, o entries.Order, d detail) {
 		if err != nil {
 			continue
 		}
-		if s := outlineOf(f.Path, text, d.symbols); s != "" {
+		found, _ := outline.Of(f.Path, text) // without an outline it has no symbols
+		if s := symbols(found, d.symbols); s != "" {
 			name := path.Base(f.Path)
 			if len(o.Dirs) > 1 {
 				name = f.Path
@@ -219,24 +224,12 @@ func (w *work) outlineText(b *strings.Builder, o entries.Order, d detail) {
 	}
 }
 
-func outlineOf(name string, text []byte, n int) string {
-	o, ok := outline.Of(name, text)
-	if !ok {
-		return ""
-	}
-	return symbols(o, n)
-}
-
 // children writes what is known of the directories below those of the order.
 func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
-	in := map[string]bool{}
-	for _, a := range o.Dirs {
-		in[a.Path] = true
-	}
 	var below []string
 	for _, a := range o.Dirs {
 		for _, s := range w.dirs[a.Path].subs {
-			if !in[s] {
+			if !o.Has(s) {
 				below = append(below, s)
 			}
 		}
@@ -301,9 +294,7 @@ func (w *work) planOrder(o entries.Order, d detail) string {
 	fmt.Fprintf(&b, "WORK ORDER %s: survey and plan of %s (%s)\n", o.Name(), w.shownTarget(), w.tree.Describe())
 	fmt.Fprintf(&b, "all at default: %s, ~%d tokens to read\n",
 		content.Plural(int64(len(w.applied.Units)), "order", "orders"), w.price(w.applied.Units))
-	if w.meta.Goal != "" {
-		b.WriteString("goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n")
-	}
+	b.WriteString(w.goalText())
 	totals := w.tree.Totals()
 	slices.SortStableFunc(totals, func(x, y scan.DirTotals) int { return cmp.Compare(y.Bytes, x.Bytes) })
 	var told strings.Builder
@@ -328,11 +319,7 @@ func (w *work) planOrder(o entries.Order, d detail) string {
 
 // histogram names the most frequent values.
 func histogram(count map[string]int64, n int) string {
-	var names []string
-	for name := range count {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	names := content.MostFrequent(count)
 	var parts []string
 	for _, name := range names[:min(n, len(names))] {
 		parts = append(parts, fmt.Sprintf("%d %s", count[name], name))
@@ -347,9 +334,7 @@ func histogram(count map[string]int64, n int) string {
 func (w *work) reportOrder(o entries.Order, d detail) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "WORK ORDER %s: report on %s from its notes\n", o.Name(), w.shownTarget())
-	if w.meta.Goal != "" {
-		b.WriteString("goal: " + content.ClipEnd(w.meta.Goal, 300) + "\n")
-	}
+	b.WriteString(w.goalText())
 	var told strings.Builder
 	n := 0
 	for _, p := range w.paths {

@@ -355,5 +355,3 @@ func (w *work) read(p string) ([]byte, error) {
 
 // errEmpty is the error for a directory without files.
 var errEmpty = errors.New("the directory holds no files: there is nothing to investigate")
-
-func newHash() hash.Hash { return sha256.New() }

@@ -170,8 +170,7 @@ func (i *Investigation) RemoveDir(relative string) error {
 	}
 	name := dirsDir + "/" + entryName(relative)
 	i.values.Delete(name)
-	err := i.root.Remove(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := i.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return explain(err)
 	}
 	return nil

@@ -73,10 +73,7 @@ func (i *Investigation) Write(name string, v any) error {
 	if i.store.readOnly {
 		return nil
 	}
-	if err := writeJSON(i.root, name, "tmp", v); err != nil {
-		return explain(err)
-	}
-	return nil
+	return explain(writeJSON(i.root, name, "tmp", v))
 }
 
 func writeJSON(root *os.Root, name, temporary string, v any) error {
@@ -202,8 +199,5 @@ func (i *Investigation) appendTo(name string, b []byte) error {
 		b = append([]byte{'\n'}, b...)
 	}
 	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return explain(err)
-	}
-	return nil
+	return explain(errors.Join(err, f.Close()))
 }

@@ -104,7 +104,7 @@ func (s *Store) Close() {
 	for _, i := range s.known {
 		_ = i.root.Close()
 	}
-	s.known = map[string]*Investigation{}
+	clear(s.known)
 }
 
 func hash(parts ...string) string {
@@ -169,9 +169,12 @@ func (s *Store) Create(m Meta) (*Investigation, error) {
 	return s.Get(m.Identity, m.ID)
 }
 
-// explain says what an error of the store means for an investigation.
+// explain says what an error of the store means for an investigation; nil stays nil.
 func explain(err error) error {
-	if errors.Is(err, fs.ErrPermission) {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("the investigation cannot be kept, the store cannot be written to: %w", err)
 	}
 	return fmt.Errorf("the investigation cannot be kept: %w", err)

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -213,10 +214,7 @@ func (a *applier) readPlan() {
 		}
 	}
 	for _, d := range a.plan.PriorityDirs {
-		turns := d.SuggestedTurns
-		if turns == 0 {
-			turns = priorityTurns
-		}
+		turns := cmp.Or(d.SuggestedTurns, priorityTurns)
 		add(Assigned{d.Path, Priority, min(max(turns, minTurns), maxTurns), d.Reason})
 	}
 	for _, d := range a.plan.ShallowDirs {
