@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -141,8 +142,8 @@ func readKey(path string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("endpoint key file %s is no regular file", path)
 	}
-	if err := private(info.Mode()); err != nil {
-		return "", fmt.Errorf("endpoint key file %s: %w", path, err)
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 { // Windows has no such mode
+		return "", fmt.Errorf("endpoint key file %s: others may read it; run chmod 600 on it", path)
 	}
 	b, err := io.ReadAll(io.LimitReader(f, maxKey+1))
 	if err != nil {
