@@ -101,7 +101,7 @@ func (d *Document) cut(b *strings.Builder, r Result, n Names) {
 	}
 	fmt.Fprintf(b, "CUT OFF at byte %s, %s.", grouped(len(d.text)), d.where())
 	if n.Kept != "" {
-		fmt.Fprintf(b, " Kept so far as %s (%s)", n.Kept, d.partNumber())
+		fmt.Fprintf(b, " Kept so far as %s (part %d)", n.Kept, max(1, len(d.history.Parts)))
 	}
 	b.WriteByte('\n')
 	d.delivered(b, "Delivered so far:", n)
@@ -198,26 +198,20 @@ func (d *Document) pointer() string {
 
 // inside says inside of what the text that was read ends: "inside a string", "after a comma".
 func (p *parser) inside() string {
-	switch in := p.scan.Inside(); in {
-	case "object", "array":
+	in := p.scan.Inside()
+	if in == "object" || in == "array" {
 		before := bytes.TrimRight(p.text[:p.offset()], " \t\r\n")
-		switch before[len(before)-1] {
-		case ',':
+		switch last, f := before[len(before)-1], p.top(); {
+		case last == ',':
 			return "after a comma"
-		case ':':
+		case last == ':':
 			return "after a colon"
-		}
-		f := p.top()
-		if f.Object && f.Open >= 0 {
+		case f.Object && f.Open >= 0:
 			return "after a name"
 		}
-		return "inside " + content.Article(in)
-	default:
-		return "inside " + content.Article(in)
 	}
+	return "inside " + content.Article(in)
 }
-
-func (d *Document) partNumber() string { return fmt.Sprintf("part %d", max(1, len(d.history.Parts))) }
 
 // delivered lists what arrived, below a heading.
 func (d *Document) delivered(b *strings.Builder, heading string, n Names) {

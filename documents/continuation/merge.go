@@ -249,32 +249,23 @@ func equal(a, b json.RawMessage) bool {
 
 // setMember replaces a member of an object, or appends it.
 func setMember(list *[]member, key string, raw json.RawMessage) {
-	for i := range *list {
-		if (*list)[i].Key == key {
-			(*list)[i].Raw = raw
-			return
-		}
+	if i := slices.IndexFunc(*list, func(m member) bool { return m.Key == key }); i >= 0 {
+		(*list)[i].Raw = raw
+	} else {
+		*list = append(*list, member{key, raw})
 	}
-	*list = append(*list, member{key, raw})
 }
 
 func joinObject(list []member) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	all := make([][]byte, len(list))
 	for i, m := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.Write(quote(m.Key))
-		b.WriteByte(':')
-		b.Write(m.Raw)
+		all[i] = slices.Concat(quote(m.Key), []byte{':'}, m.Raw)
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return slices.Concat([]byte{'{'}, bytes.Join(all, []byte{','}), []byte{'}'})
 }
 
 func joinArray(list []json.RawMessage) json.RawMessage {
-	return append(append([]byte{'['}, bytes.Join(rawBytes(list), []byte{','})...), ']')
+	return slices.Concat([]byte{'['}, bytes.Join(rawBytes(list), []byte{','}), []byte{']'})
 }
 
 func rawBytes(list []json.RawMessage) [][]byte {

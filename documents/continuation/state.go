@@ -132,30 +132,23 @@ func inRange(s stored, n int64) bool {
 // resume brings the scanner to the step it had after a child, or inside of a string: it reads a text with the same open
 // containers.
 func (p *parser) resume(at int64, inside bool) {
-	var b bytes.Buffer
-	for i := 1; i < len(p.containers); i++ {
-		last := i == len(p.containers)-1
-		switch f := &p.containers[i]; {
-		case f.Object && last && inside:
-			b.WriteString(`{"":"`)
-		case f.Object && last:
-			b.WriteString(`{"":""`)
-		case f.Object:
-			b.WriteString(`{"":`)
-		case last && inside:
-			b.WriteString(`["`)
-		case last:
-			b.WriteString(`[""`)
-		default:
-			b.WriteString(`[`)
+	var text []byte
+	for _, f := range p.containers[1:] {
+		if f.Object {
+			text = append(text, `{"":`...)
+		} else {
+			text = append(text, '[')
 		}
 	}
-	for rest := b.Bytes(); len(rest) > 0; {
-		n, _ := p.scan.Scan(rest)
-		if n == 0 {
-			break
-		}
-		rest = rest[n:]
+	switch {
+	case len(text) == 0:
+	case inside:
+		text = append(text, '"')
+	default:
+		text = append(text, `""`...)
+	}
+	for n := 1; len(text) > 0 && n > 0; text = text[n:] {
+		n, _ = p.scan.Scan(text)
 	}
 	p.base = at - p.scan.Offset()
 }
