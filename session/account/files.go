@@ -60,17 +60,6 @@ func hash(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// root opens the directory; with create it makes a missing one.
-func (s *Accounts) root(create bool) (*os.Root, error) {
-	if create {
-		// The store's directory must exist: it has its marker before any other file, which hides it from tools.
-		if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
-	}
-	return osfile.OpenDir(s.dir)
-}
-
 // locked runs do under the lock of the directory.
 func (s *Accounts) locked(do func() error) error {
 	s.mu.Lock()
@@ -86,9 +75,13 @@ func (s *Accounts) locked(do func() error) error {
 	return do()
 }
 
-// lock waits for the file lock, up to a second.
+// lock waits for the file lock, up to a second. It makes the directory if it is missing.
 func (s *Accounts) lock() (*os.File, error) {
-	root, err := s.root(true)
+	// The store's directory must exist: it has its marker before any other file, which hides it from tools.
+	if err := os.Mkdir(s.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	root, err := osfile.OpenDir(s.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +96,7 @@ func (s *Accounts) lock() (*os.File, error) {
 // load reads a file. A missing, torn or overlong file is not found: an account begins again then, which is what
 // it does for a new session, too.
 func load[T any](s *Accounts, name string) (v T, found bool, err error) {
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil
 	}
@@ -131,7 +124,7 @@ func (s *Accounts) save(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("account: %w", err)
 	}
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if err != nil {
 		return fmt.Errorf("account: %w", err)
 	}
@@ -147,7 +140,7 @@ func (s *Accounts) save(name string, v any) error {
 
 // List returns all accounts, those that changed last first.
 func (s *Accounts) List() ([]Account, error) {
-	root, err := s.root(false)
+	root, err := osfile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
