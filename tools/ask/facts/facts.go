@@ -225,11 +225,11 @@ func units(p Passage) (all []unit) {
 		case isAlone(lines[n], line):
 			all = append(all, unit{n, n, line})
 		default:
+			end := len(lines)
 			if p.Alone {
-				sentences(lines[:n+1], n, &all)
-				continue
+				end = n + 1
 			}
-			n = sentences(lines, n, &all)
+			n = sentences(lines[:end], n, &all)
 		}
 	}
 	return all
