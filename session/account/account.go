@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
-// Account is what is known of the context of one session. The zero value knows nothing.
+// Account holds what is known of the context of one session. The zero value has no report and nothing shown.
 type Account struct {
 	Report  *usage.Usage `json:"report,omitempty"` // the last one; nil: unknown
 	Shown   int          `json:"shown"`            // tokens shown since the report
@@ -25,7 +25,8 @@ type Account struct {
 	// Pointers is how many outputs were replaced by a receipt in this session, for the status line.
 	Pointers int `json:"pointers,omitempty"`
 
-	// Recent are the last outputs of Shown. A report can arrive after an output that its prompt did not hold yet.
+	// Recent are the last outputs that Shown counts. A report can arrive after an output that its prompt did not have yet:
+	// they say how much of Shown stays.
 	Recent  []Output  `json:"recent,omitempty"`
 	Peak    *Peak     `json:"peak,omitempty"`    // kept over compactions: it says how large the window is at least
 	ResetAt time.Time `json:"reset_at,omitzero"` // reports made before are ignored
@@ -164,8 +165,8 @@ func made(at, now time.Time) time.Time {
 	return at
 }
 
-// distrust forgets times that lie ahead: the clock was set back, and every report would look old until it is there
-// again.
+// distrust removes times in the future. The clock was set back: until it reaches them again, every report would look
+// old.
 func (a *Account) distrust(now time.Time) {
 	if a.ResetAt.After(now) {
 		a.ResetAt = time.Time{}
@@ -198,7 +199,7 @@ func (s *Accounts) Forget(owner, session, source string) error {
 	})
 }
 
-// join is who made a tool call, as the client's hook says.
+// join names the session and the agent that made a tool call, as the client's hook reported them.
 type join struct {
 	Session string `json:"session"`
 	Agent   string `json:"agent,omitempty"` // "" for the main conversation

@@ -93,8 +93,8 @@ func (s *Accounts) lock() (*os.File, error) {
 	return f, err
 }
 
-// load reads a file. A missing, torn or overlong file is not found: an account begins again then, which is what
-// it does for a new session, too.
+// load reads a file. A missing, torn or overlong file counts as not found: the account starts empty, as for a new
+// session.
 func load[T any](s *Accounts, name string) (v T, found bool, err error) {
 	root, err := osfile.OpenDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

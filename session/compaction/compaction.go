@@ -29,7 +29,8 @@ const (
 	leastOutput = 2 * pointerTokens // a smaller output is not worth a file
 )
 
-// maxRaw bounds the strings that a map holds themselves, in bytes of base64: half of what is read of a map.
+// maxRaw is the maximum size of the strings that a map holds verbatim, in bytes of base64: half of the largest map that
+// is read.
 const maxRaw = 32 << 20
 
 // Writers is how many outputs are stored at once.
@@ -218,7 +219,8 @@ func (c *compactor) leastPointer() int {
 	return c.count(NewPointer(none, "", "", "", 0, c.o.Count).Text())
 }
 
-// sizePointers says how large pointers may be: as large as fits if all are needed.
+// sizePointers sets how many tokens a pointer may have, so that all pointers fit the budget if every output is
+// replaced.
 func (c *compactor) sizePointers() {
 	rest, pointers := c.remain()
 	if c.pointer = pointerTokens; pointers > 0 {
@@ -226,7 +228,7 @@ func (c *compactor) sizePointers() {
 	}
 }
 
-// release ends what was promised for outputs of a compaction that failed; the map is as it was.
+// release releases the outputs that a failed compaction has stored, and removes their swaps from the map.
 func (c *compactor) release() {
 	for _, s := range c.m.Swaps[c.before:] {
 		c.keeper.Release(s.Observation)
@@ -246,7 +248,7 @@ func Replaceable(t *transcript.Transcript, o Options) (tokens int) {
 	return tokens
 }
 
-// room returns an error if the outputs that will be pinned, to save so many tokens, do not fit into the store.
+// room returns an error if the store has no room for the outputs that would be pinned to save that many tokens.
 func (c *compactor) room(order []int, save int) error {
 	room, err := c.keeper.Room()
 	if err != nil {

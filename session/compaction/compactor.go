@@ -36,7 +36,7 @@ type Options struct {
 type Report struct {
 	Before    int `json:"before"`     // of the client's next request
 	After     int `json:"after"`      // of the same
-	Rest      int `json:"rest"`       // of both, what the client reported and was not counted: it stays
+	Rest      int `json:"rest"`       // of both: tokens that the client reported and that no block has; they stay
 	Most      int `json:"at_most"`    // upper bound of After, with the error of counts and with encrypted text
 	Replaced  int `json:"replaced"`   // outputs, now
 	Replayed  int `json:"replayed"`   // outputs that an earlier compaction replaced, again by the same bytes
@@ -60,7 +60,7 @@ type compactor struct {
 	o       Options
 	cost    []int // tokens of each block
 	was     []int // tokens of each block in the request that the client reported last
-	rest    int   // what it reported of that request and was not counted
+	rest    int   // tokens that it reported for that request and that no block has
 	scale   float64
 	total   int
 	first   int // the first block that is changed

@@ -24,8 +24,8 @@ type LeftPointer struct {
 	Text string
 }
 
-// Expand restores what was replaced, byte for byte. Strings that are as they were stay; a string that is neither that
-// nor what stood there after the compaction is an error.
+// Expand restores what was replaced, byte for byte. A string that was not replaced stays. A string with neither its old
+// text nor the text that the compaction wrote is an error.
 func Expand(t *transcript.Transcript, m *Map, k Keeper) (transcript.Bytes, Expanded, error) {
 	e := expander{t: t, m: m, read: func(s Swap) ([]byte, bool, error) {
 		text, err := readSame(m, s, k)

@@ -87,7 +87,7 @@ func (s Swap) moved(to place) Swap {
 	return s
 }
 
-// Further strings of an output that was replaced.
+// above replaces the second and further strings of an output; its first string becomes the pointer.
 const above = "(in the observation above)"
 
 // newSwap returns the swap of a block by a pointer.

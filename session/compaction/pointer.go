@@ -53,9 +53,8 @@ func IsPointer(text string) bool {
 // isPointer is IsPointer for a string of a transcript. It reads no long one.
 func isPointer(l transcript.Literal) bool { return l.Size() < maxPointer && IsPointer(l.Text()) }
 
-// NewPointer returns the pointer to an output of at most budget tokens: what it is, which call made it, and what its
-// receipt says of it, as much as fits.
-// elsewhere, which may be empty, is how to read it without this server; it counts too.
+// NewPointer returns the pointer to an output: what it is, which call made it, and what its receipt says of it, as much
+// as fits budget tokens. elsewhere, which may be empty, is how to read the output without this server; it counts too.
 func NewPointer(k Kept, tool, args, elsewhere string, budget int, count func(string) int) Pointer {
 	p := Pointer{
 		ID: k.ID, Kind: k.Kind, Rehydrate: rehydrate + k.ID, Elsewhere: elsewhere,

@@ -82,7 +82,7 @@ func (c *compactor) applyAll(fits []fit) {
 }
 
 // noteForeign enters in the map which outputs are pointers already, of another store or as a text, so that Expand does
-// not take them for what it could not restore.
+// not report them as not restored.
 func (c *compactor) noteForeign(r *Report) {
 	for i := range c.t.Blocks {
 		b := &c.t.Blocks[i]

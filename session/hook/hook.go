@@ -23,7 +23,7 @@ const MaxInput = 64 << 20
 var replaced = map[string][]string{"Bash": {"stdout", "stderr"}, "Grep": {"content"}, "WebFetch": {"result"}}
 
 // Replaces reports whether the output of a tool may be replaced: of some of the client's own, and of other servers
-// (mcp__SERVER__TOOL). That of Read may not, because an edit needs the exact text.
+// (mcp__SERVER__TOOL). The output of Read may not, because an edit needs the exact text.
 func Replaces(tool string) bool { return replaced[tool] != nil || strings.HasPrefix(tool, "mcp__") }
 
 // Call is a tool call that the client made, and its output.
@@ -70,7 +70,7 @@ func Parse(in []byte) (c Call, err error) {
 	return c, err
 }
 
-// Texts returns the texts of the output that may be replaced. The error is of an output whose shape is unknown.
+// Texts returns the texts of the output that may be replaced, or an error for an output of unknown shape.
 func (c Call) Texts() (texts []Text, err error) {
 	names, own := replaced[c.Tool]
 	switch {
@@ -201,7 +201,7 @@ func text(raw []byte) string {
 	return string(content.AppendUnquoted(nil, raw[1:len(raw)-1]))
 }
 
-// without returns what to remove so that an object lacks some of its members. One that is not named must stay.
+// without returns the spans to remove so that an object lacks the named members. At least one member must stay.
 func without(all []child, names ...string) (drop []span) {
 	named := func(c child) bool { return slices.Contains(names, c.name) }
 	first := slices.IndexFunc(all, func(c child) bool { return !named(c) })

@@ -250,7 +250,7 @@ func (s *Sum) fetch(of *output, c trace.Call) {
 	}
 }
 
-// tool returns the row of a call's tool. What is read as a resource or a prompt has rows of its own.
+// tool returns the row of a call's tool. Reads of resources and prompts have rows of their own.
 func (s *Sum) tool(c trace.Call) *Tool {
 	name := c.Tool
 	if c.Via != trace.ViaTool {

@@ -10,7 +10,7 @@ const Version = 1
 // Retention is how long a day's file is kept.
 const Retention = 30 * 24 * time.Hour
 
-// What a line is about, in Call.Via.
+// Values of Call.Via: what a line is about.
 const (
 	ViaTool       = ""
 	ViaResource   = "resource"   // resources/read

@@ -18,7 +18,8 @@ type Bytes interface {
 	Size() int64
 }
 
-// inMemory returns bytes that are read several times: in memory if they are few.
+// inMemory reads bytes into memory if they are at most 1 MiB, because they are read several times. It returns more of
+// them as they are.
 func inMemory(b Bytes) (Bytes, error) {
 	if b.Size() > 1<<20 {
 		return b, nil
@@ -122,7 +123,7 @@ func (t *Transcript) Before(line, at int) io.Reader {
 // Bytes returns the bytes that were read.
 func (t *Transcript) Bytes() Bytes { return t.bytes }
 
-// Err returns an error if a text could not be read again: what was said of the transcript is wrong then.
+// Err returns an error if a text could not be read again. Results of other methods may be wrong then.
 func (t *Transcript) Err() error { return t.err }
 
 // Edit replaces a string of a line by raw JSON.

@@ -110,7 +110,7 @@ func (t *Transcript) addText(b *Block, name string, n *node) {
 	}
 }
 
-// Notes says what of the blocks that are sent is counted by an estimate, or not at all.
+// Notes lists which parts of the blocks that are sent are counted by an estimate, or not at all.
 func (t *Transcript) Notes() (all []string) {
 	images, encrypted := 0, 0
 	unknown, binary := map[string]bool{}, map[string]bool{}

@@ -20,14 +20,14 @@ const (
 	firstTail = 256 << 10
 )
 
-// ErrUnknown is why a session file says nothing about the context: it has no usage record at its end. ErrCompacted is
-// the case of it in which the context was compacted and the model not asked since.
+// ErrUnknown is the error for a session file that has no usage record at its end. ErrCompacted is an ErrUnknown for a
+// context that was compacted, and the model was not asked since.
 var (
 	ErrUnknown   = fmt.Errorf("no usage is recorded in the last %d MiB", maxTail>>20)
 	ErrCompacted = fmt.Errorf("%w: the context was compacted, and the model was not asked since", ErrUnknown)
 )
 
-// errSkip makes a search go on with the line before.
+// errSkip makes a search continue with the line before.
 var errSkip = errors.New("skip")
 
 // FromClaudeFile returns the last usage record of a session file of Claude Code. It reads numbers, ids and a time from
