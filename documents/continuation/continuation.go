@@ -61,7 +61,8 @@ func (d *Document) stuckOr(r Result) Result {
 	return r
 }
 
-// parse reads a text that begins with what was read before, from the place nearest to its end from which it can.
+// parse reads a text that begins with the one that was read before. It starts where near ends, the parser nearest to
+// the end of that text.
 func (d *Document) parse(text []byte) {
 	p := d.near
 	if p == nil {
@@ -72,7 +73,7 @@ func (d *Document) parse(text []byte) {
 	d.accept(text, p)
 }
 
-// accept replaces the text by one that begins with what p has read, and has p read the rest.
+// accept replaces the text by one that begins with what p has read, and makes p read the rest.
 func (d *Document) accept(text []byte, p *parser) {
 	before := p.scanned
 	snapshots := p.readAll(text)

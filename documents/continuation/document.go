@@ -46,8 +46,8 @@ type Options struct {
 	MaxParts      int              // parts after which the document is stuck; 20
 	OutlineTokens int              // maximum size of the outline in an answer; 150
 	Tokens        func(string) int // counts tokens; a quarter of the bytes by default
-	// AsShown reports whether a text can be shown as it is, where another is before it: nothing in it is masked or
-	// escaped. All of it by default.
+	// AsShown reports whether a text that follows another one can be shown unchanged: nothing in it is masked or escaped.
+	// nil: every text can.
 	AsShown func(before, text string) bool
 }
 
@@ -65,7 +65,8 @@ type Document struct {
 	near    *parser // has read the text up to a place before the restart text, or up to it; nil: nothing was read
 	anchor  anchor
 	history history
-	// Of the units at the end of the text at least once occur once in it, and at most again occur more than once.
+	// The last units of the text are known to occur in it once if there are at least as many as once says, and several
+	// times if there are at most as many as again says. Shorter and longer ends need not be counted.
 	once, again int
 	scanned     int64 // bytes that were parsed in all: parts must not be parsed again and again
 }

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// surely is the least number of characters of a match of which the text may have more than one.
+	// surely is the number of characters from which on a match is sure, even if it occurs in the text several times.
 	surely = 16
 	// repeatedWithin is the number of characters after the beginning of a part in which the end of the text is looked for.
 	repeatedWithin = 512
 	// maxLeaves and maxElement bound what of an element is compared with others.
 	maxLeaves, maxElement = 128, 16 << 10
-	// maxBefore is the number of elements that are compared with each other: how alike elements are.
+	// maxBefore is how many of the last elements are compared with each other, to learn how similar elements usually are.
 	maxBefore = 8
 	// maxNext is the number of elements of a part that are compared with those before them.
 	maxNext = 8
 )
 
-// doubt returns why a part that repeats some of the text may be something else than the reading says; "" if nothing
-// speaks for that.
+// doubt returns why a reading of a part that repeats some of the text may be wrong; "" if there is no reason to think
+// so.
 func (d *Document) doubt(r *reading) string {
 	text, rest := d.text[:d.anchor.end], d.after(r)
 	if r.matched == 0 {
@@ -82,9 +82,9 @@ func (d *Document) fitsList(r *reading) bool {
 // headMin is the least number of characters of a beginning that is looked for in the text.
 const headMin = 12
 
-// headAgain reports whether a part begins with characters that the last kilobytes of the text have, and goes on nearly
-// as the text does up to its end. If it has several such places, only the last of them can be that; any is enough in a
-// list in which elements are equal. least is the number of characters that are looked for first.
+// headAgain reports whether a part begins with characters of the last kilobytes of the text, and continues nearly as
+// the text does from there to its end. Of several such places the last one is compared; in a list with equal elements,
+// several places are enough. least is the number of characters that are looked for first.
 func (d *Document) headAgain(part []byte, inside bool, least int) bool {
 	const most = 4 * headMin
 	got, _ := units(part[:min(len(part), 8<<10)], inside)
@@ -108,8 +108,8 @@ func (d *Document) headAgain(part []byte, inside bool, least int) bool {
 	return n > 1 && d.spansEqual(d.anchor.end) || goesOnAs(got, kept[from:], n == 1)
 }
 
-// goesOnAs reports whether units go on nearly as others do up to their end: one word of them may be another one. If
-// they are not known to be the same ones, that word must be the last, and no number: those count records.
+// goesOnAs reports whether got continues as kept does to its end, but for one word. If it is not known that got begins
+// where kept does, that word must be the last one and no number, because numbers count records.
 func goesOnAs(got, kept []rune, known bool) bool {
 	const near, last = 12, 4
 	same := 0
@@ -199,9 +199,9 @@ func skeleton(text []byte) (s string, name []byte) {
 	return b.String(), name
 }
 
-// wordChanged reports whether a part begins with the last words of the text, of which one is another: it is no number,
-// as those count records. In a string it takes three words; between members two, if the text does not have the first
-// name.
+// wordChanged reports whether a part begins with the last words of the text, of which one differs and is no number,
+// because numbers count records. In a string it takes three words. Between members it takes two, if the text does not
+// have the first name.
 func (d *Document) wordChanged(part []byte) bool {
 	const most, window = 16, 600
 	least := 3
@@ -245,8 +245,8 @@ func (d *Document) children(f *container) [][]byte {
 	return list
 }
 
-// repeatsEnd reports whether a part has the last words of the text behind what it repeats word for word: the least
-// number of them that occurs once in the text.
+// repeatsEnd reports whether a part has the last words of the text again, behind what it repeats word for word. It
+// looks for the shortest end of the text that occurs in it once.
 func (d *Document) repeatsEnd(r *reading) bool {
 	end, _ := units(d.text[d.anchor.at:d.anchor.end], d.anchor.inside)
 	for k := surely + surely/2; k < len(end); k *= 2 {
@@ -342,8 +342,9 @@ func (l leaf) similarity(other leaf) float64 {
 	return float64(same) / float64(max(len(a), len(b)))
 }
 
-// alike returns why the next elements may be some of those before them, changed or not; "" if nothing speaks for that.
-// The first of them is compared only with those that begin with piece, which is what the text has of it.
+// alike returns why the next elements may repeat earlier ones, word for word or changed; "" if there is no reason to
+// think so. piece is the beginning of the first of them, which the text has already: that one is compared only with
+// earlier elements that begin so.
 func alike(before [][]byte, next, piece []byte) string {
 	all := make([]shaped, len(before))
 	for i, raw := range before {
@@ -375,7 +376,7 @@ func alike(before [][]byte, next, piece []byte) string {
 	return ""
 }
 
-// usualSimilarity returns for each leaf how similar elements are in it: nine of ten pairs of them at most that much.
+// usualSimilarity returns the 90th percentile of the similarity of two elements, for each leaf.
 func usualSimilarity(all []shaped) []float64 {
 	pairs := make([][]float64, maxLeaves)
 	for i, e := range all {
@@ -399,8 +400,8 @@ func sameShapes(all []shaped) bool {
 	return !slices.ContainsFunc(all, func(e shaped) bool { return !e.whole || e.shape != all[0].shape })
 }
 
-// changed reports whether an element is another one, or that with one leaf changed, beyond what is usual. Leaves that
-// are less similar are others.
+// changed reports whether x is e, or e with a leaf in eight changed, and more similar to it than elements usually are.
+// Leaves with less than this similarity are different ones.
 func (x shaped) changed(e shaped, usual []float64, similar float64) bool {
 	if x.shape == "." && x.leaves[0].size < surely/2 { // a cell
 		return false

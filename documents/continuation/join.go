@@ -139,7 +139,7 @@ func (d *Document) joinRest(part []byte) Result {
 	return d.apply(plain)
 }
 
-// after returns what follows in a part behind what it repeats.
+// after returns the rest of a part, behind what it repeats of the text.
 func (d *Document) after(r *reading) []byte {
 	c := cursor{text: r.part, within: r.inside}
 	for range r.matched {
@@ -355,8 +355,8 @@ func lastByte(b []byte) byte {
 	return 0
 }
 
-// tailStart returns the beginning of an element that is at least some kilobytes before the end of the text, or the
-// last one before that.
+// tailStart returns where the last element begins that starts over 4 KiB before the end of the text; if none does,
+// where a nearer one begins.
 func (d *Document) tailStart() int64 {
 	from := int64(0)
 	for depth := range d.parser.containers {

@@ -18,7 +18,7 @@ type cutPlace struct {
 	due   bool   // the text ends after a comma or colon: something must follow
 }
 
-// cutPlace returns the innermost container that can be closed without making a false element of a part of one.
+// cutPlace returns the innermost container that can be closed so that no part of an element is taken for an element.
 func (d *Document) cutPlace() cutPlace {
 	p := d.parser
 	text := bytes.TrimRight(d.text[:complete(d.text, p.scan.Inside() == "string")], " \t\r\n")
@@ -134,8 +134,8 @@ func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, string) 
 	return nil, fmt.Sprintf("it neither repeats nor completes the cut-off element %s", clip(string(m.cut.piece), maxWord))
 }
 
-// cutCode joins code to the cut-off element, if that is a block of code of which the second has whole lines again; nil
-// if it is not.
+// cutCode joins code to the cut-off element, if both are blocks of code and the new one repeats the last whole lines of
+// the old one; nil if not.
 func (m *merger) cutCode(raw json.RawMessage) json.RawMessage {
 	old, ok := members(append(slices.Clone(m.cut.piece), `"}`...))
 	more, ok2 := members(raw)
@@ -288,8 +288,8 @@ func firstCell(raw json.RawMessage) string {
 	return whole(raw)
 }
 
-// joinLines joins code to lines of code of which it has the last ones again. open is the beginning of the line after
-// them, if they are cut off there.
+// joinLines joins code to lines, of which the last n are repeated at its beginning. open is the beginning of the line
+// after them, if they are cut off there. ok is false if no number of lines fits, or several do.
 func joinLines(lines []string, open, code string) (joined string, n int, ok bool) {
 	y := strings.Split(code, "\n")
 	found := 0

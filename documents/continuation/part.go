@@ -81,7 +81,8 @@ func withoutFence(text []byte) []byte {
 	return text
 }
 
-// normalize is Normalize for a part of this document: of Markdown, and of what is taken as text, nothing is left out.
+// normalize is Normalize for a part of this document. It leaves nothing out of Markdown, nor of a text that is not
+// parsed.
 func (d *Document) normalize(part []byte) (body []byte, preface string, err error) {
 	first := len(bytes.TrimSpace(d.text)) == 0
 	if d.plain || d.options.Kind == Text && first {

@@ -85,8 +85,8 @@ func (d *Document) shown(at, end int64) bool {
 	return d.options.AsShown(string(d.text[max(0, at-secretContext):at]), string(d.text[at:max(at, end)]))
 }
 
-// lastWords returns where the last words of the text begin, in a string from one offset to another, which occur once;
-// −1 if there are none. They have tailMax bytes, or more up to most.
+// lastWords returns a place between two offsets inside of a string from which the text up to end occurs once; −1 if
+// there is none. That text has tailMax bytes, or more, up to most.
 func (d *Document) lastWords(from, to, end, most int64) int64 {
 	for size := int64(tailMax); size <= most; size *= 2 {
 		at := d.wordStart(max(from, end-size), min(to, end-tailMin))

@@ -24,8 +24,8 @@ const (
 	Action Level = "action"
 )
 
-// Options are what a check may compare a document with. Without a value the rules that need it are not checked; a note
-// says so where the document has something that they would apply to.
+// Options are what a check may compare a document with. The rules that need a missing value are skipped; a note says so
+// if the document has something that they apply to.
 type Options struct {
 	Message []byte                 // the message that the intent was taken from; nil: unknown
 	Intent  []byte                 // the intent that tasks and actions belong to; nil: unknown

@@ -194,8 +194,8 @@ func Bulky(tokens, window int64) bool { return window > 0 && tokens > (window-1)
 // maxSearched is how many bytes of a message are searched for names: some seconds for a message of any length.
 const maxSearched = 4 << 20
 
-// names checks that the intent has every URL and file name of the request and of the message. Those that the message
-// has only in data that contextItems name are exempt.
+// names checks that the intent has every URL and file name of the request and of the message. Names that the message
+// has only in data of contextItems are exempt.
 func (c *checker) names(request, core string, items []contextItem) {
 	has, requested := nameSet{}, namesOf(request)
 	has.add(namesOf(core))
