@@ -39,7 +39,7 @@ const (
 // Options of New.
 type Options struct {
 	Store    string        // directory of the store; "": indexes are kept in memory, and there are no follow-ups
-	ReadOnly error         // why the store cannot be written; as without one
+	ReadOnly error         // why the store cannot be written: then as without a store; nil: it can
 	Slice    time.Duration // a call answers within it; 45 s
 	Answerer Answerer      // answers through an endpoint; nil: the facts are the answer
 
@@ -50,7 +50,7 @@ type Options struct {
 // Asker answers questions. It is safe for concurrent use.
 type Asker struct {
 	options   Options
-	embedding sync.Mutex // is held by the call that makes vectors of passages
+	embedding sync.Mutex // held by the call that makes vectors of passages
 }
 
 // New returns an Asker. It opens nothing.
@@ -84,7 +84,7 @@ func (a Args) Check() error {
 	return nil
 }
 
-// Tool returns the tool ask. That of a nil Asker can be listed, but not called.
+// Tool returns the tool ask. The tool of a nil Asker can be listed, but not called.
 func (k *Asker) Tool() tools.Tool {
 	if k == nil {
 		k = New(Options{})

@@ -24,7 +24,7 @@ const (
 	maxTexts = 500      // observations that are scanned
 )
 
-// corpus is what a question is asked of, in one place: its files, and their index.
+// corpus holds the files of one location of a question, and their index.
 type corpus struct {
 	set    source.Set
 	at     source.Location

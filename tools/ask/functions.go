@@ -59,7 +59,7 @@ var ErrUnreadable = errors.New("the reply does not have the form that was asked 
 // maxExtractions is the maximum number of passages of one search whose facts an Extractor chooses.
 const maxExtractions = 5
 
-// extract returns the facts that the Extractor chooses of a passage. Where it cannot, those of the rules stay.
+// extract returns the facts of a passage that the Extractor chooses. If it cannot, it returns those of the rules.
 func (q *question) extract(p facts.Passage, byRules []facts.Fact) []facts.Fact {
 	if q.extractor == nil || q.extracted == maxExtractions {
 		return byRules

@@ -35,7 +35,7 @@ const (
 	keptDocuments  = 16   // files whose texts are kept while passages are embedded
 )
 
-// meaning is what a question, with all functions that its model runs, has of the Embedder.
+// meaning is the state of one question and of all functions that its model runs, as far as the Embedder is concerned.
 type meaning struct {
 	asked             map[string][]float32 // unit vectors of questions
 	passages, vectors int                  // of the files that are asked; passages that have a vector
@@ -121,8 +121,8 @@ func (q *question) embed(texts []string, until time.Time) (all [][]float32, err 
 	return all, nil
 }
 
-// patience returns until when the vectors of a question may take: for a fifth of a call's time, or less where indexing
-// took all that it may.
+// patience returns the time until which the vectors of a question are waited for: a fifth of a call's time from now,
+// but at most a tenth of it after the deadline of indexing.
 func (q *question) patience() time.Time {
 	until, last := time.Now().Add(q.k.options.Slice/5), q.deadline.Add(q.k.options.Slice/10)
 	if last.Before(until) {
@@ -131,8 +131,8 @@ func (q *question) patience() time.Time {
 	return until
 }
 
-// embedPassages makes the vectors of passages that have none, until the deadline. Of several calls at once one does so;
-// the others use the vectors that there are. Indexes that are made for one call get none.
+// embedPassages makes the vectors of passages that have none, until the deadline. If several calls run at once, one of
+// them does so; the others use the vectors that there are. An index that is made for one call gets none.
 func (q *question) embedPassages() error {
 	e := q.k.options.Embedder
 	alone := q.k.embedding.TryLock()

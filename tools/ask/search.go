@@ -145,9 +145,9 @@ func (q *question) readPassage(c *corpus, query facts.Query, p *found) (ok bool)
 	return ok
 }
 
-// adjust returns by how much more than its words a passage says for a question: words of the question close to each
-// other, in its heading or in the name of what it declares, and in its path. The factors are the best of a few that
-// TestRetrieval was tried with.
+// adjust returns the factor by which the score of a passage is multiplied. It grows with words of the question that are
+// close to each other, in the heading or in the name of a declaration, and in the path. Its constants are the best of a
+// few that TestRetrieval was tried with.
 func (q *question) adjust(query facts.Query, p *found) float64 {
 	by := 0.6 + 0.3*nearness(query, p.text) + 2*query.Covered(p.Heading) + 0.6*query.Covered(p.Path)
 	if p.Code { // a package clause says little
@@ -196,8 +196,8 @@ func diverse(all []found) []found {
 	return all
 }
 
-// takeFacts takes the facts of passages: those of shown are shown, and those of the other files that belong to the
-// question are kept.
+// takeFacts adds the facts of passages to an answer: those of shown are shown, and those of the other passages that
+// belong to the question are only kept.
 func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	one := listsAll(q.readAs)
 	have := map[string]bool{} // file and lines

@@ -123,7 +123,7 @@ var (
 	person = content.Pattern(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
 )
 
-// Has reports whether a text has what is asked for; never if that is anything.
+// Has reports whether a text has what is asked for; false for Anything.
 func (a Asked) Has(text string) bool {
 	switch a {
 	case Amount:
@@ -147,10 +147,10 @@ type unit struct {
 // Extract returns the facts of a passage, in the order of its lines: at most five, the best ones.
 func Extract(q Query, p Passage) []Fact {
 	var list []Fact
-	about := q.Covered(p.Heading) // what is above the lines is about them all
+	about := q.Covered(p.Heading) // the heading is about every line
 	for _, u := range units(p) {
 		covered := q.Covered(u.text)
-		if p.Table && covered == 0 { // that the header has the words says nothing of a row
+		if p.Table && covered == 0 { // the header is above every row: a row needs a word of its own
 			continue
 		}
 		asked := q.Asked.Has(u.text)
@@ -169,7 +169,7 @@ func Extract(q Query, p Passage) []Fact {
 	best := slices.Clone(list)
 	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(b.Score, a.Score) })
 	best = best[:min(len(best), maxFacts)]
-	if len(best) > 0 { // what has far fewer of the words says nothing of the question
+	if len(best) > 0 { // a fact with far fewer of the words does not answer the question
 		best = slices.DeleteFunc(best, func(f Fact) bool { return f.Score < best[0].Score/2 })
 	}
 	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(a.From, b.From) })

@@ -285,7 +285,8 @@ func MarkText(m tree.Mark) string {
 	return string(strconv.AppendUint(append(b, '.'), m.Inode, 36))
 }
 
-// Rarity returns how rare each term is: the logarithm of the share of passages that have it, 1 for the most common.
+// Rarity returns how rare each term is: 1 plus the logarithm of the number of passages over the number of those that
+// have it, so 1 for a term that all have.
 func (x *Index) Rarity(ctx context.Context, terms []string) (map[string]float64, error) {
 	var all float64
 	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&all); err != nil {

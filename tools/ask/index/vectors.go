@@ -104,9 +104,9 @@ func Cosine(unit []float32, packed []byte) float64 {
 	return float64(sum)
 }
 
-// Nearest returns the passages whose cosine with a unit vector is at least least, of the files that of accepts: the
-// nearest first, at most perFile of one file. Score is the cosine above the mean of all passages of these files. It
-// also counts them, and those that have a vector; without a vector to compare, it counts alone.
+// Nearest returns the passages of the files that of accepts whose cosine with a unit vector is at least least. The
+// nearest come first, at most perFile of one file. Their Score is the cosine above the mean of all passages of these
+// files. Nearest also counts these passages, and those that have a vector; with a nil unit vector it only counts.
 func (x *Index) Nearest(
 	ctx context.Context, unit []float32, least float64, limit, perFile int, of func(path string) bool,
 ) (hits []Hit, passages, vectors int, err error) {

@@ -210,7 +210,8 @@ func (q *question) takeFound() bool {
 		!q.is(q.skip(i-1, -1, stop), prep) && q.takeHint(i, 1)
 }
 
-// extensions returns those that the question names. Of two words together the narrower holds: "Excel spreadsheets".
+// extensions returns the extensions that the question names. Of two words next to each other the narrower one counts:
+// "Excel spreadsheets".
 func (q *question) extensions() (all []string) {
 	var before []string
 	for _, t := range q.tokens {

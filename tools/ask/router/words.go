@@ -10,7 +10,7 @@ import (
 //go:embed words.txt
 var wordList string
 
-// kind is a set of the kinds that words.txt explains. Those after kindNames are of tokens only: text in quotation
+// kind is a set of the kinds that words.txt explains. The kinds after kindNames are of tokens only: text in quotation
 // marks, the name of a file, and content, which is both of them and any word without a kind.
 type kind uint32
 
