@@ -151,7 +151,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 	return text + "\n", nil
 }
 
-// kept is what accepting the directories of a note came to.
+// kept collects what became of the parts of a note.
 type kept struct {
 	dirs      []string
 	problems  []string // in words
@@ -431,8 +431,8 @@ func evidenceText(all []evidence.Citation) string {
 	return text
 }
 
-// tell shows a text that needs no order; a view longer than a page ends with the exact next call.
-func (w *work) tell(text string, next tools.Call) error {
+// showPage shows as much of a text as fits a page, up to a line end. A longer text ends with the exact next call.
+func (w *work) showPage(text string, next tools.Call) error {
 	page := w.out.Page()
 	fits := len(text)
 	if w.in.BytesThatFit != nil {

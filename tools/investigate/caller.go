@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
-// Caller is who looks at investigations besides the tool's callers: the command line, resources.
+// Caller is who looks at investigations without calling the tool: the command line, resources.
 type Caller struct {
 	Sources source.Set
 	Owner   string
@@ -36,7 +36,7 @@ var ErrNone = errors.New("no investigation")
 // Meta describes an investigation.
 type Meta = entries.Meta
 
-// quiet is the output of work that answers no call: what it would note is dropped.
+// quiet is the output of work that answers no call: it drops notes, progress and attachments.
 type quiet struct{ tools.Output }
 
 func (quiet) Note(string)                   {}

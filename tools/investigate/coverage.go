@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 )
 
-// opened is what calls showed of files: bytes by path below the target, and the calls themselves.
+// opened is what calls showed of files below the target.
 type opened struct {
-	shown map[string]int64 // of files that have changed since, nothing, where that is known
+	shown map[string]int64 // bytes by path, without files that are known to have changed since
 	calls []openedCall
 }
 
@@ -56,7 +56,7 @@ func (w *work) openedFiles() *opened {
 	return w.seen
 }
 
-// coverage returns what was opened of a directory's own files.
+// coverage sums up how many of the own files and bytes of directories were opened.
 func (w *work) coverage(dirs ...string) *entries.Coverage {
 	opened := w.openedFiles().shown
 	var c entries.Coverage

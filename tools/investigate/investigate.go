@@ -108,7 +108,7 @@ func (a Args) Check() error {
 	return nil
 }
 
-// Tool returns the tool investigate. That of a nil Investigator can be listed, but not called.
+// Tool returns the tool investigate. The tool of a nil Investigator can be listed, but not called.
 func (i *Investigator) Tool() tools.Tool {
 	if i == nil {
 		i = New(Options{})
@@ -166,7 +166,7 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	if err != nil {
 		return err
 	}
-	return w.tell(text, rest)
+	return w.showPage(text, rest)
 }
 
 // mayKeep returns why the store keeps no investigations, or none that can be changed.

@@ -117,8 +117,8 @@ func (w *work) report() (Report, error) {
 	return r, nil
 }
 
-// add adds the citations of a note as they are now. Those that were repaired when it was handed in, and hold, count as
-// moved.
+// add counts the citations of a note as they are now. Citations that hold, but were repaired when the note was handed
+// in, count as moved.
 func (e *Evidence) add(now, then []evidence.Citation) {
 	c := evidence.Count(now)
 	repaired := min(evidence.Count(then).Moved, c.Holds)

@@ -45,7 +45,7 @@ type Thought struct {
 	By      string // "model NAME"
 }
 
-// What a Thinker says of a thought.
+// The beginning of Thought.By, and the values of Thought.Partial.
 const (
 	ByModel          = entries.Model // before the name of the model, in Thought.By
 	OverBudget       = entries.OverBudget

@@ -60,7 +60,7 @@ func (w *work) orderText(o entries.Order) (text string) {
 	return text
 }
 
-// shown escapes the hidden characters of a path, so that it fits one line. Notes may name a path in this form too.
+// shown escapes hidden characters and line ends of a path. Notes may name a path in this form too.
 func shown(p string) string { return content.VisibleLine(p) }
 
 // listed is a path in a list: one with a comma stands between quotes.
@@ -111,10 +111,10 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 	b.WriteString("directories: " + strings.Join(names, ", ") + "\n")
 	b.WriteString(w.goalText())
 	b.WriteString(w.surveyText(d))
-	var told strings.Builder // what files say: data
-	w.listing(&told, o, d)
-	w.outlineText(&told, o, d)
-	b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
+	var data strings.Builder // what files say, to be fenced
+	w.listing(&data, o, d)
+	w.outlineText(&data, o, d)
+	b.WriteString(prompts.Fence(strings.TrimSuffix(data.String(), "\n")) + "\n")
 	w.children(&b, o, d)
 	for _, a := range o.Dirs {
 		if fresh, own := w.fresh(a.Path); !fresh && own && w.notes[a.Path].By != entries.Mechanical {
@@ -297,15 +297,15 @@ func (w *work) planOrder(o entries.Order, d detail) string {
 	b.WriteString(w.goalText())
 	totals := w.tree.Totals()
 	slices.SortStableFunc(totals, func(x, y scan.DirTotals) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	var told strings.Builder
+	var data strings.Builder
 	signals := w.tree.Signals()
-	fmt.Fprintf(&told, "extensions: %s\n", histogram(signals.ExtensionHistogram, 8))
+	fmt.Fprintf(&data, "extensions: %s\n", histogram(signals.ExtensionHistogram, 8))
 	largest := totals[:min(len(totals), plannedDirs*max(d.files, 1)/24+1)]
 	slices.SortFunc(largest, func(x, y scan.DirTotals) int { return cmp.Compare(x.Path, y.Path) })
 	for _, t := range largest {
-		fmt.Fprintf(&told, "%s/ %d files %s\n", shown(t.Path), t.Files, sizeText(t.Bytes))
+		fmt.Fprintf(&data, "%s/ %d files %s\n", shown(t.Path), t.Files, sizeText(t.Bytes))
 	}
-	b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
+	b.WriteString(prompts.Fence(strings.TrimSuffix(data.String(), "\n")) + "\n")
 	if more := len(totals) - len(largest); more > 0 {
 		from := "find path=" + w.shownTarget() + " show=dirs"
 		if w.meta.Scan != "" {
@@ -335,7 +335,7 @@ func (w *work) reportOrder(o entries.Order, d detail) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "WORK ORDER %s: report on %s from its notes\n", o.Name(), w.shownTarget())
 	b.WriteString(w.goalText())
-	var told strings.Builder
+	var data strings.Builder
 	n := 0
 	for _, p := range w.paths {
 		if strings.Count(p, "/") > 1 || d.summary == 0 {
@@ -344,10 +344,10 @@ func (w *work) reportOrder(o entries.Order, d detail) string {
 		if n++; n > 2*d.children {
 			continue
 		}
-		fmt.Fprintf(&told, "%s: %s\n", shown(p), content.ClipEnd(strings.Join(strings.Fields(w.notes[p].Summary), " "), d.summary))
+		fmt.Fprintf(&data, "%s: %s\n", shown(p), content.ClipEnd(strings.Join(strings.Fields(w.notes[p].Summary), " "), d.summary))
 	}
-	if told.Len() > 0 {
-		b.WriteString(prompts.Fence(strings.TrimSuffix(told.String(), "\n")) + "\n")
+	if data.Len() > 0 {
+		b.WriteString(prompts.Fence(strings.TrimSuffix(data.String(), "\n")) + "\n")
 	}
 	fmt.Fprintf(&b, "all %d notes: read path=%s, or search path=%s pattern=…\n", len(w.notes), w.name(), w.name())
 	b.WriteString(w.ask("report", o))

@@ -12,14 +12,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
 )
 
-// Who wrote an entry.
+// Values of Quality.By: who wrote an entry.
 const (
 	Agent      = "agent"
 	Mechanical = "mechanical"
 	Model      = "model " // and its name
 )
 
-// Why an entry is partial.
+// Values of Quality.PartialReason.
 const (
 	OverBudget       = "context budget reached"
 	OverBudgetBefore = "context budget reached before files processed"

@@ -105,7 +105,8 @@ const (
 	ShownName      = "shown_report.json" // the report as it was shown last
 )
 
-// Remember returns what make made of a file. It is called the first time, and whenever the file has changed since.
+// Remember returns the value that make returned for a file. It calls make the first time, and again if the size or the
+// time of the file has changed.
 func Remember[T any](i *Investigation, name string, make func() (T, error)) (T, error) {
 	fi, err := i.root.Lstat(name)
 	if err != nil {

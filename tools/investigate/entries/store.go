@@ -82,8 +82,7 @@ type Store struct {
 }
 
 // Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first
-// one. With readOnly the views of an investigation work: what they would bring up to date on the disk is made again by
-// each.
+// one. With readOnly the views of an investigation work, and each computes again what it cannot write.
 func Open(store string, limit int64, readOnly bool) *Store {
 	return &Store{
 		dir: filepath.Join(store, "investigations"), limit: limit, readOnly: readOnly, now: time.Now,
@@ -180,7 +179,7 @@ func explain(err error) error {
 	return fmt.Errorf("the investigation cannot be kept: %w", err)
 }
 
-// Get returns the investigation of an ID and counts as a use. Those of other identities are unknown.
+// Get returns the investigation of an ID and counts as a use; ErrUnknown for one of another identity.
 func (s *Store) Get(identity, id string) (*Investigation, error) {
 	i, err := s.Peek(identity, id)
 	if err == nil {

@@ -225,9 +225,9 @@ func (a *applier) readPlan() {
 	}
 }
 
-// build makes the units below a directory, and returns those directories at its top that may still be bundled with
-// others; nil if there are none. The tier of a directory is that of the plan's most specific path, which from is of.
-// Priority is of the directory alone.
+// build makes the units of a directory and of all below it. It returns the unit at the top if that may still be bundled
+// with others, else nil. from is what the plan's most specific path above says. It holds for what is below, too, but
+// for Priority.
 func (a *applier) build(dir string, from Assigned) *Unit {
 	if named, ok := a.named[dir]; ok {
 		from = named
