@@ -45,7 +45,8 @@ type Request struct {
 	Tools     []Tool
 	MaxTokens int  // 0: that of the profile
 	Stream    bool // the reply is read as it is written
-	// the last message is an assistant's, which the reply goes on with; only if [Client.Prefills]
+	// Prefill says that the last message is the beginning of the reply, which the endpoint continues; only if
+	// [Client.Prefills].
 	Prefill bool
 	// Progress is called with the number of bytes of a streamed reply so far; nil: it is not.
 	Progress func(bytes int)

@@ -81,8 +81,8 @@ func textOf(raw []byte) string {
 	return string(text[:runes.Complete(text)])
 }
 
-// ReportError is an error that the endpoint reports in its reply, or a reply without a message: to ask again, or to go
-// on with the text before it, is no use.
+// ReportError is an error that the endpoint reports in its reply, or a reply without a message. Asking again, or
+// continuing from the text before it, does not help.
 type ReportError struct{ Message string }
 
 func (e *ReportError) Error() string { return e.Message }

@@ -1,5 +1,5 @@
-// Package generation has an endpoint write a JSON document, and go on where a reply was cut off until the document is
-// whole.
+// Package generation makes an endpoint write a JSON document: after a reply that was cut off it asks for the next part,
+// until the document is whole.
 //
 // Parsing decides whether it is whole; what the endpoint reports as its reason to finish is only passed on.
 package generation
