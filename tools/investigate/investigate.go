@@ -200,10 +200,7 @@ func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out too
 			return nil, fmt.Errorf("%s: %w, or expired: they are kept for 90 days from their last use; "+
 				"investigate path=DIR begins one", content.ClipBytes(a.Path, 60), err)
 		}
-		if err := w.resolve(); err != nil {
-			return nil, err
-		}
-		return w, w.checkGoal(a)
+		return w, w.resume(a)
 	}
 	if a.Path == "" && len(in.Sources.Roots) > 1 {
 		return nil, errors.New("there are several roots: name one by path")
@@ -225,14 +222,14 @@ func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out too
 		})
 		return w, err
 	}
-	if err := w.resolve(); err != nil {
-		return nil, err
-	}
-	return w, w.checkGoal(a)
+	return w, w.resume(a)
 }
 
-// checkGoal refuses another goal than that of the investigation.
-func (w *work) checkGoal(a Args) error {
+// resume finds the directory of an investigation that exists. It refuses another goal than that of the investigation.
+func (w *work) resume(a Args) error {
+	if err := w.resolve(); err != nil {
+		return err
+	}
 	goal := a.goal()
 	if goal == "" || goal == w.meta.Goal {
 		return nil

@@ -171,17 +171,8 @@ func (w *work) missing() string {
 
 // brief says in a few sentences what the tree is.
 func (w *work) brief() string {
-	var lines, bytes int64
-	languages := map[string]int64{}
-	for i := range w.tree.Files {
-		f := &w.tree.Files[i]
-		lines += f.Lines
-		bytes += f.Size
-		if f.Language != "" {
-			languages[f.Language] += f.Lines
-		}
-	}
-	text := fmt.Sprintf("%s, %s, %s.", w.tree.Describe(), sizeText(bytes), content.Plural(lines, "line", "lines"))
+	all, languages := w.tree.Totals()[0], w.tree.Languages()
+	text := fmt.Sprintf("%s, %s, %s.", w.tree.Describe(), sizeText(all.Bytes), content.Plural(all.Lines, "line", "lines"))
 	if len(languages) > 0 {
 		text += " Lines by language: " + histogram(languages, 4) + "."
 	}

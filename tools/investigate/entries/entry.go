@@ -178,17 +178,17 @@ func (i *Investigation) RemoveDir(relative string) error {
 
 // Weak returns the entries whose confidence is missing or below 0.7, the least sure first.
 func Weak[T entry](all map[string]T) []T {
-	var weak []T
-	for _, e := range all {
-		if c := e.quality().Confidence; c == nil || *c < weakBelow {
-			weak = append(weak, e)
-		}
-	}
 	sure := func(e T) float64 {
 		if c := e.quality().Confidence; c != nil {
 			return *c
 		}
 		return -1
+	}
+	var weak []T
+	for _, e := range all {
+		if sure(e) < weakBelow {
+			weak = append(weak, e)
+		}
 	}
 	slices.SortFunc(weak, func(a, b T) int {
 		return cmp.Or(cmp.Compare(sure(a), sure(b)), cmp.Compare(a.relative(), b.relative()))

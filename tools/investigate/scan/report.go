@@ -70,7 +70,7 @@ func (t *Tree) Report(target string) Report {
 	top := directories[0]
 	r := Report{
 		Target: target, Files: top.Files, Lines: top.Lines, Bytes: top.Bytes, DiskBytes: top.DiskBytes, Tokens: top.Tokens,
-		Other: t.Other, Languages: map[string]int64{}, Categories: map[string]int64{},
+		Other: t.Other, Languages: t.Languages(), Categories: map[string]int64{},
 		MIME: map[string]int64{}, Skipped: append([]Skip{}, t.Skipped...), Errors: append([]string{}, t.Errors...),
 		Signals: t.Signals(), Directories: directories,
 	}
@@ -78,9 +78,6 @@ func (t *Tree) Report(target string) Report {
 		f := &t.Files[i]
 		r.Categories[f.Category]++
 		r.MIME[f.MIME]++
-		if f.Language != "" {
-			r.Languages[f.Language] += f.Lines
-		}
 	}
 	for _, f := range first(t.Files, func(a, b *File) int { return cmp.Compare(b.Size, a.Size) }) {
 		r.Largest = append(r.Largest, Sized{f.Path, f.Size})
@@ -89,6 +86,17 @@ func (t *Tree) Report(target string) Report {
 		r.Recent = append(r.Recent, Dated{f.Path, time.Unix(0, f.Modified).UTC()})
 	}
 	return r
+}
+
+// Languages returns the lines of each language.
+func (t *Tree) Languages() map[string]int64 {
+	lines := map[string]int64{}
+	for i := range t.Files {
+		if f := &t.Files[i]; f.Language != "" {
+			lines[f.Language] += f.Lines
+		}
+	}
+	return lines
 }
 
 // first returns the first files of an order; those that are equal in it are ordered by path.
