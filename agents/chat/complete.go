@@ -106,16 +106,18 @@ func (c *Client) send(ctx context.Context, path string, body []byte, read func(*
 // body returns the JSON of a request, with its secrets masked, and how many there were.
 func (c *Client) body(r Request) ([]byte, int, error) {
 	masked, size := 0, 0
+	mask := func(text string) string {
+		text, n := c.mask.String(text)
+		masked += n
+		return text
+	}
 	messages := make([]Message, len(r.Messages))
 	for i, m := range r.Messages {
-		n := 0
-		m.Content, n = c.mask.String(m.Content)
-		masked += n
+		m.Content = mask(m.Content)
 		m.ToolCalls = slices.Clone(m.ToolCalls)
 		for j := range m.ToolCalls {
 			f := &m.ToolCalls[j].Function
-			f.Arguments, n = c.mask.String(f.Arguments)
-			masked += n
+			f.Arguments = mask(f.Arguments)
 			size += c.options.Count(f.Name) + c.options.Count(f.Arguments) + 8
 		}
 		messages[i] = m
@@ -143,9 +145,7 @@ func (c *Client) body(r Request) ([]byte, int, error) {
 	if len(r.Tools) > 0 {
 		var list []any
 		for _, t := range r.Tools {
-			n := 0
-			t.Description, n = c.mask.String(t.Description)
-			masked += n
+			t.Description = mask(t.Description)
 			t.Schema = c.mask.JSON(t.Schema)
 			list = append(list, map[string]any{"type": "function", "function": map[string]any{
 				"name": t.Name, "description": t.Description, "parameters": t.Schema}})
