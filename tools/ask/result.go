@@ -158,11 +158,8 @@ func (c Coverage) text() string {
 			reason, _, _ := strings.Cut(u.Reason, ":")
 			by[reason]++
 		}
-		reasons := content.MostFrequent(by)
-		for i, reason := range reasons {
-			reasons[i] = fmt.Sprintf("%d %s", by[reason], reason)
-		}
-		text += fmt.Sprintf("; not searchable %d (%s)", n, strings.Join(reasons[:min(len(reasons), 4)], ", "))
+		reasons, _ := content.Frequent(by, 4)
+		text += fmt.Sprintf("; not searchable %d (%s)", n, strings.Join(reasons, ", "))
 	}
 	if late := c.Files - c.Searched - len(c.NotSearchable); late > 0 {
 		text += fmt.Sprintf("; not indexed yet %d (the index covers %d %%; ask again)", late, 100*(c.Files-late)/c.Files)

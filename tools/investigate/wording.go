@@ -186,11 +186,7 @@ func byExtension(files []*scan.File) string {
 	for _, f := range files {
 		count[scan.Extension(f.Path)]++
 	}
-	names := content.MostFrequent(count)
-	var parts []string
-	for _, ext := range names[:min(len(names), 5)] {
-		parts = append(parts, fmt.Sprintf("%d %s", count[ext], ext))
-	}
+	parts, _ := content.Frequent(count, 5)
 	return fmt.Sprintf("%d more (%s)", len(files), strings.Join(parts, ", "))
 }
 
@@ -319,13 +315,9 @@ func (w *work) planOrder(o entries.Order, d detail) string {
 
 // histogram names the most frequent values.
 func histogram(count map[string]int64, n int) string {
-	names := content.MostFrequent(count)
-	var parts []string
-	for _, name := range names[:min(n, len(names))] {
-		parts = append(parts, fmt.Sprintf("%d %s", count[name], name))
-	}
-	if more := len(names) - n; more > 0 {
-		parts = append(parts, fmt.Sprintf("%d others", more))
+	parts, others := content.Frequent(count, n)
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("%d others", others))
 	}
 	return strings.Join(parts, ", ")
 }
