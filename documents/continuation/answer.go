@@ -2,6 +2,7 @@ package continuation
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -189,11 +190,7 @@ func (d *Document) path() string {
 }
 
 func (d *Document) pointer() string {
-	path := d.parser.pointer(d.anchor.depth)
-	if path == "" {
-		path = "at the top"
-	}
-	return content.ClipBytes(path, 2*maxWord)
+	return content.ClipBytes(cmp.Or(d.parser.pointer(d.anchor.depth), "at the top"), 2*maxWord)
 }
 
 // inside says inside of what the text that was read ends: "inside a string", "after a comma".

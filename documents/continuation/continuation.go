@@ -108,9 +108,7 @@ func (d *Document) Restart() string {
 // dropLineEnd returns the text without a line end inside of a string, number or literal at its end: it is that of a
 // file, or stands before the end of a fenced block.
 func (p *parser) dropLineEnd(text []byte) []byte {
-	switch p.scan.Inside() {
-	case "string", "key", "number", "literal":
-	default:
+	if !slices.Contains([]string{"string", "key", "number", "literal"}, p.scan.Inside()) {
 		return text
 	}
 	if p.scan.Err() == nil || len(bytes.Trim(text[p.offset():], "\r\n")) > 0 {
@@ -172,7 +170,7 @@ func (d *Document) result(join string) Result {
 	switch r.State {
 	case Whole:
 		r.Verdict = Done
-		if d.parser.outline.Found && d.parser.outline.Sections == 0 {
+		if d.noSections() {
 			r.Verdict, r.Reason = Continue, "no section yet"
 		}
 	case Empty:

@@ -244,9 +244,7 @@ func (p *parser) countLine(depth int) string {
 	if depth > 0 {
 		path = clip(p.pointer(depth-1), 2*maxWord)
 	}
-	if path == "" {
-		path = "the document"
-	}
+	path = cmp.Or(path, "the document")
 	if f.Object {
 		return path + " with " + plural(f.Count, "member")
 	}

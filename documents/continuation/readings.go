@@ -95,7 +95,7 @@ func (d *Document) candidates(part []byte) (list []candidate, longest int) {
 			add(at, "restart of an element", false, false)
 		}
 	}
-	if d.insideScalar() {
+	if slices.Contains([]string{"string", "number", "literal"}, d.parser.scan.Inside()) {
 		add(d.parser.value, "restart of a value", false, true)
 	}
 	for _, inside := range []bool{false, true} {
@@ -131,10 +131,6 @@ func (d *Document) severalEqual(f *container) bool {
 func (d *Document) insideString() bool {
 	in := d.parser.scan.Inside()
 	return in == "string" || in == "key"
-}
-
-func (d *Document) insideScalar() bool {
-	return slices.Contains([]string{"string", "number", "literal"}, d.parser.scan.Inside())
 }
 
 // overlaps returns where the text has the beginning of the part at its end, at least overlapMin characters that occur

@@ -197,9 +197,8 @@ func (p *parser) resumable() bool {
 	case "array", "object":
 		return f.Open < 0 && f.Count > 0 && f.End == off
 	case "string":
-		return off > p.value+12 && bytes.IndexByte(p.text[off-12:off], '\\') < 0 && endsRune(p.text[:off])
+		return off > p.value+12 && bytes.IndexByte(p.text[off-12:off], '\\') < 0 &&
+			complete(p.text[:off], true) == int(off)
 	}
 	return false
 }
-
-func endsRune(b []byte) bool { return complete(b, true) == len(b) }
