@@ -107,11 +107,6 @@ func (l Literal) Is(text string) bool {
 	return l.size == len(text) && l.Text() == text
 }
 
-// lineAt returns a line of the transcript, with its end.
-func (t *Transcript) lineAt(line int) Bytes {
-	return io.NewSectionReader(t.bytes, t.starts[line], t.starts[line+1]-t.starts[line])
-}
-
 // Lines returns how many lines the transcript has: a document of an API is one.
 func (t *Transcript) Lines() int { return len(t.starts) - 1 }
 

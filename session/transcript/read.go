@@ -59,7 +59,7 @@ func (t *Transcript) findLines() error {
 
 // parse parses a line.
 func (t *Transcript) parse(line int) (*node, error) {
-	text, err := inMemory(t.lineAt(line))
+	text, err := inMemory(io.NewSectionReader(t.bytes, t.starts[line], t.starts[line+1]-t.starts[line]))
 	if err != nil {
 		return nil, err
 	}
