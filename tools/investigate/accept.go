@@ -246,7 +246,6 @@ func trimmedLines(text string) []string {
 	return lines
 }
 
-// acceptDir keeps what a note says of one directory.
 func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	p, ok := w.resolvePath(d.Path, o.Dirs[0].Path)
 	dir := w.dirs[p]
@@ -314,7 +313,6 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 // first returns the first text that is not empty, clipped.
 func first(texts ...string) string { return content.Clip(cmp.Or(texts...), maxShort) }
 
-// acceptFiles keeps what a note says of files.
 func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 	base := o.Dirs[0].Path
 	for _, f := range n.Files {
@@ -343,7 +341,6 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 	return nil
 }
 
-// acceptFlags keeps the flags of a note.
 func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
 	if len(n.Flags) == 0 {
 		return nil

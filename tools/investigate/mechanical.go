@@ -82,7 +82,6 @@ func (w *work) newEntry(d *directory, summary string) entries.Dir {
 	}
 }
 
-// categories counts the files of a directory by category.
 func (d *directory) categories() map[string]int {
 	count := map[string]int{}
 	for _, f := range d.files {

@@ -70,7 +70,6 @@ func (w *work) reportDue() bool {
 	return !ok && !w.untouched()
 }
 
-// acceptReport keeps a report.
 func (w *work) acceptReport(o entries.Order, n Note) (string, error) {
 	citations := evidence.Check(n.Report.Detailed, ".", reader{w})
 	r := written{NoteReport: *n.Report, By: n.by, Notes: w.notesPrint(), At: w.now().UTC()}

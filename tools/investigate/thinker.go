@@ -185,7 +185,6 @@ func (d *driver) run(ctx context.Context) error {
 	return d.step(ctx, (*work).evaluate)
 }
 
-// task makes the task of an order.
 func (d *driver) task(w *work, o entries.Order) Task {
 	number, all := w.position()
 	t := Task{
@@ -309,7 +308,6 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 // triedStep is the key of a step among directories that were tried: no directory is called so.
 func triedStep(s entries.Step) string { return "\x00" + string(s) }
 
-// release gives an order back.
 func (d *driver) release(ctx context.Context, o entries.Order) error {
 	return d.step(ctx, func(w *work) error { return w.giveBack(o) })
 }

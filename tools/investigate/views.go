@@ -86,7 +86,6 @@ func (w *work) flagsText() (string, error) {
 	return b.String(), nil
 }
 
-// weakText lists the entries that are least sure.
 func (w *work) weakText() string {
 	var b strings.Builder
 	line := func(path string, q entries.Quality) {

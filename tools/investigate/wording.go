@@ -38,7 +38,8 @@ var details = []detail{
 	{4, 0, 0, 2, 40, 0, 0}, {0, 0, 0, 0, 0, 0, 0},
 }
 
-// orderText returns the text of an order.
+// orderText returns the text of an order with as many details as fit 680 tokens. The order for a plan may have 980, and
+// so may one with few details; the one with the fewest is returned in any case.
 func (w *work) orderText(o entries.Order) (text string) {
 	for n, d := range details {
 		switch o.Step {
@@ -180,7 +181,6 @@ func order(f *scan.File) int {
 	return 2
 }
 
-// byExtension counts files by their extensions.
 func byExtension(files []*scan.File) string {
 	count := map[string]int{}
 	for _, f := range files {

@@ -105,7 +105,6 @@ func (w *work) load(progress bool) error {
 	return w.refresh()
 }
 
-// apply applies the plan to the tree.
 func (w *work) apply() {
 	all := make([]plan.Dir, 0, len(w.paths))
 	for _, p := range w.paths {
@@ -353,5 +352,4 @@ func (w *work) read(p string) ([]byte, error) {
 	return b, nil
 }
 
-// errEmpty is the error for a directory without files.
 var errEmpty = errors.New("the directory holds no files: there is nothing to investigate")

@@ -94,7 +94,6 @@ func (f File) relative() string { return f.RelativePath }
 func (d Dir) quality() Quality  { return d.Quality }
 func (f File) quality() Quality { return f.Quality }
 
-// entry is a Dir or File.
 type entry interface {
 	relative() string
 	quality() Quality

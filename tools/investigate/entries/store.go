@@ -31,7 +31,6 @@ const (
 	OrderPrefix = "ord:"
 )
 
-// Limits.
 const (
 	maxAge      = 90 * 24 * time.Hour // since the last use
 	maxEntry    = 1 << 20             // bytes of one file, but the scan

@@ -43,7 +43,6 @@ var emptyHash = hex.EncodeToString(sha256.New().Sum(nil))
 
 var newline = []byte{'\n'}
 
-// unread records why a file could not be read.
 func (f *File) unread(err error) {
 	f.Error = content.ClipBytes(err.Error(), 200)
 	f.Category, f.MIME = Other, "application/octet-stream"

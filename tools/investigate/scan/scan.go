@@ -129,14 +129,12 @@ type scanner struct {
 	report sync.Mutex
 }
 
-// job is one file to look at.
 type job struct {
 	entry  tree.Entry
 	file   *File
 	number int
 }
 
-// fail records an error.
 func (s *scanner) fail(text string) {
 	switch n := len(s.tree.Errors); {
 	case n < maxErrors:
@@ -275,7 +273,7 @@ func (s *scanner) finish() {
 // defaultRatio is the bytes of a token where no text was sampled.
 const defaultRatio = 3.5
 
-// progress reports a file.
+// progress reports every 64th file.
 func (s *scanner) progress(file string) {
 	n := s.done.Add(1)
 	if s.o.Progress == nil || n%64 != 0 {
