@@ -250,5 +250,5 @@ func (c *corpus) passage(ctx context.Context, h index.Hit) (text string, ok bool
 	return string(b), true
 }
 
-// Ext returns the extension of a file in lower case without the dot.
+// ext returns the extension of a file in lower case without the dot.
 func (f *file) ext() string { return strings.ToLower(strings.TrimPrefix(path.Ext(f.Path), ".")) }

@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
-// Limits.
 const (
 	maxFacts = 5   // of one passage
 	maxText  = 300 // bytes of a fact

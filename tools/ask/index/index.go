@@ -71,7 +71,6 @@ func Open(ctx context.Context, file string) (*Index, error) {
 	return x, err
 }
 
-// errVersion is the error for an index of another version.
 var errVersion = errors.New("the index is of another version")
 
 func open(ctx context.Context, file string) (*Index, error) {

@@ -156,7 +156,7 @@ func (x *Index) covers(ctx context.Context, sum []byte, files []File, s *Status)
 	return true, rows.Err()
 }
 
-// change changes the files of the index in one transaction.
+// change runs do in one transaction, which forgets what listings the index covers.
 func (x *Index) change(ctx context.Context, do func(*sql.Tx) error) error {
 	return x.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM covered"); err != nil {
@@ -200,7 +200,6 @@ func (x *Index) known(ctx context.Context, dir string, why map[string]string) (m
 	return all, rows.Err()
 }
 
-// drop removes a file from the index.
 func drop(ctx context.Context, tx *sql.Tx, id int64) error {
 	for _, q := range []string{
 		"DELETE FROM fts WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)", "DELETE FROM chunks WHERE file = ?",
