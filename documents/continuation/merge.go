@@ -247,7 +247,6 @@ func equal(a, b json.RawMessage) bool {
 	return slices.Equal(x, y)
 }
 
-// setMember replaces a member of an object, or appends it.
 func setMember(list *[]member, key string, raw json.RawMessage) {
 	if i := slices.IndexFunc(*list, func(m member) bool { return m.Key == key }); i >= 0 {
 		(*list)[i].Raw = raw

@@ -251,7 +251,6 @@ func (p *parser) countLine(depth int) string {
 	return path + " with " + plural(f.Count, "element")
 }
 
-// line is the line of a section in the outline.
 func (s *sectionSum) line() string {
 	name := fmt.Sprintf("%s %q", cmp.Or(s.Type, "section"), s.ID)
 	switch {

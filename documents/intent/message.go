@@ -256,7 +256,6 @@ func (c *checker) complete(request string, items int) {
 	}
 }
 
-// exists checks that a named input exists.
 func (c *checker) exists(at, name string) {
 	switch {
 	case c.Known == nil:

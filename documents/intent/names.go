@@ -157,7 +157,6 @@ func (set nameSet) add(names []string) {
 	}
 }
 
-// missing returns the names that are not in the set.
 func (set nameSet) missing(wanted []string) (names []string) {
 	for _, name := range wanted {
 		// Without spaces between words nothing says where a name begins: its last two characters decide.
