@@ -213,7 +213,7 @@ func (e *evidence) count(text string) {
 // quantity reads the number, date or time at the start of a text: its possible values as keys, the likely one first,
 // and its length, which is 0 if there is none. unit is "" of an integer without a unit, and "." of another number.
 func quantity(s string) (keys []string, size int, unit string) {
-	w := letters(s)
+	w := s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsLetter))] // the letters at its start
 	if n := ordinal(numerals, w); n > 0 && ordinal(monthNames, w) == 0 {
 		return []string{strconv.Itoa(n)}, len(w), ""
 	}
@@ -305,9 +305,4 @@ func ordinal(table, word string) int {
 		return 0
 	}
 	return 1 + strings.Count(table[:i], "|")
-}
-
-// letters returns the letters at the start of a text.
-func letters(s string) string {
-	return s[:len(s)-len(strings.TrimLeftFunc(s, unicode.IsLetter))]
 }

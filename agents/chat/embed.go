@@ -52,7 +52,6 @@ func isRefused(err error) bool {
 	}, s.Status)
 }
 
-// request embeds texts by one request.
 func (e *Embedder) request(ctx context.Context, texts []string) (all [][]float32, err error) {
 	masked := make([]string, len(texts))
 	for i, text := range texts {

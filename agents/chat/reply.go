@@ -95,7 +95,6 @@ type collector struct {
 	done            bool // a finish reason was seen
 }
 
-// add adds a reply, or a chunk of one.
 func (c *collector) add(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
@@ -155,7 +154,6 @@ func argumentText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// result returns the reply so far.
 func (c *collector) result() Reply {
 	c.reply.Text, c.reply.Reasoning = textOf(c.text.Bytes()), textOf(c.reasoning.Bytes())
 	return c.reply
