@@ -172,7 +172,6 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 	return nil
 }
 
-// swap returns the swap of a block by a pointer.
 func (c *compactor) swap(i int, kept Kept, p Pointer) Swap {
 	s := newSwap(&c.t.Blocks[i], kept, p)
 	s.Literals = slices.DeleteFunc(s.Literals, func(l SwappedAt) bool { return c.taken[l.place()] }) // by another result
@@ -272,7 +271,6 @@ func (c *compactor) room(order []int, save int) error {
 	return nil
 }
 
-// apply replaces a block by a swap.
 func (c *compactor) apply(i int, s Swap) {
 	b := &c.t.Blocks[i]
 	by := map[place]string{}

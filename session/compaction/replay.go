@@ -124,7 +124,6 @@ func (c *compactor) verify(out transcript.Bytes) error {
 	return nil
 }
 
-// equal returns an error if two texts differ.
 func equal(a, b transcript.Bytes) error {
 	if a.Size() != b.Size() {
 		return errors.New("the sizes differ")
