@@ -45,7 +45,7 @@ func (c *Conn) request(
 	case f := <-reply:
 		return resultOfResponse(f)
 	case <-late.C:
-		err = fmt.Errorf("%w within %s", errSilent, patience)
+		err = fmt.Errorf("%w within %s", tools.ErrNoReply, patience)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -56,9 +56,6 @@ func (c *Conn) request(
 	}
 	return nil, err
 }
-
-// errSilent reports that the client did not respond in time.
-var errSilent = fmt.Errorf("%w", tools.ErrNoReply)
 
 // registerRequest returns the id of a new request to the client, and the channel that receives its response. The
 // caller must call unregisterRequest. It returns [tools.ErrNoReply] if 64 requests are open.

@@ -32,15 +32,20 @@ func (c *Conn) startCall(
 	}
 	k := c.newCall(f, send)
 	k.limit = limit
-	ctx, k.cancel = context.WithCancelCause(ctx)
-	k.detach = context.AfterFunc(c.ctx, func() { k.cancel(ErrEnding) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.calls[f.Key] = k
 	c.unanswered++
+	return c.register(ctx, k), k, nil
+}
+
+// register adds a call with one worker to those in flight, and returns its context. The caller must hold mu.
+func (c *Conn) register(ctx context.Context, k *call) context.Context {
+	ctx, k.cancel = context.WithCancelCause(ctx)
+	k.detach = context.AfterFunc(c.ctx, func() { k.cancel(ErrEnding) })
+	c.calls[k.frame.Key] = k
 	c.running++
 	k.workers++
-	return ctx, k, nil
+	return ctx
 }
 
 func (c *Conn) newCall(f jsonrpc.Frame, send jsonrpc.Send) *call {

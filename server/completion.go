@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,11 +26,7 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 		URI  string `json:"uri"`
 	}
 	var argument mcp.CompleteArgument
-	fault := k.frame.Param("ref", &ref)
-	if fault == nil {
-		fault = k.frame.Param("argument", &argument)
-	}
-	if fault != nil {
+	if fault := cmp.Or(k.frame.Param("ref", &ref), k.frame.Param("argument", &argument)); fault != nil {
 		return nil, fault
 	}
 	var out *mcp.Completion

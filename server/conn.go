@@ -44,7 +44,7 @@ type Conn struct {
 	changed    chan struct{}                   // closed and replaced by updateCounts
 	awaiting   map[string]chan<- jsonrpc.Frame // open requests to the client, by key of their id
 	requests   int64                           // requests sent to the client so far
-	streams    []*stream                       // streams for messages that belong to no call; the last one is used
+	streams    []*jsonrpc.Send                 // for messages that belong to no call; the last one is used
 	listens    int                             // open subscriptions/listen
 }
 
@@ -201,22 +201,19 @@ func (k *call) removeWorker() {
 	})
 }
 
-// stream carries messages that belong to no call: stdio, or the GET stream of streamable HTTP.
-type stream struct{ send jsonrpc.Send }
-
 var errNoStream = errors.New("the client has no open stream for messages of the server")
 
 // Listen adds a stream for messages that belong to no call, until stop is called: notifications, and requests to
-// the client, whose responses go to [Conn.Accept]. If there are several streams, only the last one gets a message;
-// if its send fails, the one before it is tried. Goroutines of the connection call send, which may block.
+// the client, whose responses go to [Conn.Accept]. Stdio is such a stream, and the GET stream of streamable HTTP. If
+// there are several, only the last one gets a message; if its send fails, the one before it is tried. Goroutines of the
+// connection call send, which may block.
 func (c *Conn) Listen(send jsonrpc.Send) (stop func()) {
-	s := &stream{send}
-	c.updateCounts(func(c *Conn) { c.streams = append(c.streams, s) })
+	c.updateCounts(func(c *Conn) { c.streams = append(c.streams, &send) })
 	c.subscriber.enqueue(false, "") // sends the changes that could not be sent before
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.streams = slices.DeleteFunc(c.streams, func(x *stream) bool { return x == s })
+		c.streams = slices.DeleteFunc(c.streams, func(s *jsonrpc.Send) bool { return s == &send })
 	}
 }
 
@@ -226,8 +223,8 @@ func (c *Conn) SendOwn(message []byte) error {
 	streams := slices.Clone(c.streams)
 	c.mu.Unlock()
 	err := errNoStream
-	for _, s := range slices.Backward(streams) {
-		if err = s.send(message, nil); err == nil {
+	for _, send := range slices.Backward(streams) {
+		if err = (*send)(message, nil); err == nil {
 			return nil
 		}
 	}

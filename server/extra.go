@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -56,11 +57,7 @@ func InputResponses(ctx context.Context) (responses mcp.InputResponses, state st
 	if !f.Stateless() {
 		return nil, "", nil
 	}
-	state, fault := f.StringParam("requestState")
-	if fault == nil {
-		fault = f.Param("inputResponses", &responses)
-	}
-	if fault != nil {
+	if fault := cmp.Or(f.Param("requestState", &state), f.Param("inputResponses", &responses)); fault != nil {
 		return nil, "", fault
 	}
 	return responses, state, nil

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
@@ -23,14 +21,14 @@ const (
 	investigations  = "inv:" // the place
 )
 
-// offersInvestigations reports whether the toolset investigation is offered.
-func (s *Server) offersInvestigations() bool {
-	return slices.ContainsFunc(s.options.Tools, func(t tools.Tool) bool { return t.Toolset == investigate.Toolset })
+// offersToolset reports whether tools of a toolset are offered.
+func (s *Server) offersToolset(name string) bool {
+	return slices.ContainsFunc(s.options.Tools, func(t tools.Tool) bool { return t.Toolset == name })
 }
 
 // reportTemplates returns the template of reports; none if no investigations are offered.
 func (s *Server) reportTemplates() []Template {
-	if !s.offersInvestigations() {
+	if !s.offersToolset(investigate.Toolset) {
 		return nil
 	}
 	return []Template{{
@@ -43,15 +41,7 @@ func (s *Server) reportTemplates() []Template {
 // readReport reads a report as the tool read does.
 func (s *Server) readReport(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	id := strings.TrimSuffix(strings.TrimPrefix(uri, reportURIPrefix), reportURIEnd)
-	at := slices.IndexFunc(s.options.Tools, func(t tools.Tool) bool { return t.Name == "read" })
-	if at < 0 {
-		return nil, jsonrpc.BadParams("%s: this server has no tool that reads reports", jsonrpc.Quoted(uri))
-	}
-	args, err := json.Marshal(map[string]string{"path": investigations + id + reportURIEnd})
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.readThrough(ctx, funnel.Request{Tool: s.options.Tools[at], Args: args})
+	answer, err := s.readWith(ctx, uri, "read", "reports", map[string]string{"path": investigations + id + reportURIEnd})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +54,7 @@ func (s *Server) readReport(ctx context.Context, uri string) ([]mcp.ResourceCont
 // completeInvestigation proposes IDs of investigations, each with prefix.
 func (s *Server) completeInvestigation(ctx context.Context, prefix, value string) (*mcp.Completion, error) {
 	out := &mcp.Completion{}
-	if !s.offersInvestigations() {
+	if !s.offersToolset(investigate.Toolset) {
 		return out, nil
 	}
 	locations, err := s.sources(callOf(ctx).conn.account).Locate(ctx, investigations)

@@ -75,12 +75,8 @@ func (c *Conn) startListening(ctx context.Context, f jsonrpc.Frame, send jsonrpc
 	if fault := c.admitListen(f); fault != nil {
 		return func() { send.Answer(f.ID, nil, fault) }, nil
 	}
-	ctx, k.cancel = context.WithCancelCause(ctx)
-	k.detach = context.AfterFunc(c.ctx, func() { k.cancel(ErrEnding) })
-	c.calls[f.Key] = k
+	ctx = c.register(ctx, k)
 	c.listens++
-	c.running++
-	k.workers++
 	return func() { k.listen(ctx) }, k.abort
 }
 

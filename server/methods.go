@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,14 +175,10 @@ func (s *Server) faultOf(f jsonrpc.Frame, err error) *jsonrpc.Fault {
 
 func (s *Server) initialize(ctx context.Context, k *call) (any, error) {
 	var h handshake
-	fault := k.frame.Param("protocolVersion", &h.protocol)
-	if fault == nil {
-		fault = k.frame.Param("capabilities", &h.capabilities)
-	}
-	if fault == nil {
-		fault = k.frame.Param("clientInfo", &h.client)
-	}
-	if fault != nil {
+	if fault := cmp.Or(
+		k.frame.Param("protocolVersion", &h.protocol), k.frame.Param("capabilities", &h.capabilities),
+		k.frame.Param("clientInfo", &h.client),
+	); fault != nil {
 		return nil, fault
 	}
 	h.protocol, h.raw = mcp.NegotiateLegacyVersion(h.protocol), bytes.Clone(k.frame.Params["capabilities"])
@@ -238,9 +235,7 @@ func (s *Server) capabilities() mcp.ServerCapabilities {
 	c.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
 	}{theirs}
-	c.Prompts = &struct {
-		ListChanged bool `json:"listChanged,omitempty"`
-	}{theirs}
+	c.Prompts = c.Tools
 	c.Resources = &struct {
 		Subscribe   bool `json:"subscribe,omitempty"`
 		ListChanged bool `json:"listChanged,omitempty"`
@@ -255,26 +250,16 @@ func (s *Server) setLevel(ctx context.Context, k *call) (any, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	level := mcp.LoggingLevel(text)
-	if !slices.Contains(levels, level) {
-		return nil, jsonrpc.BadParams("invalid logging level %s; levels: %s", jsonrpc.Quoted(text), levelNames())
+	if !slices.Contains(levels, text) {
+		return nil, jsonrpc.BadParams(
+			"invalid logging level %s; levels: %s", jsonrpc.Quoted(text), strings.Join(levels, ", "))
 	}
-	k.conn.logLevel.Store(&level)
+	k.conn.logLevel.Store(new(mcp.LoggingLevel(text)))
 	if up := k.conn.openedRelay(); up != nil {
-		up.SetLevel(ctx, string(level))
+		up.SetLevel(ctx, text)
 	}
 	return &mcp.EmptyResult{}, nil
 }
 
-var levels = []mcp.LoggingLevel{
-	mcp.LoggingLevelDebug, mcp.LoggingLevelInfo, mcp.LoggingLevelNotice, mcp.LoggingLevelWarning,
-	mcp.LoggingLevelError, mcp.LoggingLevelCritical, mcp.LoggingLevelAlert, mcp.LoggingLevelEmergency,
-}
-
-func levelNames() string {
-	names := make([]string, len(levels))
-	for i, l := range levels {
-		names[i] = string(l)
-	}
-	return strings.Join(names, ", ")
-}
+// levels are the values of [mcp.LoggingLevel], the least severe first.
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}

@@ -25,8 +25,7 @@ func (s *Server) prompts() []Prompt {
 	}
 	list := make([]Prompt, 0, len(all)+len(s.offers.Prompts))
 	for _, p := range all {
-		if p.Toolset != "" &&
-			!slices.ContainsFunc(s.options.Tools, func(t tools.Tool) bool { return t.Toolset == p.Toolset }) {
+		if p.Toolset != "" && !s.offersToolset(p.Toolset) {
 			continue // it names tools that are not offered
 		}
 		listed := mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}

@@ -35,10 +35,10 @@ type relay struct {
 	notes chan notice
 
 	mu        sync.Mutex
-	listeners map[*hearer]bool
-	watched   map[string]int // number of subscriptions/listen by resource URI
-	users     int            // running requests that use it
-	used      time.Time      // when the last request ended
+	listeners map[*hearer]bool // each receives the notifications of the other servers
+	watched   map[string]int   // number of subscriptions/listen by resource URI
+	users     int              // running requests that use it
+	used      time.Time        // when the last request ended
 	stop      context.CancelFunc
 	idle      *time.Timer // ends the relay; nil: it ends with its connection
 }
@@ -49,10 +49,7 @@ type notice struct {
 	passed chan struct{} // closed instead of sending; nil: it is sent
 }
 
-// hearer receives the notifications of other servers.
-type hearer struct {
-	hear func(method string, params json.RawMessage)
-}
+type hearer func(method string, params json.RawMessage)
 
 // relay returns the other servers of the call's client, which it opens at first use; nil if there are none.
 func (k *call) relay() (*relay, error) {
@@ -202,13 +199,10 @@ func (r *relay) deliver(ctx context.Context) {
 				continue
 			}
 			r.mu.Lock()
-			var all []*hearer
-			for l := range r.listeners {
-				all = append(all, l)
-			}
+			all := slices.Collect(maps.Keys(r.listeners))
 			r.mu.Unlock()
-			for _, l := range all {
-				l.hear(n.method, n.params)
+			for _, hear := range all {
+				(*hear)(n.method, n.params)
 			}
 		case <-ctx.Done():
 			return
@@ -216,15 +210,14 @@ func (r *relay) deliver(ctx context.Context) {
 	}
 }
 
-func (r *relay) listen(hear func(method string, params json.RawMessage)) (stop func()) {
-	l := &hearer{hear}
+func (r *relay) listen(hear hearer) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.listeners[l] = true
+	r.listeners[&hear] = true
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.listeners, l)
+		delete(r.listeners, &hear)
 	}
 }
 
@@ -255,15 +248,15 @@ func (c *Conn) sendBeside(message []byte) error {
 }
 
 // openTool returns a tool call that is open; nil if there is none.
-func (c *Conn) openTool() (open *call) {
+func (c *Conn) openTool() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.calls {
 		if k.frame.Method == string(mcp.MethodToolsCall) {
-			open = k
+			return k
 		}
 	}
-	return open
+	return nil
 }
 
 // hasStream reports whether sendBeside can send.

@@ -126,15 +126,7 @@ func ranges(o observations.Observation) string {
 func (s *Server) readRange(
 	ctx context.Context, uri string, o observations.Observation, by, span string,
 ) ([]mcp.ResourceContents, error) {
-	at := slices.IndexFunc(s.options.Tools, func(t tools.Tool) bool { return t.Name == "slice" })
-	if at < 0 {
-		return nil, jsonrpc.BadParams("%s: this server has no tool that reads ranges", jsonrpc.Quoted(uri))
-	}
-	args, err := json.Marshal(map[string]string{"source": observations.Prefix + string(o.ID), by: span})
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.readThrough(ctx, funnel.Request{Tool: s.options.Tools[at], Args: args})
+	answer, err := s.readWith(ctx, uri, "slice", "ranges", map[string]string{"source": nameOf(o), by: span})
 	if err != nil {
 		return nil, err
 	}
@@ -148,13 +140,8 @@ func (s *Server) readRange(
 func (s *Server) aboutObservation(ctx context.Context, uri string, o observations.Observation, about string) (
 	[]mcp.ResourceContents, error,
 ) {
-	args, err := json.Marshal(map[string]string{"source": observations.Prefix + string(o.ID)})
-	if err != nil {
-		return nil, err
-	}
 	r := funnel.Request{
-		Tool: tools.Tool{Name: viaResource}, Args: args, Via: trace.ViaResource,
-		About: observations.Prefix + string(o.ID),
+		Tool: tools.Tool{Name: viaResource}, Args: sourceArgument(o), Via: trace.ViaResource, About: nameOf(o),
 	}
 	if fault := callOf(ctx).addMeta(&r); fault != nil {
 		return nil, fault
@@ -171,16 +158,12 @@ func (s *Server) readText(
 	}
 	read := tools.New(tools.Tool{Name: viaResource, Title: "Resource", Description: "Reads an observation."},
 		func(_ context.Context, _ named, _ tools.Input, out tools.Output) error {
-			out.Source(observations.Prefix + string(o.ID))
+			out.Source(nameOf(o))
 			_, err := io.WriteString(out, shown)
 			return err
 		})
 	read.Toolset = viaResource // what is read is shown as it is, not laid out
-	args, err := json.Marshal(named{observations.Prefix + string(o.ID)})
-	if err != nil {
-		return nil, err
-	}
-	answer, err := s.readThrough(ctx, funnel.Request{Tool: read, Args: args, Uncut: uncut})
+	answer, err := s.readThrough(ctx, funnel.Request{Tool: read, Args: sourceArgument(o), Uncut: uncut})
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +175,24 @@ func (s *Server) readText(
 }
 
 const viaResource = "resource"
+
+// nameOf returns the name of an observation, obs:ID.
+func nameOf(o observations.Observation) string { return observations.Prefix + string(o.ID) }
+
+// sourceArgument returns the arguments of a tool that reads an observation.
+func sourceArgument(o observations.Observation) json.RawMessage {
+	return fmt.Appendf(nil, `{"source":%q}`, nameOf(o)) // an ID has letters and digits only
+}
+
+// readWith runs one of the server's tools to read what a URI names; what names the kind of such sources.
+func (s *Server) readWith(ctx context.Context, uri, tool, what string, args map[string]string) (funnel.Answer, error) {
+	at := slices.IndexFunc(s.options.Tools, func(t tools.Tool) bool { return t.Name == tool })
+	if at < 0 {
+		return funnel.Answer{}, jsonrpc.BadParams("%s: this server has no tool that reads %s", jsonrpc.Quoted(uri), what)
+	}
+	raw, _ := json.Marshal(args) // cannot fail
+	return s.readThrough(ctx, funnel.Request{Tool: s.options.Tools[at], Args: raw})
+}
 
 // readThrough passes a read through the funnel.
 func (s *Server) readThrough(ctx context.Context, r funnel.Request) (funnel.Answer, error) {

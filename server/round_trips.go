@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -53,10 +54,8 @@ func (k *call) roundTrips(args json.RawMessage) (*roundTrips, *jsonrpc.Fault) {
 		binding: k.conn.account.Owner + "\x00" + observations.CallHash(tool, args),
 	}
 	var responses map[string]json.RawMessage
-	sealed, fault := k.frame.StringParam("requestState")
-	if fault == nil {
-		fault = k.frame.Param("inputResponses", &responses)
-	}
+	var sealed string
+	fault := cmp.Or(k.frame.Param("requestState", &sealed), k.frame.Param("inputResponses", &responses))
 	if fault != nil || sealed == "" {
 		return r, fault
 	}

@@ -206,12 +206,10 @@ func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), 
 		return
 	}
 	done := make(chan struct{})
-	h.running.Add(1)
-	go func() {
-		defer h.running.Done()
+	h.running.Go(func() {
 		defer close(done)
 		work()
-	}()
+	})
 	left := ctx.Done()
 	if gone == nil {
 		left = nil

@@ -65,12 +65,10 @@ func (h *httpServer) serveMessage(w http.ResponseWriter, r *http.Request, who ca
 	if work == nil {
 		h.bodyBytes.release(who.owner, len(body))
 	} else {
-		h.running.Add(1)
-		go func() {
-			defer h.running.Done()
+		h.running.Go(func() {
 			defer h.bodyBytes.release(who.owner, len(body))
 			work()
-		}()
+		})
 	}
 	// Accept may have waited for a full stream; writeAccepted extends the deadline.
 	newExchange(w, h.write, true, true).writeAccepted()
