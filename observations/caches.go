@@ -123,7 +123,7 @@ func (s *Store) dropCaches(l *ledger, old bool) {
 			continue
 		}
 		dir := filepath.Join(s.dir, cachesDir, name)
-		gone := dir + goneCache + string(newID())
+		gone := dir + goneCache + string(RandomID())
 		if err := os.Rename(dir, gone); err == nil || errors.Is(err, fs.ErrNotExist) {
 			delete(l.Caches, name)
 			go func() { _ = os.RemoveAll(gone) }() // others wait for the ledger
@@ -138,14 +138,6 @@ func (s *Store) removeGoneCaches() {
 	for _, dir := range left {
 		_ = os.RemoveAll(dir)
 	}
-}
-
-// cached returns the bytes of all caches.
-func (l *ledger) cached() (n int64) {
-	for _, size := range l.Caches {
-		n += size
-	}
-	return n
 }
 
 // cachedNow returns the bytes of all caches as they were last measured.

@@ -72,7 +72,7 @@ func (k *cleaning) plant(s *Store) {
 		must(k.t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	dataOf := func() string { return dataName("search", k.now(), newID(), "txt") }
+	dataOf := func() string { return dataName("search", k.now(), RandomID(), "txt") }
 	var all []string
 	k.outside = write(filepath.Join(k.t.TempDir(), "outside"), "outside the store")
 	all = append(all, k.outside)
@@ -80,8 +80,8 @@ func (k *cleaning) plant(s *Store) {
 		"tmp/core", "tmp/12-abc.live", "tmp/99999999-00000000_k3v9q2m7x4ab.mine", "state/other", "other"} {
 		all = append(all, write(filepath.Join(k.dir, name), "not ours"))
 	}
-	for _, name := range []string{fresh(storefs.ObservationsDir, dataOf()), fresh(storefs.ObservationsDir, string(newID())+sideExt), fresh(storefs.ObservationsDir, string(newID())+indexExt),
-		fresh(storefs.ObservationsDir, string(newID())+pinExt), fresh(storefs.TmpDir, newProcess()+liveExt)} {
+	for _, name := range []string{fresh(storefs.ObservationsDir, dataOf()), fresh(storefs.ObservationsDir, string(RandomID())+sideExt), fresh(storefs.ObservationsDir, string(RandomID())+indexExt),
+		fresh(storefs.ObservationsDir, string(RandomID())+pinExt), fresh(storefs.TmpDir, newProcess()+liveExt)} {
 		must(k.t, os.Symlink(k.outside, name))
 		all = append(all, name)
 	}
@@ -90,7 +90,7 @@ func (k *cleaning) plant(s *Store) {
 		func(name string) error { return syscall.Mkfifo(name, 0o600) },
 	} {
 		for _, name := range []string{fresh(storefs.ObservationsDir, dataOf()), fresh(
-			storefs.ObservationsDir, string(newID())+sideExt,
+			storefs.ObservationsDir, string(RandomID())+sideExt,
 		), fresh(storefs.TmpDir, newProcess()+liveExt)} {
 			must(k.t, make(name))
 			all = append(all, name)
@@ -108,18 +108,18 @@ func (k *cleaning) plant(s *Store) {
 	}
 	for _, file := range []string{"../x", "../../" +
 		filepath.Base(k.outside), k.outside, other.File, "../state/quota.json", "."} {
-		id := newID()
+		id := RandomID()
 		write(fresh(storefs.ObservationsDir, string(id)+sideExt), side(id, file))
 		if _, err := s.Open(Local, id); !errors.Is(err, ErrNotFound) {
 			k.note("a sidecar by hand that names %s: %v", file, err)
 		}
 		k.cases++
 	}
-	id := newID()
+	id := RandomID()
 	write(fresh(storefs.ObservationsDir, string(id)+sideExt), `{"v":1,"id":`)
-	id = newID()
+	id = RandomID()
 	all = append(all, write(fresh(storefs.ObservationsDir, string(id)+sideExt), `{"v":2,"what":"later"}`))
-	huge, err := os.Create(fresh(storefs.ObservationsDir, string(newID())+sideExt))
+	huge, err := os.Create(fresh(storefs.ObservationsDir, string(RandomID())+sideExt))
 	must(k.t, err)
 	must(k.t, huge.Truncate(1<<33))
 	must(k.t, huge.Close())

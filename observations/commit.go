@@ -105,7 +105,6 @@ func (r *Recording) closeFile() error {
 // permits; Discard tries again.
 func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
 	disk := r.s.disk
-	base := storefs.ObservationsDir + "/" + string(r.id)
 	data = storefs.ObservationsDir + "/" + data
 	tmp := storefs.TmpDir + "/" + r.key
 	steps := []func() error{
@@ -119,9 +118,9 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 			}
 			return err
 		},
-		func() error { return disk.Rename(tmp+indexExt, base+indexExt) },
+		func() error { return disk.Rename(tmp+indexExt, r.id.file(indexExt)) },
 		func() error { return r.s.syncNames() },
-		func() error { return disk.Rename(tmp+sideExt, base+sideExt) },
+		func() error { return disk.Rename(tmp+sideExt, r.id.file(sideExt)) },
 		func() error { return r.s.syncNames() },
 	}
 	for _, step := range steps {
@@ -141,9 +140,9 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 // undoCommit removes all files of a commit except the data. The sidecar is removed first: without it the observation
 // does not exist.
 func (r *Recording) undoCommit() error {
-	base, tmp := storefs.ObservationsDir+"/"+string(r.id), storefs.TmpDir+"/"+r.key
+	tmp := storefs.TmpDir + "/" + r.key
 	var err error
-	for _, name := range []string{base + sideExt, base + indexExt, tmp + sideExt, tmp + indexExt} {
+	for _, name := range []string{r.id.file(sideExt), r.id.file(indexExt), tmp + sideExt, tmp + indexExt} {
 		err = cmp.Or(err, r.s.disk.Remove(name))
 	}
 	return err

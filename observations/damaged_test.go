@@ -179,7 +179,7 @@ func TestLaterVersionIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(sidecarPath(s, o.ID), side, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stone := newID()
+	stone := RandomID()
 	if err := os.WriteFile(sidecarPath(s, stone), side, 0o600); err != nil { // and one that may be a tombstone
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func (s *Store) writeBeside(k, ext string, content []byte) error {
 	tmp := storefs.TmpDir + "/" + k + ext
 	err := s.writeTmp(tmp, content, s.now())
 	if err == nil {
-		err = s.disk.Rename(tmp, storefs.ObservationsDir+"/"+string(id)+ext)
+		err = s.disk.Rename(tmp, id.file(ext))
 	}
 	if err != nil {
 		_ = s.disk.Remove(tmp)

@@ -37,9 +37,7 @@ func IsName(source string) bool {
 }
 
 // RandomID returns a new ID, also for other things that a caller must not guess.
-func RandomID() ID { return newID() }
-
-func newID() ID { return ID(randomText(idLength)) }
+func RandomID() ID { return ID(randomText(idLength)) }
 
 // randomText returns n random characters of the alphabet, 5 bits each.
 func randomText(n int) string {

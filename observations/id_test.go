@@ -29,7 +29,7 @@ func TestIDs(t *testing.T) {
 	}
 	seen := map[ID]bool{}
 	for range 10_000 {
-		id := newID()
+		id := RandomID()
 		if back, err := ParseID("obs:" + string(id)); err != nil || back != id || seen[id] {
 			t.Fatalf("new ID %q: %v", id, err)
 		}

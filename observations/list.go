@@ -37,7 +37,7 @@ func (s *Store) IDs() (map[ID]bool, error) {
 	}
 	ids := make(map[ID]bool, len(all))
 	for id, e := range all {
-		if e.side && e.data != "" {
+		if e.isWhole() {
 			ids[id] = true
 		}
 	}
@@ -78,7 +78,7 @@ func (s *Store) Usage() (Usage, error) {
 			return Usage{}, fmt.Errorf("measure store: %w", e.err)
 		}
 		u.Bytes += e.size()
-		if e.side && e.data != "" {
+		if e.isWhole() {
 			u.Observations++
 		}
 	}

@@ -117,10 +117,7 @@ func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 
 // Newest compares observations for an order in which the newest is the first.
 func Newest(a, b *Observation) int {
-	if c := b.Created.Compare(a.Created); c != 0 {
-		return c
-	}
-	return cmp.Compare(a.ID, b.ID)
+	return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 }
 
 // Listing returns what [Store.List] does, but by ID, and with torn what [Store.Damaged] does, of one moment; damaged is

@@ -19,7 +19,7 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []ID{mine.ID, gone.ID} {
-		unknown := newID()
+		unknown := RandomID()
 		for name, do := range map[string]func(ID) error{
 			"Open":   func(id ID) error { _, err := s.Open("bob", id); return err },
 			"Look":   func(id ID) error { _, err := s.Stat("bob", id); return err },
@@ -38,7 +38,7 @@ func TestOwners(t *testing.T) {
 			}
 		}
 	}
-	for id, want := range map[ID]string{mine.ID: "ann", gone.ID: "ann", newID(): ""} { // for who may read the store
+	for id, want := range map[ID]string{mine.ID: "ann", gone.ID: "ann", RandomID(): ""} { // for who may read the store
 		if owner, err := s.Owner(id); owner != want || (err == nil) != (want != "") {
 			t.Errorf("Whose(%s) = %q, %v; want %q", id, owner, err, want)
 		}

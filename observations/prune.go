@@ -31,12 +31,11 @@ type Pruned struct {
 func (s *Store) Prune(dry bool) (Pruned, error) {
 	var p Pruned
 	err := s.locked(func(l *ledger) error {
-		if !dry {
-			if err := s.sweep(l); err != nil {
-				return err
-			}
+		count := s.sweepAndCount
+		if dry {
+			count = s.count
 		}
-		all, err := s.count(l)
+		all, err := count(l)
 		if err != nil {
 			return err
 		}
@@ -127,10 +126,7 @@ func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
 // makeRoom counts all files, expires what is too old, then the least recently used until want bytes are free, or need
 // bytes after 200 ms. young is the number of bytes that stay because they were used within the last minute.
 func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
-	if err := s.sweep(l); err != nil {
-		return 0, err
-	}
-	all, err := s.count(l)
+	all, err := s.sweepAndCount(l)
 	if err != nil {
 		return 0, err
 	}

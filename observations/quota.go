@@ -42,10 +42,14 @@ type ledger struct {
 	census *census  // its dead processes' live files are to be removed
 }
 
-func (l *ledger) reserved() int64 {
-	var n int64
-	for _, b := range l.Held {
-		n += b
+// reserved returns the bytes of all reservations, cached those of all caches as they were last measured.
+func (l *ledger) reserved() int64 { return sumOf(l.Held) }
+
+func (l *ledger) cached() int64 { return sumOf(l.Caches) }
+
+func sumOf(sizes map[string]int64) (n int64) {
+	for _, size := range sizes {
+		n += size
 	}
 	return n
 }
@@ -327,6 +331,14 @@ func (s *Store) count(l *ledger) (map[ID]*entry, error) {
 		s.recount(l, all)
 	}
 	return all, err
+}
+
+// sweepAndCount is count after a sweep.
+func (s *Store) sweepAndCount(l *ledger) (map[ID]*entry, error) {
+	if err := s.sweep(l); err != nil {
+		return nil, err
+	}
+	return s.count(l)
 }
 
 // recount sets the stored bytes from a scan. It skips files of an observation that is being written: its reservation

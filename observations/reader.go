@@ -57,7 +57,7 @@ func (s *Store) Peek(owner string, id ID) (*Reader, error) {
 // Use notes that the observation is used now. A store that became read-only can still be read: then nothing is noted.
 func (r *Reader) Use() {
 	now := r.s.now()
-	if r.s.disk.Touch(storefs.ObservationsDir+"/"+string(r.Observation.ID)+sideExt, now) == nil {
+	if r.s.disk.Touch(r.Observation.ID.file(sideExt), now) == nil {
 		r.Observation.Used = now.Round(0)
 	}
 }
@@ -200,8 +200,7 @@ func (r *Reader) block(at int64) ([]byte, error) {
 // loadIndex reads the index, or rebuilds it if it is missing or damaged.
 func (r *Reader) loadIndex() (index, error) {
 	id, size := r.Observation.ID, r.Size()
-	name := storefs.ObservationsDir + "/" + string(id) + indexExt
-	if b, _, err := r.s.disk.Read(name, maxIndex(size)); err == nil {
+	if b, _, err := r.s.disk.Read(id.file(indexExt), maxIndex(size)); err == nil {
 		if x, err := parseIndex(b, size); err == nil {
 			return x, nil
 		}

@@ -1,6 +1,7 @@
 package observations
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"errors"
@@ -50,8 +51,8 @@ func (s *Store) Record(m Provenance) (*Recording, error) {
 	}
 	r := &Recording{s: s, provenance: m, created: s.now(), hash: sha256.New()}
 	for range 4 { // in case 60 random bits collide
-		r.id = newID()
-		if _, err := s.disk.Stat(storefs.ObservationsDir + "/" + string(r.id) + sideExt); err != nil {
+		r.id = RandomID()
+		if _, err := s.disk.Stat(r.id.file(sideExt)); err != nil {
 			break
 		}
 	}
@@ -126,12 +127,7 @@ func (r *Recording) Dropped() int64 { return r.dropped }
 
 // Err returns why bytes were dropped: [ErrTooLarge], [ErrNoRoom] or a disk error; nil if none were. It is short enough
 // for a receipt.
-func (r *Recording) Err() error {
-	if r.diskErr != nil {
-		return r.diskErr
-	}
-	return r.capErr
-}
+func (r *Recording) Err() error { return cmp.Or(r.diskErr, r.capErr) }
 
 // flush writes b to the file and returns how many of its bytes were stored. If b has no room yet, flush reserves up to
 // ahead bytes.
@@ -203,7 +199,7 @@ func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 	case r.state == discarded:
 		return 0, io.EOF
 	case r.small != nil:
-		return readSlice(p, r.small, off)
+		return bytes.NewReader(r.small).ReadAt(p, off)
 	}
 	n := 0
 	if off < r.flushed {
@@ -221,19 +217,8 @@ func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 			return n, nil
 		}
 	}
-	m, err := readSlice(p[n:], r.buf, off+int64(n)-r.flushed)
+	m, err := bytes.NewReader(r.buf).ReadAt(p[n:], off+int64(n)-r.flushed)
 	return n + m, err
-}
-
-func readSlice(p, from []byte, off int64) (int, error) {
-	if off >= int64(len(from)) {
-		return 0, io.EOF
-	}
-	n := copy(p, from[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
 }
 
 // Discard deletes an uncommitted recording. After a successful Commit it only closes the file ReadAt opened. It may be

@@ -165,7 +165,7 @@ func (s *Store) readSidecar(id ID) (Observation, error) {
 	if err != nil {
 		return o, err
 	}
-	_, err = s.disk.Stat(storefs.ObservationsDir + "/" + string(id) + pinExt)
+	_, err = s.disk.Stat(id.file(pinExt))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // to ignore it could expire a pinned observation
 		return Observation{}, err
 	}
@@ -175,8 +175,7 @@ func (s *Store) readSidecar(id ID) (Observation, error) {
 
 // readUnpinned is readSidecar without checking for a pin.
 func (s *Store) readUnpinned(id ID) (Observation, error) {
-	name := storefs.ObservationsDir + "/" + string(id) + sideExt
-	b, info, err := s.disk.Read(name, maxSidecar)
+	b, info, err := s.disk.Read(id.file(sideExt), maxSidecar)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, storefs.ErrNotRegular), errors.Is(err, storefs.ErrTooLong):
 		return Observation{}, fmt.Errorf("%w: %w", ErrNotFound, err)

@@ -60,7 +60,7 @@ func playUmask(dir, mask string) error {
 
 // playStranger is another user, who tries to get at a store and says what worked.
 func playStranger(dir, data string) error {
-	planted := filepath.Join(dir, storefs.ObservationsDir, string(newID())+sideExt)
+	planted := filepath.Join(dir, storefs.ObservationsDir, string(RandomID())+sideExt)
 	for what, err := range map[string]error{
 		"list the store":        second(os.ReadDir(dir)),
 		"list observations":     second(os.ReadDir(filepath.Join(dir, storefs.ObservationsDir))),
@@ -151,7 +151,7 @@ func (p *privacy) guess(t *testing.T, s *Store, as string, guesses int) {
 	}
 	unknown := map[string]string{}
 	for name := range ask {
-		unknown[name] = try(name, newID())
+		unknown[name] = try(name, RandomID())
 	}
 	for _, id := range ann {
 		for name := range ask {
@@ -161,7 +161,7 @@ func (p *privacy) guess(t *testing.T, s *Store, as string, guesses int) {
 		}
 	}
 	for i := range guesses {
-		try([]string{"Open", "Look", "Verify"}[i%3], newID())
+		try([]string{"Open", "Look", "Verify"}[i%3], RandomID())
 	}
 	list, err := s.List(as, true)
 	p.cases++

@@ -60,7 +60,7 @@ func TestStraysGoByAge(t *testing.T) {
 	c := newClock()
 	c.at = time.Now()
 	s := open(t, Options{Now: c.now})
-	stray := dir(s, "observations/"+dataName("search", c.at, newID(), "txt"))
+	stray := dir(s, "observations/"+dataName("search", c.at, RandomID(), "txt"))
 	if err := os.WriteFile(stray, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -143,10 +143,7 @@ func (s *Store) tidyIfDue() {
 			s.scheduleTidy(l)
 			return nil
 		}
-		if err := s.sweep(l); err != nil {
-			return err
-		}
-		all, err := s.count(l)
+		all, err := s.sweepAndCount(l)
 		if err != nil {
 			return err
 		}
