@@ -1,6 +1,7 @@
 package funnel
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -40,6 +41,14 @@ func (c *call) maskedSecrets() int {
 		n += c.captured.Masked + c.output.page.Masked() + c.output.masked
 	}
 	return n
+}
+
+// source returns the source that the answer is about or was read from, "" for none.
+func (c *call) source() string {
+	if c.output == nil {
+		return c.request.About
+	}
+	return cmp.Or(c.request.About, c.output.source)
 }
 
 // images returns the images that are shown.

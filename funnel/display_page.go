@@ -77,22 +77,25 @@ func (d *display) pageBlocks(header, rows, notes string) (blocks []string) {
 	return blocks
 }
 
+// sizeReceipt returns what the receipt of any answer has: its size, and what was decided.
+func (d *display) sizeReceipt(kind content.Kind) Receipt {
+	return Receipt{
+		Complete: d.complete, Kind: string(kind), Lines: d.size.Lines, Chars: d.size.Chars, Bytes: d.size.Bytes,
+		Tokens: d.size.Tokens, TokensMargin: d.total.Margin, TokensExact: d.total.Margin == 0,
+		Status: d.outcome.status, Decision: d.decision,
+	}
+}
+
 // receipt returns the fields of the receipt that are sent with the answer.
 func (d *display) receipt() Receipt {
 	c, kind := d.call, d.kind
 	if kind == "" {
 		kind = c.captured.Kind()
 	}
-	r := Receipt{
-		Complete: d.complete && d.outcome.err == nil,
-		Kind:     string(kind),
-		Lines:    d.size.Lines, Chars: d.size.Chars, Bytes: d.size.Bytes,
-		Tokens: d.size.Tokens, TokensMargin: d.total.Margin, TokensExact: d.total.Margin == 0,
-		Status:    d.outcome.status,
-		Truncated: d.outcome.stopped && c.captured.Bytes > 0,
-		Decision:  d.decision,
-		Metadata:  c.output.counts,
-	}
+	r := d.sizeReceipt(kind)
+	r.Complete = d.complete && d.outcome.err == nil
+	r.Truncated = d.outcome.stopped && c.captured.Bytes > 0
+	r.Metadata = c.output.counts
 	r.Matches, r.Files = receipt.Facts{Captured: c.captured, Counts: c.output.counts}.Matches()
 	if cost, ok := c.output.counts["cost"]; ok {
 		r.Cost = &cost

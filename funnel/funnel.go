@@ -107,9 +107,7 @@ func (c *call) refuse(err error) Answer {
 	c.reply.addText(c.failureText(o, ""))
 	d.enforce()
 	c.notice = d.rejected
-	return c.finish(Receipt{
-		Status: failure, Kind: string(content.Text), Complete: d.complete, TokensExact: true, Decision: d.decision,
-	}, o)
+	return c.finish(d.sizeReceipt(content.Text), o)
 }
 
 // execute runs the tool and returns its answer.

@@ -108,10 +108,7 @@ func (d *display) hiddenError() string {
 // where says where the output can be read.
 func (d *display) where() string {
 	c := d.call
-	source := c.request.About
-	if c.output != nil && source == "" {
-		source = c.output.source
-	}
+	source := c.source()
 	switch {
 	case c.observation != nil:
 		return "kept as " + observations.Prefix + string(c.observation.ID)
@@ -133,10 +130,7 @@ func (d *display) firstNotice(cost int, where string) string {
 			content.Plural(d.size.Tokens, "token", "tokens"))
 	}
 	b.WriteString("; " + where + "\nnext: ")
-	source := d.call.request.About
-	if d.call.output != nil && source == "" {
-		source = d.call.output.source
-	}
+	source := d.call.source()
 	if obs := d.call.observation; obs != nil {
 		source = observations.Prefix + string(obs.ID)
 	}

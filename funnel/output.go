@@ -86,14 +86,21 @@ func (o *output) writable() error {
 	return errPaged
 }
 
-func (o *output) Write(p []byte) (int, error) {
+func (o *output) Write(p []byte) (int, error) { return o.write(p, o.capture.Write) }
+
+func (o *output) write(p []byte, to writerFunc) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.writable(); err != nil {
 		return 0, err
 	}
-	return o.capture.Write(p)
+	return to(p)
 }
+
+// writerFunc is an [io.Writer].
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // Streams implements [tools.Output].
 func (o *output) Streams(name string) func(stderr bool) io.Writer {
@@ -107,29 +114,12 @@ func (o *output) Streams(name string) func(stderr bool) io.Writer {
 	return func(stderr bool) io.Writer {
 		switch {
 		case late:
-			return lateStream{}
+			return writerFunc(func([]byte) (int, error) { return 0, errBegun })
 		case stderr:
-			return stderrOf{o}
+			return writerFunc(func(p []byte) (int, error) { return o.write(p, o.capture.WriteStderr) })
 		}
 		return o
 	}
-}
-
-// lateStream is a stream of an output that had begun before its streams were opened.
-type lateStream struct{}
-
-func (lateStream) Write([]byte) (int, error) { return 0, errBegun }
-
-// stderrOf is the standard error of an output.
-type stderrOf struct{ o *output }
-
-func (s stderrOf) Write(p []byte) (int, error) {
-	s.o.mu.Lock()
-	defer s.o.mu.Unlock()
-	if err := s.o.writable(); err != nil {
-		return 0, err
-	}
-	return s.o.capture.WriteStderr(p)
 }
 
 func (o *output) Findings(lines []string) { o.set(func() { o.found = lines }) }

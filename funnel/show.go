@@ -34,9 +34,5 @@ func (f *Funnel) Show(r Request, text string) Answer {
 		d.enforce()
 		c.notice = d.rejected
 	}
-	return c.finish(Receipt{
-		Complete: d.complete, Kind: string(d.kind), Lines: d.size.Lines, Chars: d.size.Chars, Bytes: d.size.Bytes,
-		Tokens: d.size.Tokens, TokensMargin: d.total.Margin, TokensExact: d.total.Margin == 0, Status: success,
-		Decision: d.decision,
-	}, d.outcome)
+	return c.finish(d.sizeReceipt(d.kind), d.outcome)
 }

@@ -1,6 +1,9 @@
 package capture
 
-import "io"
+import (
+	"bytes"
+	"io"
+)
 
 // hold is the beginning of an output, at most limit bytes, in case it is shown whole or recorded later.
 type hold struct {
@@ -13,17 +16,11 @@ type hold struct {
 }
 
 // plainReader reads what is held, without masks.
-func (h *hold) plainReader() func(b []byte, at int64) (int, error) {
-	text := h.shown
+func (h *hold) plainReader() io.ReaderAt {
 	if h.forked {
-		text = h.plain
+		return bytes.NewReader(h.plain)
 	}
-	return func(b []byte, at int64) (int, error) {
-		if at >= int64(len(text)) {
-			return 0, io.EOF
-		}
-		return copy(b, text[at:]), nil
-	}
+	return bytes.NewReader(h.shown)
 }
 
 // add appends a text, and the same text with its secrets masked.

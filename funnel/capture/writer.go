@@ -82,10 +82,6 @@ func (w *Writer) SetName(name string) { w.name = name }
 // [Captured.Record].
 func (w *Writer) RecordWith(open func() (*observations.Recording, error)) { w.recorder.open = open }
 
-// StartRecording opens the recording now, before the first Write. An output that is surely recorded is then never held
-// for it: its masked form, which is held too, may be longer than the output.
-func (w *Writer) StartRecording() { w.startRecording() }
-
 // Discard deletes the recording; the output is not recorded.
 func (w *Writer) Discard() {
 	w.wait()
@@ -140,7 +136,7 @@ func (w *Writer) flush(final bool) {
 	n := len(w.buf)
 	if !final {
 		n = runes.Complete(w.buf)
-		w.startRecording()
+		w.StartRecording()
 	}
 	b := w.buf[:n]
 	if !w.started && n > 0 {
@@ -270,7 +266,9 @@ func (w *Writer) failure() error { return cmp.Or(w.saver.failure(), w.digester.f
 // sameBytes reports whether two slices are the same memory.
 func sameBytes(a, b []byte) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
-func (w *Writer) startRecording() {
+// StartRecording opens the recording now, with what was written so far. If it is called before the first Write, the
+// output is never held for its recording: its masked form, which is held too, may be longer than the output.
+func (w *Writer) StartRecording() {
 	if w.recorder.tried || w.recorder.open == nil {
 		return
 	}
@@ -331,7 +329,7 @@ func (w *Writer) splitStreams(c *Captured) {
 	}
 	read := w.hold.plainReader()
 	if r := w.recorder.recording; r != nil {
-		read = r.ReadAt
+		read = r
 	} else if w.hold.overflow {
 		return
 	}
@@ -346,7 +344,7 @@ func (w *Writer) splitStreams(c *Captured) {
 	buf := make([]byte, chunkSize)
 	s.stdout(func(from, to int64) {
 		for from < to {
-			n, _ := read(buf[:min(int64(len(buf)), to-from)], from)
+			n, _ := read.ReadAt(buf[:min(int64(len(buf)), to-from)], from)
 			if n == 0 {
 				return
 			}

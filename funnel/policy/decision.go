@@ -50,9 +50,6 @@ type Size struct {
 	Margin              float64 // of Tokens: 0.25 is ± 25 %; 0: exact
 }
 
-// most returns the tokens that the output takes at most.
-func (s Size) most() int { return AtMost(s.Tokens, s.Margin) }
-
 // AtMost returns the upper bound of a number of tokens with this margin.
 func AtMost(tokens int64, margin float64) int {
 	most := math.Ceil(float64(max(tokens, 0)) * (1 + max(margin, 0)))

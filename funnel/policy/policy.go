@@ -93,7 +93,7 @@ func (p Policy) Decide(s Size, spent Spent) Decision {
 		d.Left = max(d.Left, MinReceipt)
 	}
 	mark := int(math.Floor(summaryShare * float64(usable)))
-	tokens := s.most()
+	tokens := AtMost(s.Tokens, s.Margin)
 	switch {
 	case tokens > d.Left && d.Left < MinReceipt:
 		d.Verdict, d.Deficit = Reject, tokens-d.Left
