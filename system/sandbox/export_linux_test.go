@@ -11,10 +11,9 @@ func StartWithoutNamespaces(s Spec, stdout, stderr *os.File) (*Process, error) {
 
 // SparePID returns the process that is kept ready; 0 if there is none.
 func SparePID() int {
-	spares.mu.Lock()
-	defer spares.mu.Unlock()
-	if spares.init == nil {
+	p, ok, _ := spares.Peek()
+	if !ok {
 		return 0
 	}
-	return spares.init.cmd.Process.Pid
+	return p.cmd.Process.Pid
 }

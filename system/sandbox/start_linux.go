@@ -45,8 +45,9 @@ func Start(s Spec, stdout, stderr *os.File) (*Process, error) {
 
 func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	k := kind{namespaces, s.Net}
-	if p := spares.claim(k); p != nil {
-		go spares.fill(k) // at once: the next command may come as soon as this one ends
+	fill := func() { spares.Fill(k, func() (*Process, error) { return startInit(k) }) }
+	if p, ok := spares.Claim(k); ok {
+		fill() // at once: the next command may come as soon as this one ends
 		err := p.run(s, stdout, stderr, namespaces)
 		if err == nil {
 			return p, nil
@@ -62,7 +63,7 @@ func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { go spares.fill(k) }()
+	defer fill()
 	if err := p.run(s, stdout, stderr, namespaces); err != nil {
 		p.Kill()
 		return nil, err

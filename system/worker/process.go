@@ -40,12 +40,12 @@ func start(isolated bool) (*process, error) {
 	cmd.SysProcAttr = attributes(isolated)
 	p.cmd = cmd
 
-	var theirs []*os.File
-	closeAll := func() {
+	var theirs []*os.File // the child's ends
+	defer func() {
 		for _, f := range theirs {
 			_ = f.Close()
 		}
-	}
+	}()
 	for _, pipe := range []struct {
 		open  func() (ours, theirs *os.File, err error)
 		ours  **os.File
@@ -57,7 +57,6 @@ func start(isolated bool) (*process, error) {
 	} {
 		our, their, err := pipe.open()
 		if err != nil {
-			closeAll()
 			p.close()
 			return nil, err
 		}
@@ -79,9 +78,7 @@ func start(isolated bool) (*process, error) {
 		p.ended.Store(true)
 		close(p.done)
 	}()
-	err := <-started
-	closeAll()
-	if err != nil {
+	if err := <-started; err != nil {
 		p.close()
 		return nil, err
 	}

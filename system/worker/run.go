@@ -70,7 +70,7 @@ func Run(ctx context.Context, s Spec, out io.Writer) error {
 	defer release()
 	err = run(ctx, s, out, isolate())
 	if err == nil {
-		spare.refill()
+		spares.Fill(struct{}{}, func() (*process, error) { return start(isolate()) })
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func startJob(ctx context.Context, s Spec, isolated bool) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	for p := spare.claim(); ; p = nil {
+	for p := claimSpare(); ; p = nil {
 		fresh := p == nil
 		if fresh {
 			if p, err = start(isolated); err != nil {

@@ -121,6 +121,6 @@ func TestSpareIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	spareOf(t, 1)
-	worker.WaitLess(time.Millisecond)
+	worker.KeepSpare(time.Millisecond)
 	spareOf(t, 0)
 }

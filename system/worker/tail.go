@@ -45,13 +45,11 @@ func (t *tail) containsAny(words []string) bool {
 func (t *tail) line() string {
 	last := ""
 	for l := range strings.Lines(string(t.first) + string(t.last)) {
-		l = strings.TrimSpace(l)
-		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") || strings.HasPrefix(l, "SIG") {
+		if l = strings.TrimSpace(l); l != "" {
 			last = l
-			break
 		}
-		if l != "" {
-			last = l
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") || strings.HasPrefix(l, "SIG") {
+			break
 		}
 	}
 	return content.ClipEnd(strings.ToValidUTF8(last, "\uFFFD"), 200)
