@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
 // surviveBrokenPipes makes a write to a closed stdout or stderr return an error instead of killing the process before
@@ -48,15 +50,12 @@ func pollFile(of any, events int16) (reported int16, ok bool) {
 	if !is {
 		return 0, false
 	}
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	err = raw.Control(func(fd uintptr) {
+	err := osfile.Control(file, func(fd int) error {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
 		if n, err := unix.Poll(fds, 0); err == nil && n > 0 {
 			reported = fds[0].Revents
 		}
+		return nil
 	})
 	return reported, err == nil
 }

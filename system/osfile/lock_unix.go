@@ -15,22 +15,7 @@ func TryLock(f *os.File, alone bool) (bool, error) {
 	if alone {
 		how = syscall.LOCK_EX | syscall.LOCK_NB
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return false, err
-	}
-	var locked error
-	err = conn.Control(func(fd uintptr) {
-		for {
-			locked = syscall.Flock(int(fd), how)
-			if locked != syscall.EINTR {
-				return
-			}
-		}
-	})
-	if err == nil {
-		err = locked
-	}
+	err := Control(f, func(fd int) error { return syscall.Flock(fd, how) })
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil
 	}
@@ -39,7 +24,5 @@ func TryLock(f *os.File, alone bool) (bool, error) {
 
 // Unlock releases the lock even if a child process shares the open file.
 func Unlock(f *os.File) {
-	if conn, err := f.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { _ = syscall.Flock(int(fd), syscall.LOCK_UN) })
-	}
+	_ = Control(f, func(fd int) error { return syscall.Flock(fd, syscall.LOCK_UN) })
 }

@@ -23,6 +23,24 @@ func openNoFollow(path string) (*os.File, error) {
 	return f, err
 }
 
+// Control makes a system call on the descriptor of an open file, and repeats it if a signal interrupts it. The
+// descriptor stays open meanwhile.
+func Control(f syscall.Conn, call func(fd int) error) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	failed := conn.Control(func(fd uintptr) {
+		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
+			err = call(int(fd))
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
 // OwnerUID returns the user a file belongs to.
 func OwnerUID(info fs.FileInfo) (uid int, known bool) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -50,7 +50,7 @@ func Layers() (layers []Layer) {
 	)
 	add("system call filter", layerCalls, "a command cannot mount, trace or load anything", tryFilter())
 	add("rights", layerRights, "a command gains no rights by programs that it runs",
-		allThreads(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0, 0))
+		allThreads(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0))
 	return layers
 }
 

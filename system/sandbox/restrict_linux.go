@@ -23,7 +23,7 @@ func (i *initProcess) restrict() error {
 		}
 		return &Unavailable{layer, err}
 	}
-	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != nil {
+	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 		return &Unavailable{layerRights, err}
 	}
 	if err := must(layerLandlock, i.landlock()); err != nil {
@@ -111,10 +111,7 @@ func (i *initProcess) landlock() error {
 		if i.Namespaces && i.Sources[n].NotThere || m.Source == "" {
 			continue
 		}
-		path := m.Target
-		if !i.Namespaces {
-			path = m.Source
-		}
+		path := i.seenAs(m)
 		fi, err := os.Stat(path)
 		switch {
 		case err != nil:
@@ -132,8 +129,8 @@ func (i *initProcess) landlock() error {
 }
 
 // allThreads makes a system call on every thread. It is not available to programs linked with cgo.
-func allThreads(call, a, b, c uintptr) error {
-	if _, _, e := syscall.AllThreadsSyscall(call, a, b, c); e != 0 {
+func allThreads(call, a, b uintptr) error {
+	if _, _, e := syscall.AllThreadsSyscall(call, a, b, 0); e != 0 {
 		return e
 	}
 	return nil
@@ -143,12 +140,12 @@ func allThreads(call, a, b, c uintptr) error {
 // privileges, no program can give them back.
 func dropCapabilities() error {
 	const secureBits = 0x2f // noroot, no setuid fixup, no keep_caps: the first two and the last one locked
-	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, secureBits, 0); err != nil {
+	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, secureBits); err != nil {
 		return fmt.Errorf("securebits: %w", err)
 	}
 	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&none[0])), 0)
+	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&none[0])))
 }
 
 // namespaceFlags are the flags of clone that make namespaces.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
 // ident identifies a file independently of its name.
@@ -55,20 +57,12 @@ func (r *Root) folderAt(rel string) (folder, error) {
 // folderOf duplicates the descriptor of a directory and closes f.
 func folderOf(f *os.File) (folder, error) {
 	defer func() { _ = f.Close() }()
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return folder{-1}, err
-	}
-	fd := -1
-	if e := conn.Control(func(from uintptr) {
-		fd, err = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 3)
-	}); e != nil {
-		err = e
-	}
-	if err != nil {
-		return folder{-1}, err
-	}
-	return folder{fd}, nil
+	d := folder{-1}
+	err := osfile.Control(f, func(from int) (err error) {
+		d.fd, err = unix.FcntlInt(uintptr(from), unix.F_DUPFD_CLOEXEC, 3)
+		return err
+	})
+	return d, err
 }
 
 func (d folder) close() {

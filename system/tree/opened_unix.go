@@ -35,9 +35,8 @@ func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err er
 		_ = unix.Close(fd)
 		return o, id, false, err
 	}
-	id = ident{uint64(s.Dev), s.Ino}                     //nolint:unconvert // darwin's Dev is an int32
 	regular = uint32(s.Mode)&unix.S_IFMT == unix.S_IFREG //nolint:unconvert // darwin's Mode is a uint16
-	return Opened{fd: fd, open: true, size: s.Size, path: path}, id, regular, nil
+	return Opened{fd: fd, open: true, size: s.Size, path: path}, statIdent(&s), regular, nil
 }
 
 // maxRead is the largest single read: some systems refuse more than 2 GiB.

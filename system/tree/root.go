@@ -207,23 +207,20 @@ func (r *Root) relAllowed(name string) (string, error) {
 	return rel, err
 }
 
-// open opens rel, following links inside the root. os.Root alone would follow them past denied files and stores.
-func (r *Root) open(rel string, flags int) (*os.File, error) { return r.openStepwise(rel, flags) }
-
 // Stat describes a file, following links inside the root.
 func (r *Root) Stat(name string) (fs.FileInfo, error) {
-	return r.describe("stat", name, true)
+	return r.describe(name, true)
 }
 
 // Lstat describes a file or a link itself.
 func (r *Root) Lstat(name string) (fs.FileInfo, error) {
-	return r.describe("stat", name, false)
+	return r.describe(name, false)
 }
 
-func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error) {
+func (r *Root) describe(name string, follow bool) (fs.FileInfo, error) {
 	rel, err := r.relAllowed(name)
 	if err != nil {
-		return nil, r.explain(operation, name, err)
+		return nil, r.explain("stat", name, err)
 	}
 	at, err := r.statStepwise(rel, follow)
 	switch {
@@ -234,7 +231,7 @@ func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error
 		err = errors.New("not a directory; remove the / at its end")
 	}
 	if err != nil {
-		return nil, r.explain(operation, name, err)
+		return nil, r.explain("stat", name, err)
 	}
 	return at, nil
 }

@@ -165,8 +165,8 @@ func isAbsolute(target string) bool {
 	return filepath.IsAbs(target) || path.IsAbs(filepath.ToSlash(target)) || filepath.VolumeName(target) != ""
 }
 
-// openStepwise opens rel, following links inside the root.
-func (r *Root) openStepwise(rel string, flags int) (f *os.File, err error) {
+// open opens rel, following links inside the root. os.Root alone would follow them past denied files and stores.
+func (r *Root) open(rel string, flags int) (f *os.File, err error) {
 	err = r.resolveStepwise(rel, func(dir folder, name string) error {
 		if r.denied.inside && name != "." {
 			// A denied directory must not even be opened.

@@ -25,8 +25,7 @@ func wildmatch(p, text string) bool {
 		ok := false
 		switch {
 		case pi == len(p):
-			ok = ti == len(text)
-			if ok {
+			if ti == len(text) {
 				return true
 			}
 		case p[pi] == '*':
@@ -34,23 +33,19 @@ func wildmatch(p, text string) bool {
 			for pi < len(p) && p[pi] == '*' {
 				pi++
 			}
-			if pi-at > 1 && (at == 0 || p[at-1] == '/') {
-				switch {
-				case pi == len(p):
-					return true
-				case p[pi] == '/':
-					pi++
-					deepP, deepT, starP = pi, ti, none
-					continue
-				case p[pi] == '\\' && pi+1 < len(p) && p[pi+1] == '/':
-					// "**" does not cover an escaped "/": it must be in the text.
-					pi += 2
-					deepP, deepT, starP = pi, ti, none // as if nothing matched before the next "/"
-				default:
-					starP, starT = pi, ti
-					continue
-				}
-			} else {
+			deep := pi-at > 1 && (at == 0 || p[at-1] == '/')
+			switch {
+			case deep && pi == len(p):
+				return true
+			case deep && p[pi] == '/':
+				pi++
+				deepP, deepT, starP = pi, ti, none
+				continue
+			case deep && strings.HasPrefix(p[pi:], `\/`):
+				// "**" does not cover an escaped "/": it must be in the text.
+				pi += 2
+				deepP, deepT, starP = pi, ti, none // as if nothing matched before the next "/"
+			default:
 				starP, starT = pi, ti
 				continue
 			}

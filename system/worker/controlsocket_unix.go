@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
 // controlSocket creates a worker's standard input: a socket, because only a socket can pass open files to a running
@@ -97,14 +99,9 @@ func receiveJob() (head []byte, files []*os.File, err error) {
 // readAvailable reads the bytes that are in a pipe now, even if the pipe's deadline has passed. It returns 0 if there
 // are none.
 func readAvailable(r *os.File, buf []byte) (n int) {
-	raw, err := r.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) { // the parent's ends of the pipes are non-blocking
-		for err = unix.EINTR; errors.Is(err, unix.EINTR); {
-			n, err = unix.Read(int(fd), buf)
-		}
+	_ = osfile.Control(r, func(fd int) (err error) { // the parent's ends of the pipes are non-blocking
+		n, err = unix.Read(fd, buf)
+		return err
 	})
 	return max(n, 0)
 }
