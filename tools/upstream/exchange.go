@@ -122,13 +122,9 @@ func (s *Server) forget(key string, e *exchange) bool {
 
 // hold sends the call, stores its result in the exchange, and ends the exchange.
 func (s *Server) hold(e *exchange, p connection, modern bool, params json.RawMessage) {
-	var defect error
-	panics.Into(&defect, func() {
+	panics.Into(&e.err, func() {
 		e.result, e.err = s.send(e.ctx, p, modern, "tools/call", params, e.progress, e.ask)
 	})
-	if defect != nil {
-		e.err = defect
-	}
 	s.mu.Lock()
 	s.open = slices.DeleteFunc(s.open, func(o *exchange) bool { return o == e })
 	s.mu.Unlock()

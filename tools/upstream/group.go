@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,11 +17,8 @@ import (
 
 // Group is the servers that stand behind this one.
 type Group struct {
+	common  Common
 	servers []Options
-	ours    []string // names of our own tools and prompts
-	observe bool
-	beside  bool
-	log     *slog.Logger
 
 	mu       sync.Mutex
 	sessions map[*Session]bool // open sessions
@@ -44,11 +42,8 @@ const atOnce = 2
 
 // NewGroup returns a group of servers.
 func NewGroup(c Common, servers ...Options) *Group {
-	g := &Group{ours: c.Ours, observe: c.Observe, beside: c.Beside, log: c.Log, sessions: map[*Session]bool{}}
-	if c.Log == nil {
-		g.log = slog.New(slog.DiscardHandler)
-	}
-	c.Log = g.log
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	g := &Group{common: c, sessions: map[*Session]bool{}}
 	for _, o := range servers {
 		o.Common, o.many, o.patient = c, len(servers) > 1, len(servers) == 1 && !c.Beside
 		for _, other := range servers {
@@ -62,7 +57,7 @@ func NewGroup(c Common, servers ...Options) *Group {
 }
 
 // Observes reports whether results are passed on whatever their size.
-func (g *Group) Observes() bool { return g.observe }
+func (g *Group) Observes() bool { return g.common.Observe }
 
 // Client is the MCP client that uses the servers of a session.
 type Client struct {
@@ -135,7 +130,7 @@ func (s *Session) each(f func(i int, one *Server)) {
 
 // warn logs that something of a server is left out.
 func (s *Session) warn(one *Server, what string, err error) {
-	s.group.log.Warn("an upstream server: "+what, "server", one.options.Name, "cause", err)
+	s.group.common.Log.Warn("an upstream server: "+what, "server", one.options.Name, "cause", err)
 }
 
 // Instructions returns the instructions of all servers, and how many of their tools are held back. It skips servers
@@ -164,7 +159,7 @@ func (s *Session) unlessAll(failures []error) error {
 			bad++
 		}
 	}
-	if bad == len(s.servers) && !s.group.beside {
+	if bad == len(s.servers) && !s.group.common.Beside {
 		return errors.Join(failures...)
 	}
 	for i, err := range failures {
@@ -191,7 +186,7 @@ func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
 	}
 	s.tools, s.version = nil, version
 	taken := map[string]bool{}
-	for _, name := range s.group.ours {
+	for _, name := range s.group.common.Ours {
 		taken[name] = true
 	}
 	for i, list := range lists {
@@ -215,21 +210,18 @@ func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
 
 // Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.
 func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool, err error) {
+	isIt := func(t tools.Tool) bool { return t.Name == name }
 	s.mu.Lock()
-	at := slices.IndexFunc(s.tools, func(t tools.Tool) bool { return t.Name == name })
-	if at >= 0 { // a server that hangs must not hold up the others
-		t = s.tools[at]
-	}
+	all := s.tools
 	s.mu.Unlock()
-	if at >= 0 {
-		return t, true, nil
+	if at := slices.IndexFunc(all, isIt); at >= 0 { // a server that hangs must not hold up the others
+		return all[at], true, nil
 	}
 	for {
-		all, err := s.Tools(ctx)
-		if at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name }); at >= 0 || err != nil {
-			if err != nil {
-				return t, false, err
-			}
+		if all, err = s.Tools(ctx); err != nil {
+			return t, false, err
+		}
+		if at := slices.IndexFunc(all, isIt); at >= 0 {
 			return all[at], true, nil
 		}
 		own := func(one *Server) string { return strings.TrimPrefix(name, one.options.Name+"_") }
@@ -275,7 +267,7 @@ func (s *Session) List(ctx context.Context, method string) (entries []json.RawMe
 					entry = again
 				}
 			}
-			if _, again, err := cleaned("", entry); err == nil && !s.group.observe {
+			if _, again, err := cleaned("", entry); err == nil && !s.group.common.Observe {
 				entry = again
 			}
 			if r, taken := s.routes[method+" "+listed]; taken && r.server != s.servers[i] {
@@ -292,7 +284,7 @@ func (s *Session) List(ctx context.Context, method string) (entries []json.RawMe
 // isTaken reports whether another server's prompt, or one of ours, has a name. The caller holds the lock.
 func (s *Session) isTaken(method, name string, by *Server) bool {
 	r, known := s.routes[method+" "+name]
-	return known && r.server != by || slices.Contains(s.group.ours, name)
+	return known && r.server != by || slices.Contains(s.group.common.Ours, name)
 }
 
 // Request is a request about something of a server that is no tool.
@@ -306,14 +298,16 @@ type Request struct {
 
 // Do sends a request to the server that lists its subject, and returns the result as the server wrote it.
 func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
-	s.mu.Lock()
-	to, known := s.routes[r.List+" "+r.Name]
-	s.mu.Unlock()
+	route := func() (to route, known bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		to, known = s.routes[r.List+" "+r.Name]
+		return to, known
+	}
+	to, known := route()
 	if !known && len(s.servers) > 1 { // the client has not listed it, or a template matches it
 		s.List(ctx, r.List)
-		s.mu.Lock()
-		to, known = s.routes[r.List+" "+r.Name]
-		s.mu.Unlock()
+		to, known = route()
 	}
 	if known {
 		if to.name != r.Name {

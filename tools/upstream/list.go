@@ -125,9 +125,8 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 		s.options.Log.Warn("the definitions of an upstream server's tools are not remembered", "cause", err)
 		_, _ = update(nil) // never fails
 	}
-	r := s.record
 	before := s.listed
-	s.record, s.present = r, map[string]bool{}
+	s.present = map[string]bool{}
 	for _, d := range listed {
 		s.present[nameOf(d)] = true
 	}
@@ -136,9 +135,9 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 	if s.version > 1 && !slices.EqualFunc(before, s.listed, same) {
 		s.client.Notify("notifications/tools/list_changed", nil)
 	}
-	if len(r.Held) > 0 {
+	if held := len(s.record.Held); held > 0 {
 		s.options.Log.Warn("tools of an upstream server are held back: their definitions changed, or are new; look at them and approve them",
-			"with", s.options.Program+" upstream diff "+s.options.key(), "tools", len(r.Held))
+			"with", s.options.Program+" upstream diff "+s.options.key(), "tools", held)
 	}
 }
 
@@ -216,6 +215,9 @@ func (s *Server) do(ctx context.Context, r Request) (json.RawMessage, error) {
 		if stop != nil {
 			stop()
 		}
+		if modern {
+			return json.RawMessage("{}"), nil
+		}
 	case r.Method == "resources/subscribe" && modern:
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -231,9 +233,6 @@ func (s *Server) do(ctx context.Context, r Request) (json.RawMessage, error) {
 			s.mu.Unlock()
 		}
 		return result, err
-	}
-	if modern && r.Method == "resources/unsubscribe" {
-		return json.RawMessage("{}"), nil
 	}
 	return s.send(ctx, p, modern, r.Method, r.Params, nil, r.Ask)
 }

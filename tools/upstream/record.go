@@ -144,7 +144,7 @@ const lockTime = 5 * time.Second // how long Change waits for another process
 // Approve approves the definitions of some tools of the last list, or of all; it returns their names.
 func (r *Record) Approve(names ...string) (approved []string, err error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(r.Held, func(h Held) bool { return h.Name == name }) {
+		if !r.holds(name) {
 			return nil, fmt.Errorf("no tool %.100q is held back", name)
 		}
 	}

@@ -257,22 +257,23 @@ func (s *resolver) filtered(ctx context.Context, obs, filter string, bare bool) 
 	if g.failed != nil {
 		return "", g.failed
 	}
-	if g.next {
+	if g.more {
 		return "", errTooLarge
 	}
 	return strings.TrimSuffix(g.rows.String(), "\n"), nil
 }
 
-// gatherer takes all rows of a tool.
+// gatherer takes all rows of a tool: it is the output, and the page of the output.
 type gatherer struct {
 	tools.Output // nil: jq and slice call only the methods below
 	rows         strings.Builder
-	begun, next  bool
+	begun        bool
+	more         bool // there are rows after the last one
 	failed       error
 	notes        []string
 }
 
-func (g *gatherer) Page() tools.Page              { return (*gatheredPage)(g) }
+func (g *gatherer) Page() tools.Page              { return g }
 func (g *gatherer) Keep(...string)                {}
 func (g *gatherer) Count(string, float64)         {}
 func (g *gatherer) Progress(int64, int64, string) {}
@@ -295,16 +296,13 @@ func (g *gatherer) add(b []byte, row bool) error {
 	return nil
 }
 
-type gatheredPage gatherer
-
-func (p *gatheredPage) Row(b []byte, _ tools.Call) error { return (*gatherer)(p).add(b, true) }
-func (p *gatheredPage) Text(b []byte) error              { return (*gatherer)(p).add(b, false) }
-func (p *gatheredPage) SetRowRange(int64, int64)         {}
-func (p *gatheredPage) SetTextRange(string, int64, int64, int64) {
-}
-func (p *gatheredPage) Next(tools.Call) { p.next = true }
-func (p *gatheredPage) TruncatedRow([]byte, []byte, int64, tools.Call) error {
-	p.failed = errTooLarge
+func (g *gatherer) Row(b []byte, _ tools.Call) error         { return g.add(b, true) }
+func (g *gatherer) Text(b []byte) error                      { return g.add(b, false) }
+func (g *gatherer) SetRowRange(int64, int64)                 {}
+func (g *gatherer) SetTextRange(string, int64, int64, int64) {}
+func (g *gatherer) Next(tools.Call)                          { g.more = true }
+func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
+	g.failed = errTooLarge
 	return tools.ErrPageFull
 }
 
