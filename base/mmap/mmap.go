@@ -11,6 +11,14 @@ import (
 	"unsafe"
 )
 
+// A File can be mapped. Its opener must close it after the last View.
+type File struct{ open opened }
+
+// opened calls f with the descriptor of a file, which stays open during the call, like [syscall.RawConn].
+type opened interface {
+	Control(f func(fd uintptr)) error
+}
+
 // Of returns nil unless r is a file: an [os.File], another [syscall.Conn], or a type with a method Control. It also
 // returns nil on a system or file system on which a page fault may take long, because a fault blocks a processor of
 // the Go scheduler and a read does not.

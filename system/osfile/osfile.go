@@ -5,10 +5,22 @@
 package osfile
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 )
+
+// ErrNotRegular, ErrLink and ErrForeign are why OpenOwn refuses a file.
+var (
+	ErrNotRegular = errors.New("it is not a regular file")
+	ErrLink       = errors.New("it is a link")
+	ErrForeign    = errors.New("it belongs to another user")
+
+	errReplaced = errors.New("it was replaced while it was opened")
+)
+
+func refused(path string, err error) error { return &fs.PathError{Op: "open", Path: path, Err: err} }
 
 // OpenOwn opens a regular file of this user for reading. It follows no link in the last name and never waits for the
 // writer of a FIFO. What is checked is the opened file, so nobody can replace it after the check.

@@ -125,6 +125,20 @@ const maxOpen = 64
 // blocking call.
 const maxThreads = 256
 
+// machineMemory returns the memory of this machine, or of its container if that is less, in bytes; 0 if it is unknown.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	total := int64(info.Totalram) * int64(info.Unit)
+	b, _ := os.ReadFile("/sys/fs/cgroup/memory.max") // "max" without a limit
+	if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
+		total = min(total, n)
+	}
+	return total
+}
+
 // dataBytes returns how many bytes of this process count against RLIMIT_DATA now, the usual 80 MiB if it cannot be
 // read.
 func dataBytes() int64 {

@@ -41,6 +41,9 @@ func (confined) limit(memory, _ int64) error {
 	return nil
 }
 
+// machineMemory returns 0: the memory of this machine is unknown.
+func machineMemory() int64 { return 0 }
+
 func cgoLinked() bool { return false }
 
 func outOfCPU(*os.ProcessState, time.Duration) bool { return false }

@@ -6,3 +6,6 @@ import "golang.org/x/sys/unix"
 
 // dupFD makes descriptor to a duplicate of from.
 func dupFD(from, to int) error { return unix.Dup2(from, to) }
+
+// pollRDHup is 0: not every Unix has this event.
+const pollRDHup = 0

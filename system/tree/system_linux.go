@@ -2,10 +2,34 @@ package tree
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
+
+// openFlags keep open from blocking on a FIFO and from acquiring a terminal. A 32-bit process opens files of 2 GiB and
+// more only with O_LARGEFILE, which os.Root does not set.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_LARGEFILE
+
+// Created returns when a file was created; [errors.ErrUnsupported] if its file system does not record it.
+func Created(f *os.File) (at time.Time, err error) {
+	var s unix.Statx_t
+	err = osfile.Control(f, func(fd int) error { return unix.Statx(fd, "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &s) })
+	switch {
+	case err != nil:
+		return at, err
+	case s.Mask&unix.STATX_BTIME == 0:
+		return at, errors.ErrUnsupported
+	}
+	return time.Unix(s.Btime.Sec, int64(s.Btime.Nsec)), nil
+}
 
 // maxMounts is how many bytes of the mount list are read; machines full of containers have 1 MiB.
 const maxMounts = 16 << 20
