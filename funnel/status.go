@@ -77,20 +77,19 @@ func (c *call) runTool() outcome {
 			c.logError("a tool goes on after its call has ended", "tool", c.request.Tool.Name)
 		}
 	}
+	o := outcome{status: failure, err: err, stopped: true}
 	switch {
 	case errors.Is(context.Cause(c.output.ctx), tools.ErrAsked) && c.ctx.Err() == nil: // whatever the tool returned
-		return outcome{status: asked, err: tools.ErrAsked, stopped: true}
+		o.status, o.err = asked, tools.ErrAsked
 	case err == nil:
 		return outcome{status: success}
 	case errors.Is(err, capture.ErrDefect):
-		return outcome{status: failure, err: err, stopped: true}
 	case errors.Is(c.ctx.Err(), context.DeadlineExceeded):
-		return outcome{status: timeout, err: err, stopped: true}
+		o.status = timeout
 	case c.ctx.Err() != nil:
-		return outcome{status: cancelled, err: err, stopped: true}
-	default:
-		return outcome{status: failure, err: err, stopped: true}
+		o.status = cancelled
 	}
+	return o
 }
 
 // newTokenCounter is the [tools.Input.NewTokenCounter] of the call.

@@ -211,12 +211,9 @@ func (s *Server) resourceText(uri, mime string, a funnel.Answer) []mcp.ResourceC
 
 // textOf returns the texts of an answer.
 func textOf(a funnel.Answer) string {
-	var b strings.Builder
+	texts := make([]string, len(a.Blocks))
 	for i, block := range a.Blocks {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(block.Text)
+		texts[i] = block.Text
 	}
-	return b.String()
+	return strings.Join(texts, "\n")
 }

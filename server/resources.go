@@ -126,13 +126,7 @@ func (s *Server) resourceOf(o *observations.Observation) mcp.Resource {
 
 // totals returns the size and kind of an observation, as in "2 lines, 3 chars, text".
 func totals(s observations.Stats) string {
-	of := func(n int64, one string) string {
-		if n == 1 {
-			return "1 " + one
-		}
-		return strconv.FormatInt(n, 10) + " " + one + "s"
-	}
-	return of(s.Lines, "line") + ", " + of(s.Chars, "char") + ", " + s.Kind
+	return content.Plural(s.Lines, "line", "lines") + ", " + content.Plural(s.Chars, "char", "chars") + ", " + s.Kind
 }
 
 // cursorOf returns the cursor of a page whose last observation is o. It holds the time and ID of o, so that the next

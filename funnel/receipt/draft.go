@@ -64,7 +64,7 @@ func NewDraft(f Facts) *Draft {
 		next:    f.nextSteps(),
 		shapes:  sum.Shapes, body: sum.Body,
 		lines: c.Lines, head: c.Head, tail: c.Tail,
-		kind: c.Kind(),
+		kind: c.Kind(), edges: map[edgeKey]shownEdge{}, clipped: map[clipKey]string{}, costs: map[string]int{},
 	}
 	d.says, d.cutLines = cutsFirst(append(f.Findings[:len(f.Findings):len(f.Findings)], f.saysOf(sum.Says)...))
 	d.listed = sum.Listed
@@ -214,9 +214,6 @@ func (d *Draft) clip(part byte, index int, l text.Line, width int) string {
 	s, ok := d.clipped[k]
 	if !ok {
 		s = text.Escape(d.clipEdge(part, index, l, width), text.InReceipt)
-		if d.clipped == nil {
-			d.clipped = map[clipKey]string{}
-		}
 		d.clipped[k] = s
 	}
 	return s
@@ -337,9 +334,6 @@ func (d *Draft) edge(part byte, from int, edge []text.Line, width int) (rows []s
 			shown = shownEdge{laid, columns}
 			for i, r := range laid {
 				laid[i] = text.Escape(text.LineOf(r).Clip(width, false), text.InReceipt)
-			}
-			if d.edges == nil {
-				d.edges = map[edgeKey]shownEdge{}
 			}
 			d.edges[k] = shown
 		}

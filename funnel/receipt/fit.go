@@ -38,9 +38,6 @@ func (f *fitter) bodyCost(c choice) int  { return f.cost(f.bodyLines(c)) }
 
 // Fit returns the text of the receipt and its tokens: at most ceiling, unless the shortest frame takes more.
 func (d *Draft) Fit(ceiling int) (receipt string, tokens int) {
-	if d.costs == nil {
-		d.costs = map[string]int{}
-	}
 	f := &fitter{d}
 	level := f.level(ceiling)
 	top, bottom := d.frame(level)

@@ -39,11 +39,7 @@ func CompileGlobs(patterns []string) (*Glob, error) {
 		}
 	}
 	if len(all.alternatives) == 0 && len(all.except) > 0 {
-		everything, err := CompileGlob("**")
-		if err != nil {
-			return nil, err
-		}
-		all.alternatives = everything.alternatives
+		all.alternatives = [][]string{{"**"}}
 	}
 	if len(patterns) == 0 || len(patterns) == 1 && patterns[0] == "**" {
 		return nil, nil

@@ -68,30 +68,23 @@ func openRoot(dir string, denied []string) (*Root, error) {
 }
 
 // newRoot returns the root for an open directory. It closes top if that fails.
-func newRoot(dir, given string, top *os.Root, denied []string) (*Root, error) {
-	r := &Root{dir: dir, given: given, os: top}
-	if err := r.init(denied); err != nil {
-		_ = top.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
-func (r *Root) init(denied []string) error {
-	at, err := r.os.Stat(".")
+func newRoot(dir, given string, top *os.Root, denied []string) (_ *Root, err error) {
+	defer func() {
+		if err != nil {
+			_ = top.Close()
+		}
+	}()
+	at, err := top.Stat(".")
 	if err != nil {
-		return withoutPath(err)
+		return nil, withoutPath(err)
 	}
-	r.id = identOf(at)
-	if r.denied, err = newDenials(r.dir, r.id, denied); err != nil {
-		return err
+	_, escapes := top.Lstat("..") // os does not export this error, so provoke it
+	if escapes == nil {
+		return nil, errors.New("os.Root is unsafe here: it opens ..")
 	}
-	// os does not export this error, so provoke it.
-	_, err = r.os.Lstat("..")
-	if r.errEscapes = withoutPath(err); r.errEscapes == nil {
-		return errors.New("os.Root is unsafe here: it opens ..")
-	}
-	return nil
+	r := &Root{dir: dir, given: given, os: top, id: identOf(at), errEscapes: withoutPath(escapes)}
+	r.denied, err = newDenials(dir, r.id, denied)
+	return r, err
 }
 
 // withoutPath returns the cause of an os error, which repeats the path.
