@@ -107,7 +107,7 @@ type Answer struct {
 	Extra    any       // see [tools.Output.Attach]; nil: nothing
 }
 
-// Receipt is sent as _meta["funnel/receipt"] with every answer.
+// Receipt describes an answer for programs. The server sends it as _meta["funnel/receipt"] with every answer.
 type Receipt struct {
 	Complete      bool               `json:"complete"` // the whole output is in this answer
 	Kept          bool               `json:"kept"`

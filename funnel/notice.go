@@ -63,8 +63,8 @@ func (d *display) most(tokens int) int {
 	return policy.AtMost(int64(tokens), d.call.options.Counter.Model().Error)
 }
 
-// notice returns what is shown instead of an answer of that many tokens: for the first one of a session what would fit,
-// then one short line.
+// notice returns the text that replaces an answer of that many tokens. The first notice of a session says what would
+// fit, later ones are one short line.
 func (d *display) notice(cost int) string {
 	if d.hidesErrors() {
 		return d.hiddenError()

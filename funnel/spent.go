@@ -81,8 +81,8 @@ func SpentOf(a account.Account) policy.Spent {
 	return s
 }
 
-// begin waits until the answers that were begun before are accounted for, and returns the account by then. The caller
-// must call done once its own answer is accounted for.
+// begin waits until all answers that were begun earlier are entered, and then returns the account of the session. The
+// caller must call done once its own answer is entered.
 func (l *sessionAccounts) begin(who Session) (a account.Account, done func()) {
 	l.mu.Lock()
 	held := l.account(who)

@@ -120,8 +120,9 @@ func Newest(a, b *Observation) int {
 	return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
 }
 
-// Listing returns what [Store.List] does, but by ID, and with torn what [Store.Damaged] does, of one moment; damaged is
-// nil if that cannot be found out. The observations are shared: nobody may change them.
+// Listing returns the observations of [Store.List], but in the order of their IDs, and with torn also the IDs of
+// [Store.Damaged], both as of one moment. damaged is nil if the damaged ones cannot be found out. The observations are
+// shared: nobody may change them.
 func (s *Store) Listing(owner string, tombstones, torn bool) (list []*Observation, damaged []ID, err error) {
 	s.tidyIfDue()
 	s.listing.Lock()

@@ -74,7 +74,7 @@ type Stats struct {
 	Tokens       int64   `json:"tokens"`
 	TokensMargin float64 `json:"tokens_margin,omitempty"` // 0: exact; 0.01: ±1 %
 	Vocabulary   string  `json:"vocabulary,omitempty"`    // the vocabulary by which tokens were counted; "": unknown
-	// by which the tokens were estimated; 0: counted in the vocabulary itself
+	// the factor by which the count was multiplied for a model without a public vocabulary; 0: none was used
 	Factor      float64       `json:"factor,omitempty"`
 	FactorError float64       `json:"factor_error,omitempty"` // like TokensMargin, and included in it
 	Status      string        `json:"status,omitempty"`       // success | failure | timeout | cancelled

@@ -81,7 +81,7 @@ func (k *call) passedMeta() map[string]json.RawMessage {
 }
 
 // session returns the session to which a call counts: the one that the client names, else that of the connection. Roots
-// and observations always belong to the connection's.
+// and observations always belong to the session of the connection.
 func (k *call) session() funnel.Session {
 	who := k.conn.account
 	name := k.conn.server.options.SessionOf

@@ -208,8 +208,9 @@ func (s *Server) ownInstructions(k *call) string {
 	return prompts.Instructions(names)
 }
 
-// instructions returns the server's instructions, with the names of its roots if there are several. Those that the
-// client's own roots narrow are not known yet. Those of other servers follow; it is an error if none can be started.
+// instructions returns the server's instructions, with the names of its roots if there are several, but not if the
+// client's roots, which are not known yet, will narrow them. The instructions of other servers follow; it is an error
+// if none of these can be started.
 func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
 	text := s.ownInstructions(k)
 	up, err := k.relay()

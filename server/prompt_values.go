@@ -90,8 +90,8 @@ func (s *Server) promptWindow(prompt string, sent map[string]string) (int64, err
 	return n, nil
 }
 
-// bulky reports whether a message is kept instead of being shown whole: from a tenth of the window on. If the window
-// is unknown, a message that would be too long for any other argument is.
+// bulky reports whether a message is stored instead of being shown whole: if it takes a tenth of the window or more. If
+// the window is unknown, the limit is that of the other arguments.
 func (s *Server) bulky(message string, window int64) bool {
 	if window <= 0 {
 		return len(message) > prompts.MaxValue

@@ -79,7 +79,7 @@ func (k *call) relay() (*relay, error) {
 	return r, nil
 }
 
-// leaveRelay records that the request uses the relay no longer.
+// leaveRelay records that the request no longer uses the relay.
 func (k *call) leaveRelay() {
 	r := k.relayed
 	if k.relayed = nil; r == nil {
@@ -287,7 +287,7 @@ var listChanges = map[string]func(mcp.SubscriptionFilter) bool{
 }
 
 // listenRelay sends the notifications of the other servers that a subscriptions/listen selects, until stop is called. It
-// returns those of uris that it could subscribe to.
+// subscribes to resources of these servers, and returns the URIs for which that succeeded.
 func (k *call) listenRelay(ctx context.Context, id json.RawMessage, uris []string) (subscribed []string, stop func()) {
 	r, err := k.relay()
 	if r == nil || err != nil {

@@ -104,7 +104,7 @@ type toolList struct {
 	Tools []any `json:"tools"`
 }
 
-// traceList writes down what our own tools and instructions cost: those of other servers cost the same without us.
+// traceList traces the tokens of our own tools and instructions. Those of other servers would cost the same without us.
 func (s *Server) traceList(k *call, ours []any) {
 	text, err := json.Marshal(ours)
 	if err != nil || len(ours) == 0 {

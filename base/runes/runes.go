@@ -1,8 +1,8 @@
 // Package runes counts the runes of a text, cuts a text between runes, and returns the newlines of a text as a bit set
 // for callers that visit every line.
 //
-// The rows "keep: 1 GB" of docs/SPEED.md need the vectors that find newlines, those of random bytes the vectors that
-// count runes.
+// Of docs/SPEED.md, the rows "keep: 1 GB" need the vectors that find newlines; the rows with random bytes need those
+// that count runes.
 package runes
 
 import (

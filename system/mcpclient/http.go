@@ -55,7 +55,7 @@ const (
 	maxResumes   = 5                // of a call's stream without any event
 )
 
-// Why an answer of a server is not followed: the other host would get the headers.
+// Errors of a server that sends us elsewhere. It is not followed, because the other host would get the headers.
 var (
 	errRedirect = errors.New("the server redirects to another host")
 	errEndpoint = errors.New("the server names an endpoint on another host")
@@ -141,7 +141,8 @@ func headerValue(s string) string {
 	return s
 }
 
-// stateless returns the version that a message of the stateless era declares, else "", and what its Mcp-Name is.
+// stateless returns the protocol version that a message of the stateless era declares, "" for other messages, and the
+// value of its header Mcp-Name.
 func (m message) stateless() (version, name string) {
 	var p struct {
 		Name, URI string
@@ -243,7 +244,8 @@ func (r *Remote) exchange(call context.Context, m message) {
 	}
 }
 
-// converse returns why no more messages come for a request. If the stream breaks before the response, it is resumed.
+// converse posts a request and receives messages until no more come; it returns why. If the stream breaks before the
+// response, converse resumes it.
 func (r *Remote) converse(ctx, call context.Context, m message) error {
 	response, err := r.do(ctx, http.MethodPost, m, "")
 	if err == nil && m.method == "initialize" && slices.Contains([]int{400, 404, 405}, response.StatusCode) {

@@ -139,7 +139,7 @@ func (l *link) Call(
 	return nil, ctx.Err()
 }
 
-// forget returns the waiter of a request, which no response reaches any more; nil if it has ended.
+// forget removes the waiter of a request, so that no response reaches it, and returns it; nil if there is none.
 func (l *link) forget(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,11 +200,11 @@ func (l *link) receive(line []byte) {
 	}
 }
 
-// ErrEnded is why calls of a server fail that has ended.
+// ErrEnded is the error of a call whose server has ended.
 var ErrEnded = errors.New("the server has ended")
 
-// leniently parses a message with names that stand twice or half of a surrogate pair, as some encoders write them, and
-// a request of any size.
+// leniently parses a message that jsonrpc refuses: one with duplicate names or lone surrogates, which some encoders
+// write, or a request of any size.
 func leniently(line []byte) (f jsonrpc.Frame, ok bool) {
 	var m struct {
 		JSONRPC, Method   string

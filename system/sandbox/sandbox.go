@@ -45,7 +45,7 @@ type Spec struct {
 	Net    bool // the network of this machine; otherwise a loopback interface of its own
 
 	ScratchMax int64 // bytes of all bounded mounts; 0: unlimited
-	ScratchNow int64 // their size when it was last measured: a command that finds it over its limit must not add to it
+	ScratchNow int64 // their size when it was last measured; if it is over the limit, the command must not add to it
 	MinFree    int64 // bytes that must stay free on the file systems that the command may write to
 
 	Memory    int64 // bytes: for each process, and for the resident memory of the tree; 0: unlimited

@@ -10,7 +10,7 @@ import (
 // errNotHere is why no command is run on this system.
 var errNotHere = errors.New("commands can be contained on Linux on amd64 and arm64 only")
 
-// Layers returns the one layer that there is not.
+// Layers reports that this system cannot contain commands.
 func Layers() []Layer {
 	return []Layer{{Name: "sandbox", Detail: errNotHere.Error(), Needs: Remedy("sandbox")}}
 }

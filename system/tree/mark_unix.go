@@ -14,7 +14,7 @@ func (i info) mark() Mark {
 	return Mark{Size: i.size, Modified: i.mod.UnixNano(), Changed: i.changed, Inode: i.id.ino, Disk: i.disk}
 }
 
-// markOf is the mark of an entry that the system's own calls described.
+// markOf returns the mark of a file that package os described.
 func markOf(at fs.FileInfo) Mark {
 	m := Mark{Size: at.Size(), Modified: at.ModTime().UnixNano(), Disk: at.Size()}
 	if s, ok := at.Sys().(*syscall.Stat_t); ok {

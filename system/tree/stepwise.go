@@ -17,10 +17,10 @@ const (
 	maxSteps = 10_000
 )
 
-// resolveStepwise opens one directory after another from the root, and never lets the system follow a link: it reads
-// the link and continues with its target, and for ".." it restarts with the names before. So it cannot leave the root,
-// and it checks every directory: a denied one and a store end it. last is called with the last directory and the base
-// name ("." for the root).
+// resolveStepwise opens one directory after another from the root, and calls last with the last directory and the base
+// name ("." for the root). It never lets the system follow a link: it reads the link and continues with its target, and
+// for ".." it restarts with the names before. So it cannot leave the root. It fails at a denied directory and at a
+// store.
 func (r *Root) resolveStepwise(rel string, last func(dir folder, name string) error) error {
 	s := stepper{root: r, todo: strings.Split(rel, "/"), denied: r.denied.identities()}
 	var err error

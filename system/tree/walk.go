@@ -154,8 +154,8 @@ func (w *walker) begin(start string) error {
 	return w.push(dir, above, w.o.Glob.begin())
 }
 
-// push reads a directory and puts it on the stack; a store is denied. An unreadable directory is counted; if it is Start, that is an
-// error.
+// push reads a directory and puts it on the stack. It returns [ErrDenied] for a store. It counts an unreadable
+// directory, or returns an error if that is Start.
 func (w *walker) push(dir folder, above *rules, glob *globState) error {
 	if w.ahead != nil {
 		if err := w.ahead.sendIfOld(); err != nil {

@@ -174,8 +174,8 @@ func (e *exchange) ask(ctx context.Context, q tools.Question) (json.RawMessage, 
 
 var errNobody = errors.New("the call that the question belongs to has ended")
 
-// attended passes the server's questions to ask, in their order, until the result is there. A repeated run starts with
-// the first question again: ask answers the earlier ones at once.
+// attended passes the server's questions to ask, in their order, and returns the result of the call. A repeated run
+// starts with the first question again: ask answers the earlier ones at once.
 func (e *exchange) attended(ctx context.Context, ask tools.Asker) (json.RawMessage, error) {
 	for i := 0; ; i++ {
 		if i == len(e.asked) {
@@ -206,8 +206,8 @@ func (e *exchange) attended(ctx context.Context, ask tools.Asker) (json.RawMessa
 	}
 }
 
-// send sends a request to the server and returns its result. ask answers what a server of the stateless protocol asks
-// before it has one; nil: such a result is returned.
+// send sends a request to the server and returns its result. If the result of a server of the stateless protocol is a
+// question, send answers it by ask and repeats the request; if ask is nil, send returns the question.
 func (s *Server) send(
 	ctx context.Context, p connection, modern bool, method string, params json.RawMessage,
 	progress func(json.RawMessage), ask tools.Asker,

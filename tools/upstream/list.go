@@ -24,8 +24,8 @@ const (
 	maxEntries = 1000
 )
 
-// tools returns the approved tools of the server, in its order, and the version of that list. Those of a server that
-// was seen before come from its record, while the server starts.
+// tools returns the approved tools of the server, in its order, and the version of that list. If the server was seen
+// before, the tools come from its record, and tools does not wait for the start.
 func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err error) {
 	s.mu.Lock()
 	known := s.record.known()
@@ -437,7 +437,7 @@ func clean(v any) (changed bool) {
 	return changed
 }
 
-// without returns a JSON object without a member. The others stay as they are written.
+// without returns a JSON object without a member. It leaves the other members as they were written.
 func without(object json.RawMessage, name string) (json.RawMessage, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := d.ReadToken(); err != nil {
@@ -468,7 +468,7 @@ func without(object json.RawMessage, name string) (json.RawMessage, error) {
 // maxName is how long the name of a tool may be for clients.
 const maxName = 64
 
-// renamed returns a tool that is listed by another name, of which the first 64 characters count.
+// renamed returns the tool with another name, cut to 64 bytes.
 func renamed(t tools.Tool, name string) (tools.Tool, error) {
 	t.Name = name[:min(len(name), maxName)]
 	var err error
@@ -476,7 +476,8 @@ func renamed(t tools.Tool, name string) (tools.Tool, error) {
 	return t, err
 }
 
-// withMember returns a JSON object with a text as a member, which stands first. The others stay as they are written.
+// withMember returns a JSON object whose first member has this name and text. It leaves the other members as they were
+// written.
 func withMember(object json.RawMessage, name, text string) (json.RawMessage, error) {
 	rest, err := without(object, name)
 	if err != nil {

@@ -53,9 +53,9 @@ type result struct {
 	apart bool // a part of it is stored apart
 }
 
-// writeResult writes the result of a call. What the text does not say is added to it if it is small, and stored beside
-// it if it is large. Structured content that says the same as the text stands for it. compare is called with a text
-// that is large and has all of the result.
+// writeResult writes the result of a call. Structured content that says the same as the text replaces it. If they
+// differ and both are small, both are shown; if one is large, it is shown and the other is stored. writeResult calls
+// compare with a large text that has all of the result.
 func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare func(text string)) error {
 	var all struct {
 		Content    []json.RawMessage          `json:"content"`

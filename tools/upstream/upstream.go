@@ -334,8 +334,8 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 	return g, s.initialize(ctx, &g)
 }
 
-// speaksStateless reports whether the result of server/discover has our version of the stateless protocol, or says
-// none.
+// speaksStateless reports whether the result of server/discover lists our version of the stateless protocol, or no
+// version.
 func speaksStateless(result json.RawMessage) bool {
 	var r struct {
 		Versions []string `json:"supportedVersions"`
@@ -442,8 +442,8 @@ func instructionsIn(result json.RawMessage) string {
 	return content.Clip(r.Instructions, maxInstructions)
 }
 
-// instructions returns what the server says of itself, and which of its tools are held back. One that was not seen
-// before is waited for, but not long: it may ask the client for its roots before it answers.
+// instructions returns the server's instructions, and how many of its tools are held back. It waits for a server that
+// was not seen before, at most listTime: the server may ask the client for its roots before it answers.
 func (s *Server) instructions(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	known := s.record.known()
@@ -465,7 +465,7 @@ func (s *Server) instructions(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// capabilities returns those of the client's capabilities that concern what a server asks.
+// capabilities returns the client's capabilities for what a server may ask: sampling, elicitation and roots.
 func (s *Server) capabilities() map[string]json.RawMessage {
 	all := map[string]json.RawMessage{}
 	_ = json.Unmarshal(s.client.Capabilities, &all) // none
