@@ -104,9 +104,6 @@ func (c *Conn) Initialized() bool { return c.agreed.Load().protocol != "" }
 // Context returns a context that ends with the connection.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// Done returns a channel that is closed when the connection ends.
-func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
-
 // End ends the connection and cancels its calls with this cause. It does not wait for them.
 func (c *Conn) End(cause error) { c.end(cause) }
 

@@ -298,7 +298,7 @@ func (h *httpServer) serveStream(
 			_ = out.Send(aliveComment, nil)
 		case <-ctx.Done():
 			return
-		case <-s.conn.Done():
+		case <-s.conn.Context().Done():
 			return
 		case <-out.Ctx.Done():
 			return

@@ -119,11 +119,7 @@ func mountSystem(dir string) error {
 		}
 		return os.Symlink(to, newRoot+dir)
 	}
-	fd, err := openTree(unix.AT_FDCWD, oldRoot+dir)
-	if err != nil {
-		return err
-	}
-	return attach(fd, dir, false, readOnly)
+	return bind(dir, dir, false, readOnly)
 }
 
 // mount adds one of the command's mounts to the view.
@@ -137,11 +133,7 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 	}
 	switch {
 	case m.Source == "" && id.File:
-		fd, err := openTree(unix.AT_FDCWD, oldRoot+"/dev/null")
-		if err != nil {
-			return err
-		}
-		return attach(fd, m.Target, true, readOnly|unix.MOUNT_ATTR_NODEV)
+		return bind("/dev/null", m.Target, true, readOnly|unix.MOUNT_ATTR_NODEV)
 	case m.Source == "":
 		fd, err := emptyDirectory()
 		if err != nil {
@@ -179,6 +171,15 @@ func emptyDirectory() (int, error) {
 		return 0, err
 	}
 	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
+}
+
+// bind mounts a path of the old root at a target of the view.
+func bind(path, target string, file bool, attributes uint64) error {
+	fd, err := openTree(unix.AT_FDCWD, oldRoot+path)
+	if err != nil {
+		return err
+	}
+	return attach(fd, target, file, attributes)
 }
 
 // attach sets the attributes of a detached mount and attaches it to the view. No part of the target is followed if it
@@ -268,11 +269,7 @@ func mountDevices() error {
 		return err
 	}
 	for _, name := range devices {
-		fd, err := openTree(unix.AT_FDCWD, oldRoot+"/dev/"+name)
-		if err != nil {
-			return err
-		}
-		if err := attach(fd, "/dev/"+name, true, unix.MOUNT_ATTR_NOSUID); err != nil {
+		if err := bind("/dev/"+name, "/dev/"+name, true, unix.MOUNT_ATTR_NOSUID); err != nil {
 			return err
 		}
 	}
