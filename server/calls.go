@@ -68,7 +68,7 @@ func (k *call) run(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, allowed)
 	k.notes.StartHeartbeat()
 	late := time.AfterFunc(allowed+lateGrace, func() {
-		s.log.Warn("a call is overdue; the server answered it",
+		s.options.Log.Warn("a call is overdue; the server answered it",
 			"method", k.frame.Method, "tool", k.frame.StringOrEmpty("name"))
 		k.notes.Log(mcp.LoggingLevelWarning, "server",
 			fmt.Sprintf("%s: overdue; the server answered it", jsonrpc.Echo(k.frame.Method)))

@@ -80,7 +80,7 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 	if err != nil {
 		return nil, err
 	}
-	sources, done, err := k.narrowedSources(ctx, s.sources(k.conn.account))
+	sources, done, err := k.narrowedSources(ctx, s.options.Sources(k.conn.account))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 	walk, stop := context.WithTimeout(ctx, maxWalk)
 	defer stop()
 	// Names that hold a secret are skipped: the masked name would be invalid.
-	paths := sources.Complete(walk, value, maxCompletions-len(out.Values), s.mask.Holds)
+	paths := sources.Complete(walk, value, maxCompletions-len(out.Values), s.options.Mask.Holds)
 	out.Values = append(out.Values, paths.Names...)
 	out.Total += paths.Total
 	out.HasMore = paths.Incomplete || out.Total > len(out.Values)

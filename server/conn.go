@@ -117,7 +117,7 @@ func (c *Conn) Stop() {
 	moment, stop := context.WithTimeout(context.Background(), StopGrace)
 	defer stop()
 	if !c.waitUntil(moment, func(c *Conn) bool { return c.running == 0 }) {
-		c.server.log.Warn("some calls did not stop in time and were abandoned")
+		c.server.options.Log.Warn("some calls did not stop in time and were abandoned")
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Server) completeInvestigation(ctx context.Context, prefix, value string
 	if !s.offersToolset(investigate.Toolset) {
 		return out, nil
 	}
-	locations, err := s.sources(callOf(ctx).conn.account).Locate(ctx, investigations)
+	locations, err := s.options.Sources(callOf(ctx).conn.account).Locate(ctx, investigations)
 	if err != nil {
 		return out, nil //nolint:nilerr // there is nothing to propose
 	}

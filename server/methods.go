@@ -58,7 +58,8 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *json
 	defer k.leaveRelay()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic", "method", f.Method, "tool", f.StringOrEmpty("name"), "panic", p, "stack", string(debug.Stack()))
+			s.options.Log.Error("panic", "method", f.Method, "tool", f.StringOrEmpty("name"), "panic", p,
+				"stack", string(debug.Stack()))
 			k.notes.Log(mcp.LoggingLevelError, "server", f.Method+": internal error")
 			result, fault = panicResult(f)
 		}
@@ -67,7 +68,7 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *json
 	if err != nil {
 		fault = s.faultOf(f, err)
 		asked := slices.Collect(maps.Values(f.Params)) // a fault may repeat parts of these
-		if text, n := s.mask.Echo(fault.Message, asked...); n > 0 {
+		if text, n := s.options.Mask.Echo(fault.Message, asked...); n > 0 {
 			fault = &jsonrpc.Fault{Code: fault.Code, Message: text, Data: fault.Data}
 		}
 		return nil, fault
@@ -203,7 +204,7 @@ func (s *Server) discover(ctx context.Context, k *call) (any, error) {
 func (s *Server) ownInstructions(k *call) string {
 	names := ""
 	if !k.conn.hasRoots() {
-		names = s.sources(k.conn.account).RootNames()
+		names = s.options.Sources(k.conn.account).RootNames()
 	}
 	return prompts.Instructions(names)
 }
@@ -240,7 +241,7 @@ func (s *Server) capabilities() mcp.ServerCapabilities {
 	c.Resources = &struct {
 		Subscribe   bool `json:"subscribe,omitempty"`
 		ListChanged bool `json:"listChanged,omitempty"`
-	}{s.store != nil || theirs, s.store != nil || theirs}
+	}{s.options.Store != nil || theirs, s.options.Store != nil || theirs}
 	return c
 }
 

@@ -32,8 +32,7 @@ func New(o Options) (*Server, error) {
 		o.Counter = tokens.New(tokens.O200k)
 	}
 	s := &Server{
-		options: o, counter: o.Counter, store: o.Store, sources: o.Sources, log: o.Log, mask: o.Mask,
-		sealer: callstate.NewSealer(), relays: map[string]*relay{}, lateRoots: lateRoots,
+		options: o, sealer: callstate.NewSealer(), relays: map[string]*relay{}, lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}
 	s.run = func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {

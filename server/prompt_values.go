@@ -96,7 +96,7 @@ func (s *Server) bulky(message string, window int64) bool {
 	if window <= 0 {
 		return len(message) > prompts.MaxValue
 	}
-	total := s.counter.Total(message)
+	total := s.options.Counter.Total(message)
 	return intent.Bulky(int64(math.Ceil(float64(total.N)*(1+total.Margin))), window)
 }
 
@@ -110,7 +110,7 @@ func (s *Server) observationText(
 	ctx context.Context, name string, message bool, window int64,
 ) (value, id string, err error) {
 	k := callOf(ctx)
-	src, err := s.sources(k.conn.account).Open(ctx, name)
+	src, err := s.options.Sources(k.conn.account).Open(ctx, name)
 	if err != nil {
 		return "", "", err
 	}
@@ -143,7 +143,7 @@ func (s *Server) keepMessage(ctx context.Context, message string) (receipt, id s
 			return err
 		})
 	answer, err := s.run(ctx, funnel.Request{
-		Tool: keep, Args: json.RawMessage("{}"), Who: k.conn.account, Sources: s.sources(k.conn.account),
+		Tool: keep, Args: json.RawMessage("{}"), Who: k.conn.account, Sources: s.options.Sources(k.conn.account),
 		Keep: funnel.Always, Name: "message",
 	})
 	if err != nil {

@@ -124,7 +124,7 @@ func (s *Server) openRelay(k *call, key string) *relay {
 			if dropping.Swap(true) {
 				return // already logged
 			}
-			s.log.Warn("a notification of an upstream server is dropped: the client reads too slowly", "method", method)
+			s.options.Log.Warn("a notification of an upstream server is dropped: the client reads too slowly", "method", method)
 		}
 	}}
 	if k.frame.Stateless() {
@@ -405,8 +405,8 @@ func (k *call) passOn(ctx context.Context, r upstream.Request) (any, error) {
 
 // masked masks the secrets in JSON of another server. JSON without secrets stays as it was written.
 func (s *Server) masked(raw json.RawMessage) json.RawMessage {
-	if !s.observes() && s.mask.Holds(string(raw)) {
-		return s.mask.JSON(raw)
+	if !s.observes() && s.options.Mask.Holds(string(raw)) {
+		return s.options.Mask.JSON(raw)
 	}
 	return raw
 }

@@ -197,7 +197,7 @@ func (s *Server) readWith(ctx context.Context, uri, tool, what string, args map[
 // readThrough passes a read through the funnel.
 func (s *Server) readThrough(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
 	k := callOf(ctx)
-	r.Sources, r.Keep, r.Via = s.sources(k.conn.account), funnel.Never, trace.ViaResource
+	r.Sources, r.Keep, r.Via = s.options.Sources(k.conn.account), funnel.Never, trace.ViaResource
 	if fault := k.addMeta(&r); fault != nil {
 		return funnel.Answer{}, fault
 	}

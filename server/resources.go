@@ -65,10 +65,10 @@ func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
 
 // observations lists the owner's observations, newest first.
 func (s *Server) observations(owner string) ([]*observations.Observation, error) {
-	if s.store == nil {
+	if s.options.Store == nil {
 		return nil, nil
 	}
-	list, _, err := s.store.Listing(owner, false, false)
+	list, _, err := s.options.Store.Listing(owner, false, false)
 	if err != nil {
 		return nil, jsonrpc.Faultf(mcp.INTERNAL_ERROR, "cannot list observations: %s", jsonrpc.Echo(err.Error()))
 	}
@@ -117,7 +117,7 @@ func (s *Server) resourceOf(o *observations.Observation) mcp.Resource {
 	}
 	r.Description = totals(o.Stats)
 	if len(o.Args) > 0 {
-		args, _ := s.mask.String(string(o.Args))
+		args, _ := s.options.Mask.String(string(o.Args))
 		r.Description += "; " + o.Tool + " " + jsonrpc.Echo(args)
 	}
 	r.Annotations = &mcp.Annotations{LastModified: o.Created.UTC().Format(time.RFC3339)}
@@ -166,12 +166,12 @@ func (s *Server) open(k *call, name string) (*observations.Reader, error) {
 			"%s is not the URI of an observation; write observation:// and the 12 characters after obs:",
 			jsonrpc.Quoted(name))
 	}
-	if s.store == nil {
+	if s.options.Store == nil {
 		return nil, notFound(
 			k.frame.Stateless(), "no observation %s%s: this server keeps no observations", observations.Prefix, id,
 		)
 	}
-	r, err := s.store.Open(k.conn.account.Owner, id)
+	r, err := s.options.Store.Open(k.conn.account.Owner, id)
 	if err != nil {
 		return nil, s.unreadable(k.frame.Stateless(), id, err)
 	}
@@ -184,7 +184,7 @@ func (s *Server) unreadable(modern bool, id observations.ID, err error) *jsonrpc
 	switch {
 	case errors.As(err, &expired):
 		o := expired.Observation
-		args, _ := s.mask.String(string(o.Args))
+		args, _ := s.options.Mask.String(string(o.Args))
 		return notFound(modern, "%s%s has expired; it came from %s %s: repeat that call",
 			observations.Prefix, id, o.Tool, jsonrpc.Echo(args))
 	case errors.Is(err, observations.ErrNotFound):

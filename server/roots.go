@@ -87,7 +87,7 @@ func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}, start
 // queryRoots sends query n and stores the answer.
 func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 	late := time.AfterFunc(min(rootsTimeout, c.server.options.AskTimeout), func() {
-		c.server.log.Warn("the client has not reported its roots yet; calls on files are refused until it does")
+		c.server.options.Log.Warn("the client has not reported its roots yet; calls on files are refused until it does")
 		c.roots.unblockCalls(n)
 	})
 	defer late.Stop()
@@ -100,14 +100,14 @@ func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
 	var dirs []string
 	if err == nil {
 		dirs, err = dirsOf(result, func(uri, why string) {
-			c.server.log.Warn("a root of the client is left out", "uri", content.ClipBytes(uri, 200), "cause", why)
+			c.server.options.Log.Warn("a root of the client is left out", "uri", content.ClipBytes(uri, 200), "cause", why)
 		})
 	}
 	switch {
 	case unsent: // most HTTP clients keep no stream open: the first call queries
-		c.server.log.Debug("the query for the client's roots could not be sent yet", "cause", err)
+		c.server.options.Log.Debug("the query for the client's roots could not be sent yet", "cause", err)
 	case err != nil && ctx.Err() == nil:
-		c.server.log.Warn("the client did not report its roots; calls on files are refused", "error", err)
+		c.server.options.Log.Warn("the client did not report its roots; calls on files are refused", "error", err)
 	}
 	c.roots.finishQuery(n, dirs, err)
 }
@@ -186,7 +186,7 @@ func (k *call) narrowedSources(ctx context.Context, sources source.Set) (source.
 	}
 	sources, done := sources.Narrow(dirs)
 	if errors.Is(sources.NoRoot, source.ErrNarrowed) && k.conn.roots.warned.CompareAndSwap(false, true) {
-		k.conn.server.log.Warn("calls on files are refused: none of the client's roots lies within --root; "+
+		k.conn.server.options.Log.Warn("calls on files are refused: none of the client's roots lies within --root; "+
 			"start with another --root, or with --no-client-roots", "client", jsonrpc.Echo(k.conn.agreed.Load().client.Name))
 	}
 	return sources, done, nil

@@ -89,11 +89,6 @@ type Server struct {
 	options   Options // with defaults filled in
 	self      mcp.Implementation
 	run       func(context.Context, funnel.Request) (funnel.Answer, error)
-	store     *observations.Store
-	sources   func(funnel.Session) source.Set
-	log       *slog.Logger
-	mask      *secrets.Masker
-	counter   *tokens.Counter
 	offers    Extra    // all that the server lists: its own tools and templates, then Options.Extra
 	names     []string // of Options.Tools, in their order
 	callLimit jsonrpc.CallLimiter
@@ -125,6 +120,6 @@ func (s *Server) ObserveCalls(o CallObserver) { s.observer.Store(&o) }
 
 // sanitize masks the secrets of a text and escapes its hidden characters.
 func (s *Server) sanitize(text string, json bool) string {
-	text, _ = s.mask.String(text)
+	text, _ = s.options.Mask.String(text)
 	return content.Visible(text, json)
 }

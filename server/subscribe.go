@@ -42,7 +42,7 @@ func (s *Server) unsubscribe(_ context.Context, k *call) (any, error) {
 
 // subscriptionURI returns the URI in the request, or a fault if it is missing or there is no store.
 func (s *Server) subscriptionURI(f jsonrpc.Frame) (uri string, fault *jsonrpc.Fault) {
-	if s.store == nil {
+	if s.options.Store == nil {
 		return "", jsonrpc.Faultf(mcp.METHOD_NOT_FOUND, "resources subscribe not supported")
 	}
 	if uri, fault = f.StringParam("uri"); fault == nil && uri == "" {
@@ -55,7 +55,7 @@ func (s *Server) subscriptionURI(f jsonrpc.Frame) (uri string, fault *jsonrpc.Fa
 // The ID is "" for other resources, which never change.
 func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, error) {
 	id, err := observations.ParseID(uri)
-	if err != nil || s.store == nil || !strings.HasPrefix(uri, observations.URIPrefix) {
+	if err != nil || s.options.Store == nil || !strings.HasPrefix(uri, observations.URIPrefix) {
 		if s.resource(uri) != nil {
 			return "", nil
 		}
@@ -63,7 +63,7 @@ func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, 
 			modern, "unknown resource %s; clients can subscribe to %s", jsonrpc.Quoted(uri), observations.URIPrefix+"{id}",
 		)
 	}
-	if _, err := s.store.Stat(owner, id); err != nil {
+	if _, err := s.options.Store.Stat(owner, id); err != nil {
 		return "", s.unreadable(modern, id, err)
 	}
 	return id, nil
@@ -78,7 +78,7 @@ func (s *Server) listenFilter(_ context.Context, k *call) (any, error) {
 	}
 	theirs := s.options.Upstreams != nil
 	if k.filter.ToolsListChanged, k.filter.PromptsListChanged = theirs && asked.ToolsListChanged,
-		theirs && asked.PromptsListChanged; s.store != nil || theirs {
+		theirs && asked.PromptsListChanged; s.options.Store != nil || theirs {
 		k.filter.ResourcesListChanged, k.filter.ResourceSubscriptions = asked.ResourcesListChanged, asked.ResourceSubscriptions
 	}
 	return &mcp.SubscriptionsListenResult{}, nil

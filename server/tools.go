@@ -188,7 +188,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 			return nil, fault
 		}
 		r := funnel.Request{
-			Tool: t, Args: args, Sources: s.sources(k.conn.account), Ask: k.asker(ctx), Progress: k.notes.Progress,
+			Tool: t, Args: args, Sources: s.options.Sources(k.conn.account), Ask: k.asker(ctx), Progress: k.notes.Progress,
 		}
 		if fault := k.addMeta(&r); fault != nil {
 			return nil, fault
