@@ -24,8 +24,9 @@ type variant struct {
 // name only, lets anything print on standard output, and does not watch its client.
 var weak = newVariant("weak", variant{
 	replaced: map[string][]string{
-		"system/tree/name.go": {"func (r *Root) rel("},
-		"system/tree/root.go": {"func (r *Root) open(", "func (r *Root) describe("},
+		"system/tree/name.go":     {"func (r *Root) rel("},
+		"system/tree/root.go":     {"func (r *Root) describe("},
+		"system/tree/stepwise.go": {"func (r *Root) open("},
 		"system/tree/denied.go": {
 			"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore(",
 		},
@@ -53,9 +54,9 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(r.dir, rel), os.O_RDONLY|flags&^openFlags, 0)
 }
 
-func (r *Root) describe(operation, name string, follow bool) (fs.FileInfo, error) {
+func (r *Root) describe(name string, follow bool) (fs.FileInfo, error) {
 	rel, err := r.relAllowed(name)
-	if err != nil { return nil, r.explain(operation, name, err) }
+	if err != nil { return nil, r.explain("stat", name, err) }
 	if follow { return os.Stat(filepath.Join(r.dir, rel)) }
 	return os.Lstat(filepath.Join(r.dir, rel))
 }
@@ -102,7 +103,7 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, _ route) (caller, 
 
 // talkative is the product with a library that prints on standard output and standard error when a file is opened.
 var talkative = newVariant("talkative", variant{
-	replaced: map[string][]string{"system/tree/root.go": {"func (r *Root) open("}},
+	replaced: map[string][]string{"system/tree/stepwise.go": {"func (r *Root) open("}},
 	added: map[string]string{"system/tree/talkative.go": `package tree
 
 import ("fmt"; "os"; "os/exec"; "sync/atomic")
@@ -124,7 +125,7 @@ func (r *Root) open(rel string, flags int) (*os.File, error) {
 
 // greedy is the product that reads each file whole before it searches it.
 var greedy = newVariant("greedy", variant{
-	replaced: map[string][]string{"system/tree/root.go": {"func (r *Root) open("}},
+	replaced: map[string][]string{"system/tree/stepwise.go": {"func (r *Root) open("}},
 	added: map[string]string{"system/tree/greedy.go": `package tree
 
 import ("io"; "os")
