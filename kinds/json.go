@@ -111,6 +111,9 @@ func wholeValue(p []byte) bool {
 			values++
 		}
 	}
-	_, err := s.End()
+	e, err := s.End()
+	if e.Ends() { // a number or literal
+		values++
+	}
 	return err == nil && values == 1
 }

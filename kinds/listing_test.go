@@ -141,3 +141,12 @@ func TestBullets(t *testing.T) {
 		t.Errorf("%q, %q", got, s.Says)
 	}
 }
+
+// TestManyHeadings counts the headings that an outline leaves out.
+func TestManyHeadings(t *testing.T) {
+	s := summarize("x.md", []byte(strings.Repeat("# part\n\n", 100)+"## below\n\ntext\n"))
+	if got := strings.Join(s.Body, "\n"); strings.Count(got, ": # part") != 60 ||
+		!strings.Contains(got, "not listed: 40 further headings\nnot listed: 1 heading of level 2") {
+		t.Error(got)
+	}
+}

@@ -36,6 +36,8 @@ func TestSniff(t *testing.T) {
 		{"tsconfig.json", `{ "a": 1, "b": 2, }`, content.JSON},
 		{"", "{\"a\":1}\n{\"a\":2}\n", content.NDJSON},
 		{"", "{\"a\":1}\n{\"a\":", content.NDJSON},
+		{"", strings.Repeat("{\"a\":1}\n", 11) + "plain\n", content.NDJSON},
+		{"", strings.Repeat("{\"a\":1} 2\n", 11) + "plain\n", content.Text},
 		{"", "{\n\"a\":1\n}\n{\n\"a\":2\n}\n", content.NDJSON},
 		{"", "[1,2]\n[3,4]\n", content.NDJSON},
 		{"", "\"one\"\n\"two\"\n", content.NDJSON},

@@ -242,7 +242,7 @@ func contextLines(n int64) string {
 	return ", " + content.Plural(n, "line", "lines") + " of context"
 }
 
-// addMatches adds the number of matches and of their files, and what more says of them.
+// addMatches adds the number of matches and of their files, and then the text more.
 func addMatches(s *digest.Summary, files *digest.FileCounts, n int64, more string) {
 	total := content.Plural(n, "match", "matches")
 	if d := files.Distinct(); d >= 0 {

@@ -19,7 +19,7 @@ const (
 	templateBytes = 512  // maximum number of bytes read per line
 	templateLines = 16   // maximum number of lines counted of a template without fixed words
 	cacheSize     = 1 << 12
-	templateProbe = 4096 // number of lines after which it is checked, again and again, whether the lines repeat
+	templateProbe = 4096 // number of lines between two checks of whether the lines repeat
 	templateShare = 50   // a template is common if it has at least one in so many lines: 2 %
 	variantsMost  = 6    // maximum number of variants of a template that are told apart
 	wild          = "<*>"

@@ -169,11 +169,19 @@ func (m *markdown) outline() []string {
 		}
 	}
 	var out []string
+	left := int64(0) // headings of these levels that are not listed
+	for level := range deepest + 1 {
+		left += m.counts[level]
+	}
 	for _, h := range m.headings {
 		if h.level > deepest || len(out) == headingsShown {
 			continue
 		}
+		left--
 		out = append(out, digest.Number(h.line)+": "+strings.Repeat("#", h.level)+" "+content.Clip(h.text, digest.LineRunes))
+	}
+	if left > 0 {
+		out = append(out, "not listed: "+content.Plural(left, "further heading", "further headings"))
 	}
 	for level := deepest + 1; level <= 6; level++ {
 		if m.counts[level] > 0 {

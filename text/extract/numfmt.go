@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -162,7 +163,8 @@ func number(v float64, section string) string {
 			i++
 			literal(section[i : i+1])
 		case c == '_' || c == '*':
-			i++
+			_, n := utf8.DecodeRuneInString(section[i+1:])
+			i += n
 			literal(" ")
 		case c == '%':
 			percent = true
