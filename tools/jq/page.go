@@ -133,15 +133,8 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	} else {
 		g.setNext(total)
 	}
-	if o.Twice != nil {
-		g.out.Note(fmt.Sprintf("duplicate keys: the last value of each counts (first: %q, before byte %d)", o.Twice.Key,
-			o.Twice.Offset))
-	}
-	// A text of numbers alone has another kind.
-	if o.Open && src != nil && !g.args.Text && (src.Kind() == content.JSON || src.Kind() == content.NDJSON) {
-		g.out.Note(
-			"the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete",
-		)
+	for _, note := range g.remarksOn(src, o) {
+		g.out.Note(note)
 	}
 	if failed != nil {
 		return g.stopped(failed)
@@ -155,6 +148,20 @@ func (g *page) finish(ctx context.Context, src *source.Source, o engine.Outcome,
 	}
 	g.noteNoResults(total)
 	return nil
+}
+
+// remarksOn returns the notes on a text that the filter has read. src is nil for several sources in a row.
+func (g *page) remarksOn(src *source.Source, o engine.Outcome) (notes []string) {
+	if o.Twice != nil {
+		notes = append(notes, fmt.Sprintf("duplicate keys: the last value of each counts (first: %q, before byte %d)",
+			o.Twice.Key, o.Twice.Offset))
+	}
+	// A text of numbers alone has another kind.
+	if o.Open && src != nil && !g.args.Text && (src.Kind() == content.JSON || src.Kind() == content.NDJSON) {
+		notes = append(notes,
+			"the last record is a number or literal, and the text ends with it: where the text is cut off, it is not complete")
+	}
+	return notes
 }
 
 // errorOf returns on which record the filter failed, and where the text is broken. src is nil for several sources in a

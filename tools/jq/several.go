@@ -17,7 +17,7 @@ import (
 
 const (
 	maxSources = 1000 // sources of one call
-	errorsSaid = 3    // sources whose errors are shown; further ones are counted
+	errorsSaid = 3    // sources whose errors, and sources whose notes, are shown; further ones are counted
 )
 
 // sourceNames returns the sources that an argument names, with the files of each glob in path order. A file whose name
@@ -57,30 +57,35 @@ func sourceNames(ctx context.Context, given tools.Strings, in tools.Input, out t
 	return names, nil
 }
 
-// failures collects the errors of sources.
-type failures struct {
+// sayings collects the errors of sources, or the notes on them.
+type sayings struct {
 	said  []string
 	count int
 }
 
-func (f *failures) add(name string, err error) {
-	if f.count++; len(f.said) < errorsSaid {
-		said := err.Error()
-		if !strings.Contains(said, decode.Clip(name)) {
-			said = decode.Clip(name) + ": " + said
+func (s *sayings) add(name, text string) {
+	if s.count++; len(s.said) < errorsSaid {
+		if !strings.Contains(text, decode.Clip(name)) {
+			text = decode.Clip(name) + ": " + text
 		}
-		f.said = append(f.said, said)
+		s.said = append(s.said, text)
 	}
 }
 
-func (f *failures) err() error {
-	if f.count == 0 {
+// lines returns the texts, and how many more there are: one or many are what is said of the others.
+func (s *sayings) lines(one, many string) []string {
+	if more := s.count - len(s.said); more > 0 {
+		return append(s.said, "… and "+content.Plural(int64(more), one, many))
+	}
+	return s.said
+}
+
+// err returns the error of sources that failed; nil if none did.
+func (s *sayings) err() error {
+	if s.count == 0 {
 		return nil
 	}
-	if more := f.count - len(f.said); more > 0 {
-		f.said = append(f.said, "… and "+content.Plural(int64(more), "further source failed", "further sources failed"))
-	}
-	return errors.New(strings.Join(f.said, "\n"))
+	return errors.New(strings.Join(s.lines("further source failed", "further sources failed"), "\n"))
 }
 
 // runSeveral runs the filter on each source in turn, or with slurp once on the records of all. A source that fails does
@@ -92,12 +97,13 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 	if g.args.Slurp {
 		return r.runTogether(ctx, work, names, g, in)
 	}
-	var failed failures
-	results, counted := int64(0), true
+	var failed, noted sayings
+	results, records, counted := int64(0), int64(0), true
 	for i, name := range names {
 		g.out.Progress(int64(i), int64(len(names)), fmt.Sprintf("%d of %d sources read", i, len(names)))
-		n, err := r.runNamed(ctx, work, name, g, in, results)
-		results += n
+		o, err := r.runNamed(ctx, work, name, g, in, results, &noted)
+		results += o.Results
+		records += o.Records
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -106,7 +112,7 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 		case g.ended && work.Err() != nil:
 			counted = false
 		case err != nil:
-			failed.add(name, err)
+			failed.add(name, err.Error())
 		}
 		if !counted {
 			break
@@ -118,8 +124,15 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 		g.out.Count("results", float64(total))
 	}
 	g.showRange(total)
+	for _, note := range noted.lines("further note on sources", "further notes on sources") {
+		g.out.Note(note)
+	}
 	if err := failed.err(); err != nil {
 		return err
+	}
+	if records == 0 && total == 0 {
+		g.out.Note("the sources are empty: there was nothing to run the filter on")
+		return nil
 	}
 	g.noteNoResults(total)
 	if total == 0 {
@@ -128,37 +141,40 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 	return nil
 }
 
-// runNamed runs the filter on one of several sources, of which results came before. It returns how many it gave.
+// runNamed runs the filter on one of several sources, after those that gave a number of results.
 func (r runner) runNamed(
-	ctx, work context.Context, name string, g *page, in tools.Input, results int64,
-) (int64, error) {
+	ctx, work context.Context, name string, g *page, in tools.Input, results int64, noted *sayings,
+) (o engine.Outcome, err error) {
 	src, err := openRecords(ctx, in, name)
 	if err != nil {
-		return 0, err
+		return o, err
 	}
 	defer tools.CloseSource(src, g.out)
 	each, stop := context.WithCancel(work)
 	defer stop()
 	t, err := textOf(each, src, g.args)
 	if err != nil {
-		return 0, err
+		return o, err
 	}
-	o, err := r.runText(each, t, g, max(g.args.Offset-results, 0))
+	o, err = r.runText(each, t, g, max(g.args.Offset-results, 0))
+	for _, note := range g.remarksOn(src, o) {
+		noted.add(name, note)
+	}
 	switch {
 	case errors.As(err, new(badFilter)):
-		return 0, err
+		return engine.Outcome{}, err
 	case o.Compile != "":
-		return 0, badFilter{errors.New(o.Compile)}
+		return engine.Outcome{}, badFilter{errors.New(o.Compile)}
 	case err != nil:
-		return o.Results, g.stopped(err)
+		return o, g.stopped(err)
 	}
-	return o.Results, errorOf(ctx, src, o)
+	return o, errorOf(ctx, src, o)
 }
 
 // runTogether runs the filter once, on the records of all sources as one array.
 func (r runner) runTogether(ctx, work context.Context, names []string, g *page, in tools.Input) error {
 	var texts []text
-	var failed failures
+	var failed sayings
 	for _, name := range names {
 		src, err := openRecords(ctx, in, name)
 		if err == nil {
@@ -170,7 +186,7 @@ func (r runner) runTogether(ctx, work context.Context, names []string, g *page, 
 			}
 		}
 		if err != nil {
-			failed.add(name, err)
+			failed.add(name, err.Error())
 		}
 	}
 	if len(texts) == 0 {

@@ -65,6 +65,30 @@ func TestSeveralSources(t *testing.T) {
 	}
 }
 
+// TestNotesOnSeveralSources checks that each source has the notes that it has alone.
+func TestNotesOnSeveralSources(t *testing.T) {
+	from := folder(t, map[string]string{
+		"1.json": `{"a":1,"a":2}`, "2.json": `{"a":1}`, "3.json": `{"b":1,"b":2}`, "4.json": `{"b":1,"b":2}`,
+		"5.json": `{"c":1,"c":2}`, "open.ndjson": "{\"a\":1}\n12", "empty.json": "", "none.json": "",
+	})
+	for _, w := range ways {
+		r, err := call(t.Context(), w.tool, from, m{
+			"source": []string{"1.json", "2.json", "3.json", "open.ndjson", "4.json", "5.json"}, "filter": "length",
+		}, 1000)
+		got := strings.Join(r.notes, "\n")
+		if err != nil || !strings.Contains(got, `1.json: duplicate keys: the last value of each counts (first: "a"`) ||
+			!strings.Contains(got, `3.json: duplicate keys`) || strings.Contains(got, "2.json") ||
+			!strings.Contains(got, "open.ndjson: the last record is a number or literal") ||
+			!strings.Contains(got, "… and 2 further notes on sources") {
+			t.Errorf("%s: %v: %s", w.name, err, got)
+		}
+		r, err = call(t.Context(), w.tool, from, m{"source": []string{"empty.json", "none.json"}, "filter": "."}, 1000)
+		if got := strings.Join(r.notes, "\n"); err != nil || got != "the sources are empty: there was nothing to run the filter on" {
+			t.Errorf("%s: %v: %s", w.name, err, got)
+		}
+	}
+}
+
 // Pages over several sources are all results, each once.
 func TestPagesOfSeveralSources(t *testing.T) {
 	files, names, want := map[string]string{}, []string{}, []string{}

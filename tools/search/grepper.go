@@ -126,7 +126,7 @@ func (g *grepper) reportGroups(lines int64, among string) error {
 		return fmt.Errorf("offset %d is past the last of %s", g.Offset, content.Plural(total, "group", "groups"))
 	}
 	g.page.SetRowRange(g.Offset, total)
-	for _, c := range all[g.Offset:] {
+	for _, c := range all[min(g.Offset, total):] {
 		if g.Limit > 0 && g.shown >= g.Limit {
 			break
 		}

@@ -192,6 +192,10 @@ func TestSearchGroupsAndDirs(t *testing.T) {
 	if _, err := call(t, Search(), s, args{"pattern": "a", "show": "groups", "context": 1}); err == nil {
 		t.Error("groups with context: no error")
 	}
+	a = must(t, Grep(), s, args{"source": "a/n.txt", "pattern": "nothing has this", "show": "groups", "offset": 1})
+	if len(a.rows) != 0 {
+		t.Errorf("an offset without groups: %q", a.rows)
+	}
 }
 
 // Every limit that is reached is said.
