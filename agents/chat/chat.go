@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 )
 
@@ -130,7 +131,7 @@ func readKey(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // opening a FIFO would wait for a writer
 	if err != nil {
 		return "", fmt.Errorf("endpoint key file: %w", err)
 	}

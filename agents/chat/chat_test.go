@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -219,9 +220,15 @@ func TestOptions(t *testing.T) {
 		{"an empty key", chat.Options{URL: "http://127.0.0.1/v1", KeyFile: put("empty", "\n", 0o600)}, "one line"},
 		{"two keys", chat.Options{URL: "http://127.0.0.1/v1", KeyFile: put("two", "a\nb", 0o600)}, "one line"},
 		{"a directory", chat.Options{URL: "http://127.0.0.1/v1", KeyFile: dir}, "regular file"},
+		{"a FIFO", chat.Options{URL: "http://127.0.0.1/v1", KeyFile: filepath.Join(dir, "fifo")}, "regular file"},
 	} {
-		if tt.name == "an open key" && runtime.GOOS == "windows" {
-			continue // no modes
+		switch {
+		case runtime.GOOS == "windows" && (tt.name == "an open key" || tt.name == "a FIFO"):
+			continue // no modes, no FIFOs
+		case tt.name == "a FIFO":
+			if err := exec.CommandContext(t.Context(), "mkfifo", tt.o.KeyFile).Run(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		_, err := chat.New(tt.o)
 		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/jsontrunc"
 )
@@ -91,12 +92,13 @@ func openInput(name string, w *cli.Streams) (io.Reader, func(), error) {
 		}
 		return w.In, func() {}, nil
 	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("%s is not a regular file: give its text on standard input", name)
-	}
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|osfile.Nonblock, 0) // opening a FIFO would wait for a writer
 	if err != nil {
 		return nil, nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("%s is not a regular file: give its text on standard input", name)
 	}
 	return f, func() { _ = f.Close() }, nil
 }

@@ -85,7 +85,8 @@ func ReadTokens(path string) (map[string]string, error) {
 	tokens := map[string]string{}
 	var owners []string
 	lines := bufio.NewScanner(io.LimitReader(f, maxTokenFile))
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" || line[0] == '#' {
 			continue
@@ -120,7 +121,9 @@ func ReadTokens(path string) (map[string]string, error) {
 		owners = append(owners, owner)
 		tokens[token] = owner
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return fail("line %d: over 64 KiB; write a token", n)
+	} else if err != nil {
 		return fail("%w", err)
 	}
 	if len(tokens) == 0 {

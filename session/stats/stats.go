@@ -156,11 +156,13 @@ func (s *Sum) Add(c trace.Call) {
 	t.Shown += c.ShownTokens
 	t.Client += clientShows(c)
 	s.countCommand(c)
-	if c.Observation == "" || len(s.outputs) >= maxOutputs {
+	if c.Observation == "" {
 		return
 	}
 	receipt := c.Kept && c.ShownTokens < c.SeenTokens
-	s.outputs[c.Observation] = &output{tool: t, tokens: c.SeenTokens, receipt: receipt}
+	if len(s.outputs) < maxOutputs {
+		s.outputs[c.Observation] = &output{tool: t, tokens: c.SeenTokens, receipt: receipt}
+	}
 	if receipt {
 		t.Receipts++
 		s.report.Events.Pointers++

@@ -169,3 +169,17 @@ func TestLargestCommand(t *testing.T) {
 		t.Errorf("too many commands: %+v", r.Largest)
 	}
 }
+
+// TestOutputsBeyondTheLimit counts receipts of outputs that are not remembered any more.
+func TestOutputsBeyondTheLimit(t *testing.T) {
+	s := New()
+	for i := range maxOutputs + 10 {
+		c := call("read", 5, 1)
+		c.Observation, c.Kept = strconv.Itoa(i), true
+		s.Add(c)
+	}
+	r := s.Report(0)
+	if r.Events.Pointers != maxOutputs+10 || r.Tools[0].Receipts != maxOutputs+10 || len(s.outputs) != maxOutputs {
+		t.Errorf("%d pointers, %d receipts, %d outputs", r.Events.Pointers, r.Tools[0].Receipts, len(s.outputs))
+	}
+}

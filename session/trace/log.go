@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -60,27 +61,12 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	return &Log{root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
 }
 
-// openRoot opens a directory, never through a link.
+// openRoot opens a directory of this user, never through a link, and makes it if it is missing.
 func openRoot(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(dir)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is not a directory: move it away", dir)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	if opened, err := root.Stat("."); err != nil || !os.SameFile(info, opened) {
-		_ = root.Close()
-		return nil, fmt.Errorf("%s was replaced while it was opened", dir)
-	}
-	return root, nil
+	return osfile.OpenDir(dir)
 }
 
 // Append writes one line in one write, each text field truncated to 200 bytes. Safe for concurrent use. If it fails the

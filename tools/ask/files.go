@@ -155,7 +155,11 @@ func (q *question) tree(r *Result, depth int) {
 			dirs[at] = d
 		}
 		d.files++
-		d.exts[cmp.Or("."+f.ext(), "(none)")]++
+		kind := "without an extension"
+		if ext := f.ext(); ext != "" {
+			kind = "." + ext
+		}
+		d.exts[kind]++
 	}
 	names := slices.Sorted(maps.Keys(dirs))
 	r.count(len(q.every()), plural(q.every())+" in "+
@@ -164,7 +168,7 @@ func (q *question) tree(r *Result, depth int) {
 		d := dirs[name]
 		var exts []string
 		for _, e := range content.MostFrequent(d.exts) {
-			exts = append(exts, fmt.Sprintf("%d %s", d.exts[e], strings.TrimSuffix(e, ".")))
+			exts = append(exts, fmt.Sprintf("%d %s", d.exts[e], e))
 		}
 		if len(exts) > 6 {
 			exts = append(exts[:6:6], "…")

@@ -20,7 +20,7 @@ func (w *work) view(what string) (text string, rest tools.Call, err error) {
 		text, err = w.flagsText()
 		return text, w.rest(`.[] | select(.kind == "flag")`), err
 	case "weak":
-		return w.weakText(), w.rest(`.[] | select((.confidence // 0) < 0.7)`), nil
+		return w.weakText(), w.rest(`.[] | select(.kind != "flag" and (.confidence // 0) < 0.7)`), nil
 	}
 	return w.statusText(), w.rest("."), nil
 }

@@ -139,23 +139,23 @@ func orderSubject(o entries.Order) string {
 	}
 	isTop := func(d plan.Assigned) bool { return d.Path == "." || !o.Has(path.Dir(d.Path)) }
 	if !slices.ContainsFunc(o.Dirs[1:], isTop) {
-		return fmt.Sprintf("%s and %d small directories below", shown(o.Dirs[0].Path), len(o.Dirs)-1)
+		return fmt.Sprintf("%s and %s below", shown(o.Dirs[0].Path),
+			content.Plural(int64(len(o.Dirs)-1), "small directory", "small directories"))
 	}
-	return fmt.Sprintf("%s and %d other small directories", shown(o.Dirs[0].Path), len(o.Dirs)-1)
+	return fmt.Sprintf("%s and %s", shown(o.Dirs[0].Path),
+		content.Plural(int64(len(o.Dirs)-1), "other small directory", "other small directories"))
 }
 
 // listing writes the files of an order, by directory: non-test sources first, and the rest by extension.
 func (w *work) listing(b *strings.Builder, o entries.Order, d detail) {
 	left := d.files
-	for _, a := range o.Dirs {
+	for i, a := range o.Dirs {
 		files := slices.Clone(w.dirs[a.Path].files)
 		slices.SortStableFunc(files, func(x, y *scan.File) int {
 			return cmp.Or(cmp.Compare(order(x), order(y)), bySize(x, y))
 		})
-		share := min(len(files), max(left/len(o.Dirs), min(left, 2)))
-		if len(o.Dirs) == 1 {
-			share = min(len(files), left)
-		}
+		share := min(len(files), max(left/(len(o.Dirs)-i), min(left, 2)))
+		left -= share
 		var names []string
 		for _, f := range files[:share] {
 			names = append(names, fmt.Sprintf("%s %s", shown(path.Base(f.Path)), sizeText(f.Size)))

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -468,9 +469,10 @@ func without(object json.RawMessage, name string) (json.RawMessage, error) {
 // maxName is how long the name of a tool may be for clients.
 const maxName = 64
 
-// renamed returns the tool with another name, cut to 64 bytes.
+// renamed returns the tool with another name, cut to at most 64 bytes.
 func renamed(t tools.Tool, name string) (tools.Tool, error) {
-	t.Name = name[:min(len(name), maxName)]
+	name = name[:min(len(name), maxName)]
+	t.Name = name[:runes.Complete([]byte(name))]
 	var err error
 	t.Listing, err = withMember(t.Listing, "name", t.Name)
 	return t, err

@@ -70,6 +70,7 @@ type resolver struct {
 	in    tools.Input
 	notes []string // notes for the answer
 	size  int      // bytes of all texts so far
+	used  bool     // a reference was replaced by its text
 }
 
 // shape holds the parts of a JSON Schema that resolve needs.
@@ -164,6 +165,7 @@ func (s *resolver) text(ctx context.Context, r reference, asString bool) (json.R
 	if s.size += len(text); s.size > maxReferences {
 		return nil, fmt.Errorf("the texts that this call names have over %d MiB: the tool is not called", maxReferences>>20)
 	}
+	s.used = true
 	if !asString {
 		return json.RawMessage(text), nil
 	}

@@ -530,7 +530,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
 			}
-			if names.size > 0 {
+			if names.used {
 				err = conform(s.member(name, "inputSchema"), in.Args)
 			}
 			if err != nil {
