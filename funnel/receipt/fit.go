@@ -295,7 +295,7 @@ func (d *Draft) moreEdges(c choice, room int) choice {
 			return full
 		}
 	}
-	// Two lines of the head for one of the tail, at a width that can be understood.
+	// The width stays. The head grows by two lines for each line of the tail.
 	for grown := true; grown; {
 		grown = false
 		for i := range 3 {

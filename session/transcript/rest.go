@@ -19,7 +19,7 @@ type Rest struct {
 	Binary    string // a part whose tokens are unknown, such as a PDF or a file of the API; "" if there is none
 }
 
-// textKinds are the types of parts that are their text.
+// textKinds are the types of parts of which the model reads the member text alone.
 var textKinds = map[string]bool{"text": true, "input_text": true, "output_text": true, "summary_text": true}
 
 // knownKinds are the types of parts whose strings are all read by the model; knownEnds end the types of what tools of

@@ -61,7 +61,7 @@ func Key(session, agent string) string {
 	return session + "/" + agent
 }
 
-// idIn returns a member that can name a session, else "".
+// idIn returns the member key of m if it is a valid ID, else "".
 func idIn(m map[string]any, key string) string {
 	if id, ok := m[key].(string); ok && validID(id) {
 		return id

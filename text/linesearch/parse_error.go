@@ -163,7 +163,7 @@ func classEnd(expr string, i int) int {
 // excerpt returns the pattern around offset at on one line of at most 46 characters, and the number of characters
 // before that offset.
 func excerpt(expr string, at int) (line string, caret int) {
-	const left, right = 26, 18 // characters of up to 4 bytes: under 200 bytes in all
+	const left, right = 26, 18 // and two ellipses: 46 characters
 	visible := func(s string) []rune {
 		return []rune(strings.Map(func(r rune) rune {
 			if !unicode.IsPrint(r) {

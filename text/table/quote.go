@@ -33,7 +33,7 @@ type quote struct {
 type wait struct {
 	char byte // retry when a block has this byte; 0: any block
 	size int  // or when so many bytes have arrived
-	from int  // number of bytes of the cell, from its quote, that hold no closing quote
+	from int  // offset in the cell up to which there is no closing quote
 }
 
 func (w wait) has(p []byte) bool { return w.char == 0 || bytes.IndexByte(p, w.char) >= 0 }

@@ -60,7 +60,7 @@ func (w *searchWorker) searchBatch(j *fileBatch) {
 		t.release()
 		runtime.Gosched() // a small call does not wait until each of many searches has had its 10 ms
 	}
-	_ = w.records.flush() // it fails only with ctx, which ends all
+	_ = w.records.flush() // it fails only if ctx has ended, and then the whole search does
 }
 
 func (w *searchWorker) searchFile(t *target, r *fileResult) error {

@@ -51,7 +51,7 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 	}
 	if j == nil || j.owner != owner {
 		return nil, fmt.Errorf(
-			"after: no command is running as %s: it has ended and was answered, waited over %s, or the server began anew; "+
+			"after: no command is running as %s: it has ended and was answered, waited over %s, or the server was restarted; "+
 				"run command=… starts one",
 			content.ClipBytes(handle, 60),
 			shortTime(idleTimeout),
