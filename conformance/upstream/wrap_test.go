@@ -19,14 +19,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// binary is the program, built as it is released.
+// binary is the program, built as it is released; under the race detector with the detector, too.
 var binary string
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "sick" {
 		serveSick(os.Args[2], os.Args[3])
+		return
+	}
+	if promise.UnderRace && !promise.Full() {
+		fmt.Println("skipped: it drives a program, which only SAFETY=full builds with the race detector, in minutes")
 		return
 	}
 	os.Exit(func() int {
@@ -39,6 +45,10 @@ func TestMain(m *testing.M) {
 		//nolint:noctx // the test's time limit ends it
 		build := exec.Command("go", "build", "-o", binary, "../../cmd/mcp-funnel")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if promise.UnderRace {
+			build.Args = slices.Insert(build.Args, 2, "-race")
+			build.Env = append(os.Environ(), "CGO_ENABLED=1")
+		}
 		if out, err := build.CombinedOutput(); err != nil {
 			panic(fmt.Sprintf("%v: %s", err, out))
 		}
@@ -115,6 +125,9 @@ func startProcess(t testing.TB, command ...string) *client {
 func (c *client) end() {
 	_ = c.in.Close()
 	_ = c.cmd.Wait()
+	if log := c.errs.String(); strings.Contains(log, "WARNING: DATA RACE") {
+		c.t.Errorf("%.4000s", log[strings.Index(log, "WARNING: DATA RACE"):])
+	}
 }
 
 // begin sends a request and returns its id.
