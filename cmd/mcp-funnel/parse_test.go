@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,6 +51,16 @@ func TestGrammarOfOneCommand(t *testing.T) {
 		}
 		if found != 1 || len(one.Children) > 2 || one.DefaultCmd == nil || one.DefaultCmd.Name != "serve" {
 			t.Errorf("%s: %d of %d commands", want.Name, found, len(one.Children))
+		}
+	}
+	for line, want := range map[string]string{
+		"": "", "--root x": "", "--root x call find": "Call", "--root check": "Check", "call check": "Call",
+	} {
+		others := regexp.MustCompile(otherCommands(strings.Fields(line)))
+		for _, name := range []string{"Serve", "Call", "Check", "Hook", "Complete"} {
+			if got := others.MatchString("commands." + name); got != (name != "Serve" && name != want) {
+				t.Errorf("%q: %s is left out: %t", line, name, got)
+			}
 		}
 	}
 	for _, args := range [][]string{{"nope"}, {"obs"}, {"complete"}} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -144,25 +145,27 @@ func parse(
 }
 
 // otherCommands returns a pattern of the fields of [commands] that are neither serve, which is the default, nor the
-// command that the first argument names; "" if it names none of them, or one that needs to know all commands.
+// command that the line names; "" if its first word names none of them, or one that needs to know all commands. Where
+// the value of a flag is the name of a command, that one is in the grammar besides.
 func otherCommands(args []string) string {
-	named := len(args) == 0 || strings.HasPrefix(args[0], "-")
-	var others []string
+	var names []string
 	for field := range reflect.TypeFor[commands]().Fields() {
 		_, isCommand := field.Tag.Lookup("cmd")
-		_, hidden := field.Tag.Lookup("hidden")
-		switch is := len(args) > 0 && strings.EqualFold(field.Name, args[0]); {
-		case !isCommand:
-		case is && !hidden, field.Name == "Serve":
-			named = named || is
-		default:
-			others = append(others, field.Name)
+		if _, hidden := field.Tag.Lookup("hidden"); isCommand && !hidden {
+			names = append(names, field.Name)
 		}
 	}
-	if !named {
+	isName := func(arg string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.ToLower(name) == arg })
+	}
+	at := slices.IndexFunc(args, isName)
+	if at != 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return ""
 	}
-	return `^commands\.(` + strings.Join(others, "|") + `)$`
+	others := slices.DeleteFunc(names, func(name string) bool {
+		return name == "Serve" || at >= 0 && strings.ToLower(name) == args[at]
+	})
+	return `^commands\.(` + strings.Join(append(others, "Complete"), "|") + `)$`
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Option) (*kong.Kong, error) {
