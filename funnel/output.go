@@ -78,7 +78,7 @@ func (o *output) ready() error {
 	return o.ctx.Err()
 }
 
-// writable returns an error if the output takes no bytes: they would be lost beside the rows of a page.
+// writable returns an error if bytes must not be written: the call has ended, or rows of a page were.
 func (o *output) writable() error {
 	if err := o.ready(); err != nil || !o.paged || o.page.Empty() {
 		return err

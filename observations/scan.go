@@ -28,7 +28,7 @@ func (e *entry) size() int64 { return e.dataSize + e.sideSize + e.indexSize }
 // name returns the name of a file beside the data.
 func (e *entry) name(ext string) string { return e.id.file(ext) }
 
-// file returns the name of a file of an observation beside its data.
+// file returns the path in the store of an observation's sidecar or index, by extension.
 func (id ID) file(ext string) string { return storefs.ObservationsDir + "/" + string(id) + ext }
 
 // scan lists a store by file names, with their sizes if asked for. Files with other names are ignored.

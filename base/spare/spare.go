@@ -14,7 +14,7 @@ type Spare[K comparable, T any] struct {
 	idle     time.Duration // how long a spare may be idle; 0 keeps none
 	value    T
 	kind     K
-	expiry   *time.Timer // ends value; nil: there is none
+	expiry   *time.Timer // ends an idle value; nil: there is no spare
 	starting bool
 }
 

@@ -168,3 +168,15 @@ func TestPartsAreNamed(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestKindsOfFiles counts the files of a directory by extension, and those without one.
+func TestKindsOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"Makefile", "LICENSE", "x.go"} {
+		write(t, dir, name, []byte("text\n"))
+	}
+	r, text := newBench(t, dir).ask(ask.Args{Question: "show the directory tree"})
+	if r.Tool != "directory_tree" || !strings.Contains(text, "3 files: 2 without an extension, 1 .go") {
+		t.Errorf("%s: %s", r.Tool, text)
+	}
+}

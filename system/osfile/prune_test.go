@@ -13,7 +13,7 @@ import (
 func TestPrune(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		stamp  time.Duration // age of the file that says when it was done last; 0: there is none
+		stamp  time.Duration // age of the mark that the last run left; 0: there is no mark
 		size   int64
 		remain []string
 	}{

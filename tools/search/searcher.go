@@ -45,8 +45,8 @@ func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error
 	return m, glob, err
 }
 
-// compilePattern compiles a pattern. Its error says what to do: acrossLines if the pattern matches line ends, else how to
-// search for it as plain text, if that is possible.
+// compilePattern compiles a pattern. Its error says what to do: acrossLines if the pattern matches line ends, else how
+// to search for it as plain text, if that is possible.
 func compilePattern(p linesearch.Pattern, acrossLines string) (*linesearch.Matcher, error) {
 	m, err := linesearch.Compile(p)
 	switch {

@@ -250,7 +250,7 @@ func (s *Server) watch(p connection, modern bool, uri string) {
 	if !modern {
 		params, _ := json.Marshal(map[string]string{"uri": uri}) // cannot fail
 		if uri != "" {
-			go p.Call(ctx, "resources/subscribe", params, nil) //nolint:errcheck // it was possible before
+			go p.Call(ctx, "resources/subscribe", params, nil) //nolint:errcheck // the server has accepted it once
 		}
 		return
 	}
