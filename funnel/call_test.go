@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -592,6 +594,39 @@ func TestProgressIsPassedOnSparsely(t *testing.T) {
 	time.Sleep(progressEvery + 20*time.Millisecond)
 	if late(); n.Load() != before {
 		t.Error("progress after the answer")
+	}
+}
+
+// Reports of a tool that keeps the pace pass, however late some of them come; a flood is held back.
+func TestPace(t *testing.T) {
+	began := time.Now()
+	for name, c := range map[string]struct {
+		at           []time.Duration // in ms since the beginning
+		atLeast, top int
+	}{
+		"even":               {[]time.Duration{0, 110, 220, 330}, 4, 4},
+		"the first was late": {[]time.Duration{60, 110, 220, 330}, 4, 4},
+		"all at once":        {[]time.Duration{330, 330, 330, 330}, 4, 4},
+		"too early":          {[]time.Duration{0, 50, 99}, 1, 1},
+		"a flood":            {slices.Collect(millis(0, 1000)), 10, 10},
+		"a flood, late":      {slices.Collect(millis(100_000, 101_000)), 10, 21},
+	} {
+		p, passed := pace{next: began}, 0
+		for _, at := range c.at {
+			if p.allows(began.Add(at * time.Millisecond)) {
+				passed++
+			}
+		}
+		if passed < c.atLeast || passed > c.top {
+			t.Errorf("%s: %d of %d passed, not %d to %d", name, passed, len(c.at), c.atLeast, c.top)
+		}
+	}
+}
+
+func millis(from, to time.Duration) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		for at := from; at < to && yield(at); at++ {
+		}
 	}
 }
 

@@ -174,6 +174,7 @@ func (c *call) openOutput(ctx context.Context, spent policy.Spent) {
 		record:   c.newRecording,
 		store:    c.storeText,
 		progress: c.request.Progress,
+		pace:     pace{next: time.Now()},
 	}
 	if !c.request.Tool.Paged {
 		c.output.capture.RecordWith(c.newRecording)

@@ -60,9 +60,9 @@ type output struct {
 	extra    any                                     // see [tools.Output.Attach]
 	resolve  func(name string) (string, bool)        // see [tools.Resolver]
 
-	progressMu   sync.Mutex // held while a progress report is passed on
-	progress     func(done, total int64, message string)
-	lastProgress time.Time
+	progressMu sync.Mutex // held while a progress report is passed on
+	progress   func(done, total int64, message string)
+	pace       pace
 }
 
 // ResolveWith implements [tools.Resolver].
@@ -316,18 +316,35 @@ func (p *image) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// progressEvery is the shortest time between two progress reports.
-const progressEvery = 100 * time.Millisecond
+const (
+	progressEvery = 100 * time.Millisecond // for each progress report, on average
+	progressSaved = time.Second            // without reports lets those that follow come faster
+)
+
+// pace holds back reports that come too often. Reports that come late, and therefore close to the next ones, are let
+// through: one every progressEvery since the call began is, however unevenly they arrive.
+type pace struct{ next time.Time }
+
+// allows reports whether a report may be passed on now, and counts it if so.
+func (p *pace) allows(now time.Time) bool {
+	if now.Before(p.next) {
+		return false
+	}
+	if saved := now.Add(-progressSaved); p.next.Before(saved) {
+		p.next = saved
+	}
+	p.next = p.next.Add(progressEvery)
+	return true
+}
 
 func (o *output) Progress(done, total int64, message string) {
 	if !o.progressMu.TryLock() {
 		return // another report is being passed on
 	}
 	defer o.progressMu.Unlock()
-	if o.progress == nil || time.Since(o.lastProgress) < progressEvery {
+	if o.progress == nil || !o.pace.allows(time.Now()) {
 		return
 	}
-	o.lastProgress = time.Now()
 	message, _ = o.mask.String(message)
 	o.progress(done, total, text.VisibleLine(message, false))
 }

@@ -193,9 +193,11 @@ func serveSick(usual, state string) {
 			case fault == "odd JSON":
 				result(`{"content":[{"type":"text","text":"half \\ud800"}],"content":[{"type":"text","text":"twice"}]}`)
 			case fault == "progress":
-				say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":0.5,"total":1,`+
-					`"message":"half of it"}}`, m.Params.Meta.Token)
-				time.Sleep(300 * time.Millisecond)
+				for _, at := range []string{"0", "0.5", "1"} {
+					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":1,`+
+						`"message":"so much of it: %s"}}`, m.Params.Meta.Token, at, at)
+					time.Sleep(110 * time.Millisecond) // the funnel passes on ten a second
+				}
 				result(`{"content":[]}`)
 			case strings.HasPrefix(fault, "asks"): // twice, and says how often it was called
 				method := "elicitation/create"

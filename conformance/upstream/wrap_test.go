@@ -540,7 +540,7 @@ func TestHangingServers(t *testing.T) {
 	}
 }
 
-// Progress is passed on.
+// Progress is passed on, the last value too.
 func TestProgress(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("progress", "")...)...)
 	c.last++
@@ -549,9 +549,10 @@ func TestProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, "half of it") ||
-		!strings.Contains(line, `"progress":50,"total":100`) {
-		t.Errorf("%v: %s", err, line)
+	for _, at := range []string{"0", "50", "100"} {
+		if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, `"progress":`+at+`,"total":100`) {
+			t.Errorf("%v: %s", err, line)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -30,8 +31,9 @@ type exchange struct {
 	asked     []*question // questions so far; only the attending run uses them
 	expiry    *time.Timer // cancels the exchange if no run attends it
 
-	mu  sync.Mutex
-	out tools.Output // output of the attending run; nil: no run attends
+	mu         sync.Mutex
+	out        tools.Output // output of the attending run; nil: no run attends
+	fractional bool         // see progress
 }
 
 // question is a question of the server and the channel for its reply.
@@ -75,7 +77,7 @@ func (s *Server) call(
 		return nil, fmt.Errorf("busy: %d calls of the server %s are running; wait for one to end and try again",
 			maxOpen, s.options.Name)
 	default:
-		e = &exchange{questions: make(chan *question), done: make(chan struct{})}
+		e = &exchange{questions: make(chan *question), done: make(chan struct{}), out: out}
 		e.ctx, e.cancel = context.WithCancel(s.life)
 		if modern && s.options.Remote != nil {
 			e.ctx = mcpclient.WithHeaders(e.ctx, s.headers(params))
@@ -144,11 +146,28 @@ func (e *exchange) isAttended() bool {
 	return e.out != nil
 }
 
+// progress passes progress on. [tools.Output.Progress] takes integers: if the total is 1, and from the first fraction
+// on, values are multiplied by 100, so that they keep growing.
 func (e *exchange) progress(params json.RawMessage) {
+	var at struct {
+		Progress float64 `json:"progress"`
+		Total    float64 `json:"total"`
+		Message  string  `json:"message"`
+	}
+	const most = 1 << 53
+	if json.Unmarshal(params, &at) != nil || math.Abs(at.Progress) > most || math.Abs(at.Total) > most {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if at.Total == 1 || at.Progress != math.Trunc(at.Progress) || at.Total != math.Trunc(at.Total) {
+		e.fractional = true
+	}
+	if e.fractional {
+		at.Progress, at.Total = 100*at.Progress, 100*at.Total
+	}
 	if e.out != nil {
-		report(params, e.out)
+		e.out.Progress(int64(at.Progress), int64(at.Total), at.Message)
 	}
 }
 

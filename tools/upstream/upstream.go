@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -345,20 +344,4 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 // isLiteral reports whether Options.Literal names a tool, with or without the prefix of the server.
 func (s *Server) isLiteral(name string) bool {
 	return slices.Contains(s.options.Literal, name) || slices.Contains(s.options.Literal, s.options.Name+"_"+name)
-}
-
-// report passes progress on. It multiplies fractions by 100, because Output.Progress takes integers.
-func report(params json.RawMessage, out tools.Output) {
-	var at struct {
-		Progress float64 `json:"progress"`
-		Total    float64 `json:"total"`
-		Message  string  `json:"message"`
-	}
-	if json.Unmarshal(params, &at) != nil {
-		return
-	}
-	if at.Progress != math.Trunc(at.Progress) || at.Total != math.Trunc(at.Total) {
-		at.Progress, at.Total = 100*at.Progress, 100*at.Total
-	}
-	out.Progress(int64(at.Progress), int64(at.Total), at.Message)
 }
