@@ -23,7 +23,7 @@ const (
 )
 
 // request sends the client a request and returns the result of its response. It returns the error of the context,
-// or [tools.ErrNoReply] if send fails, the client refuses or does not respond within patience.
+// or [tools.ErrNoReply] if send fails, the client refuses, does not respond within patience, or can no longer respond.
 func (c *Conn) request(
 	ctx context.Context, send func([]byte) error, method mcp.MCPMethod, params any, patience time.Duration,
 ) (json.RawMessage, error) {
@@ -42,7 +42,10 @@ func (c *Conn) request(
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
-	case f := <-reply:
+	case f, ok := <-reply:
+		if !ok {
+			return nil, errInputEnded
+		}
 		return resultOfResponse(f)
 	case <-late.C:
 		err = fmt.Errorf("%w within %s", tools.ErrNoReply, patience)
@@ -62,6 +65,9 @@ func (c *Conn) request(
 func (c *Conn) registerRequest() (id string, reply <-chan jsonrpc.Frame, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.silent {
+		return "", nil, errInputEnded
+	}
 	if len(c.awaiting) >= maxAsked {
 		return "", nil, fmt.Errorf("%w: it has not answered %d earlier requests", tools.ErrNoReply, len(c.awaiting))
 	}
@@ -76,6 +82,20 @@ func (c *Conn) unregisterRequest(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.awaiting, jsonrpc.StringKey(id))
+}
+
+var errInputEnded = fmt.Errorf("%w: its input has ended", tools.ErrNoReply)
+
+// EndInput makes questions fail, those that wait for a reply too. A transport calls it when the client's input has
+// ended.
+func (c *Conn) EndInput() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent = true
+	for _, reply := range c.awaiting {
+		close(reply)
+	}
+	clear(c.awaiting)
 }
 
 // handleResponse passes a response to the goroutine that waits for it. It drops a response for which none waits.

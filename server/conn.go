@@ -43,6 +43,7 @@ type Conn struct {
 	running    int                             // calls with a running worker, answered or not
 	changed    chan struct{}                   // closed and replaced by updateCounts
 	awaiting   map[string]chan<- jsonrpc.Frame // open requests to the client, by key of their id
+	silent     bool                            // the client can send nothing any more
 	requests   int64                           // requests sent to the client so far
 	streams    []*jsonrpc.Send                 // for messages that belong to no call; the last one is used
 	listens    int                             // open subscriptions/listen

@@ -62,6 +62,21 @@ func TestSeveralServers(t *testing.T) {
 	}
 }
 
+// A client's JSON file is taken with its comments and trailing commas, and an error in it has its place.
+func TestClientsFile(t *testing.T) {
+	text := "// mine\n{\n\t\"mcpServers\": { /* two */\n\t\t\"a\": {\"command\": \"" + os.Args[0] +
+		"\", \"args\": [\"sick\", \"none\", \"a // b\",],},\n\t},\n}"
+	c := start(t, configured(t, text, "wrap")...)
+	if list := names(t, c.request("tools/list", "{}")); !slices.Contains(list, "echo") {
+		t.Errorf("tools: %q", list)
+	}
+	words := configured(t, strings.Replace(text, `"command"`, `"url": "http://x", "command"`, 1), "wrap")
+	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "config.yaml:4:") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // The configuration of the documentation is taken.
 func TestDocumentedConfiguration(t *testing.T) {
 	text, err := os.ReadFile("../../docs/UPSTREAM.md")

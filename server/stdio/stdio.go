@@ -86,6 +86,7 @@ func (t *transport) ended() bool { return t.conn.Context().Err() != nil }
 // drain waits at most EOFGrace for the calls in flight, after the input has ended with readErr. Calls that take longer
 // get an error.
 func (t *transport) drain(ctx context.Context, readErr error) error {
+	t.conn.EndInput()
 	grace, stop := context.WithTimeout(ctx, t.options.EOFGrace)
 	defer stop()
 	defer context.AfterFunc(t.box.Ctx, stop)()

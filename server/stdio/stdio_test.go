@@ -172,6 +172,32 @@ func TestGraceAtEOF(t *testing.T) {
 	}
 }
 
+// Nobody can answer a question once the input has ended: the call does not wait for it.
+func TestQuestionAtEOF(t *testing.T) {
+	s := newTestServer(t, func(o *server.Options) { o.Tools = servertest.AskTools() })
+	p := servePipe(t, t.Context(), s)
+	p.write(
+		strings.Replace(servertest.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1),
+		servertest.ToolCall("1", "greet", `{}`, ""),
+	)
+	began := time.Now()
+	var said string
+	for m, ok := p.read(); ok; m, ok = p.read() {
+		switch {
+		case m.Method == "elicitation/create":
+			_ = p.in.Close()
+		case string(m.ID) == "1":
+			said = string(m.Result)
+		}
+	}
+	if !strings.Contains(said, "its input has ended") || time.Since(began) > server.DefaultEOFGrace/2 {
+		t.Errorf("after %s: %s", time.Since(began), said)
+	}
+	if err := p.end(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestProgressOverStdio(t *testing.T) {
 	const calls, each = 4, 75
 	s := newTestServer(t, runs(servertest.Notes(each)))

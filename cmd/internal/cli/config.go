@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/tailscale/hujson"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -153,7 +154,8 @@ func readConfig(path string, app *kong.Application) (map[string]any, error) {
 	return parseConfig(path, text, settingNames(app))
 }
 
-// configText returns the text of a configuration file.
+// configText returns the text of a configuration file, as YAML: comments and trailing commas of JSON, which clients'
+// files have, become spaces, so that positions stay.
 func configText(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // a FIFO would make us wait for a writer
 	if err != nil {
@@ -170,7 +172,14 @@ func configText(path string) ([]byte, error) {
 	if len(text) > maxConfig {
 		return nil, fmt.Errorf("%s: over 1 MiB; a configuration file is smaller", path)
 	}
-	return bytes.TrimPrefix(text, []byte("\ufeff")), checkFlat(path, text)
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if err := checkFlat(path, text); err != nil {
+		return nil, err
+	}
+	if plain, err := hujson.Standardize(text); err == nil {
+		return plain, nil
+	}
+	return text, nil
 }
 
 func settingNames(app *kong.Application) map[string]*kong.Flag {
