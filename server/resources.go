@@ -136,7 +136,8 @@ func cursorOf(o *observations.Observation) mcp.Cursor {
 	return mcp.Cursor(base64.StdEncoding.EncodeToString([]byte(text)))
 }
 
-// afterCursor returns the part of list after the observation in cursor.
+// afterCursor returns the part of list after the observation in cursor, which may have been removed. list is in the
+// order of [observations.Newest].
 func afterCursor(list []*observations.Observation, cursor mcp.Cursor) ([]*observations.Observation, error) {
 	if cursor == "" {
 		return list, nil
@@ -147,12 +148,8 @@ func afterCursor(list []*observations.Observation, cursor mcp.Cursor) ([]*observ
 	if err != nil || !found || numberErr != nil {
 		return nil, unknownCursor(string(mcp.MethodResourcesList))
 	}
-	last := time.Unix(0, nanos)
-	// Several observations may have the same time: find the one by its ID, and use the time only if it was removed.
-	if at := slices.IndexFunc(list, func(o *observations.Observation) bool { return string(o.ID) == id }); at >= 0 {
-		return list[at+1:], nil
-	}
-	at := slices.IndexFunc(list, func(o *observations.Observation) bool { return o.Created.Before(last) })
+	last := &observations.Observation{Created: time.Unix(0, nanos), ID: observations.ID(id)}
+	at := slices.IndexFunc(list, func(o *observations.Observation) bool { return observations.Newest(o, last) > 0 })
 	if at < 0 {
 		return nil, nil
 	}

@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -40,6 +42,26 @@ func listAll(t *testing.T, c *client, between func(page int)) (all []listedResou
 		}
 		cursor = `"cursor":"` + got.Result.NextCursor + `"`
 		between(page)
+	}
+}
+
+// A page ends in the middle of observations of one time, and its last one is removed: the others follow all the same.
+func TestCursorOfOneTime(t *testing.T) {
+	at := time.Unix(1_700_000_000, 5)
+	var list []*observations.Observation
+	for _, id := range []observations.ID{"a", "b", "c", "d"} {
+		list = append(list, &observations.Observation{Created: at, ID: id})
+	}
+	list = append(list, &observations.Observation{Created: at.Add(-1), ID: "a"})
+	for name, given := range map[string][]*observations.Observation{
+		"still there": list, "removed": slices.Delete(slices.Clone(list), 1, 2),
+	} {
+		if got, err := afterCursor(given, cursorOf(list[1])); err != nil || !slices.Equal(got, list[2:]) {
+			t.Errorf("%s: %d follow, %v", name, len(got), err)
+		}
+	}
+	if got, err := afterCursor(list, cursorOf(list[4])); err != nil || len(got) > 0 {
+		t.Errorf("behind the last one: %d, %v", len(got), err)
 	}
 }
 
