@@ -16,6 +16,9 @@ const (
 	longString = 200
 	// tailMin and tailMax bound the last words of such a string, in characters.
 	tailMin, tailMax = 80, 150
+	// triedLevels is the number of innermost levels, and of levels around the reported element, where a restart text is
+	// looked for: each one costs a pass over the text behind it.
+	triedLevels = 64
 	// secretContext is how many bytes before a text may say that it is a secret: a name, the head of a key.
 	secretContext = 4 << 10
 )
@@ -173,10 +176,10 @@ func (d *Document) outsideEscape(i int64) bool {
 func (d *Document) elementAnchor(a anchor) (at int64, inside bool) {
 	p := d.parser
 	depths := []int{a.depth}
-	for depth := len(p.containers) - 1; depth > a.depth; depth-- {
+	for depth := len(p.containers) - 1; depth > max(a.depth, len(p.containers)-1-triedLevels); depth-- {
 		depths = append(depths, depth)
 	}
-	for depth := a.depth - 1; depth >= 0; depth-- {
+	for depth := a.depth - 1; depth >= max(0, a.depth-triedLevels); depth-- {
 		depths = append(depths, depth)
 	}
 	fallback := int64(0)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,32 @@ func TestRestartIsShort(t *testing.T) {
 	add(t, d, `{"a":["`+long)
 	if r := add(t, d, `"`+d.Restart()+`"]}`); string(d.Text()) != `{"a":["`+long+`"]}` {
 		t.Errorf("a writer who opens the string again: %+v", r)
+	}
+}
+
+// TestRestartOfManyLevels cuts off documents of many levels, most of which begin alike.
+func TestRestartOfManyLevels(t *testing.T) {
+	const levels = 2000
+	for name, c := range map[string]struct{ open, end string }{
+		"arrays":           {"[", "]"},
+		"numbered arrays":  {"[%d,", "]"},
+		"objects":          {`{"a":`, "}"},
+		"numbered members": {`{"n":%d,"a":`, "}"},
+	} {
+		var b strings.Builder
+		for i := range levels {
+			b.WriteString(strings.Replace(c.open, "%d", strconv.Itoa(i), 1))
+		}
+		d, cut := New(Options{}), b.String()
+		add(t, d, cut)
+		restart := d.Restart()
+		if !strings.HasSuffix(cut, restart) || strings.Contains(c.open, "%d") && len(restart) > restartMax {
+			t.Errorf("%s: %d bytes: %.200q", name, len(restart), restart)
+		}
+		rest := "1" + strings.Repeat(c.end, levels)
+		if r := add(t, d, restart+rest); r.Verdict != Done || string(d.Text()) != cut+rest {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 }
 
