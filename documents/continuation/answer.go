@@ -132,7 +132,7 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 		return
 	}
 	text := d.Restart()
-	if !d.plain && d.anchor.at == 0 && len(text) > maxWhole {
+	if len(text) > maxWhole && (d.plain && len(text) >= len(bytes.TrimSpace(d.text)) || !d.plain && d.anchor.at == 0) {
 		fmt.Fprintf(b, "%s Send the document again from its beginning, word for word as before, then add what is new: "+
 			"no end of it that is short enough occurs in it once.\n", call)
 		return

@@ -17,7 +17,7 @@ const (
 	// tailMin and tailMax bound the last words of such a string, in characters.
 	tailMin, tailMax = 80, 150
 	// triedLevels is the number of innermost levels, and of levels around the reported element, where a restart text is
-	// looked for: each one costs a pass over the text behind it.
+	// looked for: each one costs a reading of the text behind it.
 	triedLevels = 64
 	// secretContext is how many bytes before a text may say that it is a secret: a name, the head of a key.
 	secretContext = 4 << 10

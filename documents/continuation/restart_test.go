@@ -78,6 +78,20 @@ func TestRestartOfManyLevels(t *testing.T) {
 	}
 }
 
+// TestRestartOfRepeatedText goes on with a text of which no end occurs once: the whole is sent again, and not shown.
+func TestRestartOfRepeatedText(t *testing.T) {
+	for _, text := range []string{strings.Repeat("a line as all others\n", 5000), strings.Repeat("`", 200_000)} {
+		d := New(Options{Kind: Text})
+		answer := d.Answer(add(t, d, text), Names{Call: "deliver"})
+		if len(answer) > 500 || !strings.Contains(answer, "Send the document again from its beginning") {
+			t.Errorf("%d bytes: %.300s", len(answer), answer)
+		}
+		if r := add(t, d, text+"and the end"); string(d.Text()) != text+"and the end" {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // TestRestartIsNeverMasked has secrets where a restart text would be.
 func TestRestartIsNeverMasked(t *testing.T) {
 	shown := func(before, text string) bool {
