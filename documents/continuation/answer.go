@@ -295,7 +295,7 @@ func (d *Document) lastLine() string {
 			line = s[i+1:]
 		}
 		for _, s := range [][]byte{line, s} {
-			if d.shown(int64(len(t)-len(s)), int64(len(t))) && occursOnce(d.text, s) {
+			if occursOnce(d.text, s) && d.shown(int64(len(t)-len(s)), int64(len(t))) {
 				return string(s)
 			}
 		}
