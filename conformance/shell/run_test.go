@@ -420,8 +420,8 @@ func TestDeltas(t *testing.T) {
 	const command = "cat list; seq 1000; echo took 0.$(date +%N) s"
 	for _, c := range []struct{ list, want string }{
 		{"a\nb\n", ""},
-		{"a\nb\n", "times aside"},
-		{"a\nc\n", "1 line added, 1 removed, times aside: -b | +c"},
+		{"a\nb\n", ": only times or addresses differ, in 1 line: -took 0."},
+		{"a\nc\n", "1 line added, 1 removed, times and addresses aside: -b | +c"},
 	} {
 		if err := os.WriteFile(filepath.Join(b.root, "list"), []byte(c.list), 0o600); err != nil {
 			t.Fatal(err)
@@ -461,7 +461,7 @@ func TestDeltaNames(t *testing.T) {
 	}
 	list("a\n++c\n--d\ne\nf\ng\n")
 	text, third := run()
-	want = "since obs:" + second + ": 5 lines added, 1 removed, times aside: -++b | +++c | +--d | … and 3 more\n"
+	want = "since obs:" + second + ": 5 lines added, 1 removed, times and addresses aside: -++b | +++c | +--d | … and 3 more\n"
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
@@ -502,7 +502,7 @@ func TestDeltaOfTests(t *testing.T) {
 		{"bash: go: command not found\n", "127", "have no result now 1 (TestE), new 0\n"},
 		{fails("TestE"), "1", "or not run before, 1 (TestE)\n"},
 		{"ok  \texample.com/x\t0.1s\n", "0", ": fixed 1 (TestE), new 0\n"},
-		{"ok  \texample.com/x\t0.2s\n", "0", "unchanged since"},
+		{"ok  \texample.com/x\t0.2s\n", "0", "only times or addresses differ, in 1 line: -ok  \texample.com/x\t0.1s | +ok"},
 	} {
 		text := c.output + strings.Repeat("x\n", 300)
 		if err := os.WriteFile(filepath.Join(b.root, "out"), []byte(text+"exit "+c.exit+"\n"), 0o600); err != nil {

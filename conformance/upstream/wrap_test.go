@@ -294,11 +294,13 @@ func TestDeltas(t *testing.T) {
 			{log.String(), `{}`, "unchanged since "},
 			{log.String(), `{"other":1}`, ""},
 			{strings.Replace(log.String(), "job 7 is", "job 7 was", 1), `{}`,
-				": 1 line added, 1 removed, times aside: -job 7 is done | +job 7 was done"},
+				": 1 line added, 1 removed: -job 7 is done | +job 7 was done"},
+			{log.String() + "timeout: 5s\n", `{}`, ": 2 lines added, 1 removed: "},
+			{log.String() + "timeout: 900s\n", `{}`, ": 1 line added, 1 removed: -timeout: 5s | +timeout: 900s"},
 			{"few", `{}`, ""},
 			{list, `{}`, ": "},
 			{strings.Replace(list, `{"job":7,"done":true}`, `{"job":7,"done":false}`, 1), `{}`,
-				": 1 line added, 1 removed, times aside, of the JSON with a line for each value: -\\\"done\\\": true | +\\\"done\\\": false"},
+				": 1 line added, 1 removed, of the JSON with a line for each value: -\\\"done\\\": true | +\\\"done\\\": false"},
 		} {
 			if err := os.WriteFile(state, []byte(step.text), 0o600); err != nil {
 				t.Fatal(err)

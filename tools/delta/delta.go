@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -76,50 +77,94 @@ func (o *Outputs[K, V]) Since(
 	if src.Size > maxCompared || text.over {
 		return "changed since " + last.name + "; both are too long to be compared here", false
 	}
-	before := NewText()
-	b, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size))
+	before, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size))
 	if err != nil {
 		return "", false
 	}
-	before.Add(b)
-	old, now := before.lines(), text.lines()
-	if bytes.Equal(old, now) {
-		return "unchanged since " + last.name + ", times aside", true
-	}
-	return describe(last.name, old, now), false
+	return text.since(last.name, before)
 }
 
-// describe counts the lines that differ, quotes some and says how many it does not quote.
-func describe(name string, before, after []byte) string {
-	aside := "times aside"
+// since says what changed since an output of a name. same reports that only times, addresses or white
+// space differ.
+func (t *Text) since(name string, before []byte) (says string, same bool) {
+	now, unit := t.text, ""
 	if a, ok := indented(before); ok {
-		if b, ok := indented(after); ok {
-			before, after, aside = a, b, "times aside, of the JSON with a line for each value"
+		if b, ok := indented(now); ok {
+			before, now, unit = a, b, ", of the JSON with a line for each value"
 		}
+	}
+	old, wasCompared := t.lines(before)
+	lines, compared := t.lines(now)
+	if bytes.Equal(wasCompared, compared) {
+		n, quoted := 0, []string{}
+		for i, line := range lines {
+			if bytes.Equal(old[i], line) {
+				continue
+			}
+			if n++; n <= maxQuoted {
+				quoted = append(quoted, quote('-', old[i], line), quote('+', line, old[i]))
+			}
+		}
+		if n == 0 { // the end of the last line, or the JSON's own
+			return "since " + name + ": only white space differs", true
+		}
+		return fmt.Sprintf("since %s: only times or addresses differ, in %s%s: %s",
+			name, content.Plural(int64(n), "line", "lines"), unit, joined(quoted, n-len(quoted)/2)), true
+	}
+	if !t.exact {
+		unit = ", times and addresses aside" + unit
 	}
 	var added, removed int
 	var quoted []string
-	inside := false // behind the names of the two texts
-	for line := range strings.Lines(string(diff.Diff("a", before, "b", after))) {
-		line = strings.TrimRight(line, "\n")
-		switch {
-		case !inside:
-			inside = strings.HasPrefix(line, "@@ ")
+	var from, to int // the next line of each text, from 1
+	for line := range strings.Lines(string(diff.Diff("a", wasCompared, "b", compared))) {
+		if strings.HasPrefix(line, "@@ ") {
+			_, _ = fmt.Sscanf(line, "@@ -%d", &from)
+			_, _ = fmt.Sscanf(line[strings.IndexByte(line, '+'):], "+%d", &to)
 			continue
-		case strings.HasPrefix(line, "+"):
+		}
+		if from == 0 && to == 0 { // the names of the two texts
+			continue
+		}
+		var changed string
+		switch line[0] {
+		case '+':
 			added++
-		case strings.HasPrefix(line, "-"):
+			changed = quote('+', lines[to-1], nil)
+			to++
+		case '-':
 			removed++
+			changed = quote('-', old[from-1], nil)
+			from++
 		default:
+			from++
+			to++
 			continue
 		}
 		if len(quoted) < maxQuoted {
-			quoted = append(quoted, content.ClipBytes(line, 100))
+			quoted = append(quoted, changed)
 		}
 	}
-	if more := added + removed - len(quoted); more > 0 {
+	return fmt.Sprintf("since %s: %s added, %d removed%s: %s", name, content.Plural(int64(added), "line", "lines"),
+		removed, unit, joined(quoted, added+removed-len(quoted))), false
+}
+
+// joined joins what is quoted, and says how much is not.
+func joined(quoted []string, more int) string {
+	if more > 0 {
 		quoted = append(quoted, fmt.Sprintf("… and %d more", more))
 	}
-	return fmt.Sprintf("since %s: %s added, %d removed, %s: %s", name, content.Plural(int64(added), "line", "lines"),
-		removed, aside, strings.Join(quoted, " | "))
+	return strings.Join(quoted, " | ")
+}
+
+// quote returns a changed line, cut to 100 bytes. Where it differs from other behind the first 60, it begins near there.
+func quote(mark rune, line, other []byte) string {
+	from, lead := 0, ""
+	for from < min(len(line), len(other)) && line[from] == other[from] {
+		from++
+	}
+	if from > 60 {
+		line, lead = runes.TrimStart(line[from-30:]), "…"
+	}
+	return string(mark) + lead + content.ClipBytes(string(line), 100)
 }

@@ -13,19 +13,23 @@ const maxCompared = 1 << 20
 
 // Text is an output as far as it is compared. A longer output is compared as a whole, and exactly. NewText makes one.
 type Text struct {
-	sum  maphash.Hash
-	text []byte
-	over bool // longer than maxCompared
+	sum   maphash.Hash
+	text  []byte
+	over  bool // longer than maxCompared
+	exact bool
 }
 
-// changing matches what differs between two runs of the same program: times of day, dates, durations, addresses.
+// changing matches what differs between two runs of the same program: times of day, dates, durations, addresses. It
+// never reaches over the end of a line.
 var changing = content.Pattern(
 	`\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:?\d\d)?|\b\d\d:\d\d:\d\d(\.\d+)?\b|` +
-		`\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|sec|secs|seconds|m|min|minutes)\b|0x[0-9a-f]{6,}`,
+		`\b\d+(\.\d+)?[ \t]?(ns|µs|us|ms|s|sec|secs|seconds|m|min|minutes)\b|0x[0-9a-f]{6,}`,
 )
 
-// NewText returns an empty text.
-func NewText() (t Text) {
+// NewText returns an empty text. exact says that times and addresses count, too: they are data, and do not differ only
+// because a program ran again.
+func NewText(exact bool) Text {
+	t := Text{exact: exact}
 	t.sum.SetSeed(seed)
 	return t
 }
@@ -42,8 +46,15 @@ func (t *Text) Add(b []byte) {
 	}
 }
 
-// lines returns the text without what differs between two runs.
-func (t *Text) lines() []byte { return changing().ReplaceAll(t.text, []byte("#")) }
+// lines returns the lines of a text as they are, and as they are compared.
+func (t *Text) lines(text []byte) (all [][]byte, compared []byte) {
+	text = append(bytes.TrimSuffix(text, []byte("\n")), '\n')
+	all = bytes.Split(text[:len(text)-1], []byte("\n"))
+	if t.exact {
+		return all, text
+	}
+	return all, changing().ReplaceAll(text, []byte("#"))
+}
 
 // indented returns a text that is JSON on one line with a line for each value; ok is false for any other text.
 func indented(text []byte) (lines []byte, ok bool) {
@@ -51,5 +62,5 @@ func indented(text []byte) (lines []byte, ok bool) {
 	text = bytes.TrimSpace(text)
 	ok = len(text) > 0 && (text[0] == '{' || text[0] == '[') && !bytes.ContainsRune(text, '\n') &&
 		json.Indent(&b, text, "", "") == nil
-	return append(b.Bytes(), '\n'), ok
+	return b.Bytes(), ok
 }

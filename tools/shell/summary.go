@@ -21,7 +21,7 @@ type summary struct {
 	errors       errorLines
 }
 
-func newSummary() summary { return summary{text: delta.NewText()} }
+func newSummary() summary { return summary{text: delta.NewText(false)} }
 
 func (s *summary) add(c chunk) {
 	s.bytes += int64(len(c.data))

@@ -20,7 +20,7 @@ func (s *Server) since(ctx context.Context, tool, text string, in tools.Input, o
 	if s.options.NoDelta || s.options.Observe || hints["readOnlyHint"] != true || !ok {
 		return
 	}
-	call, now := lastCall{in.Owner, observations.CallHash(tool, in.Args)}, delta.NewText()
+	call, now := lastCall{in.Owner, observations.CallHash(tool, in.Args)}, delta.NewText(true)
 	now.Add([]byte(text))
 	says, same := s.last.Since(ctx, in.Sources, call, &now, nil)
 	comparer.Since(says)
