@@ -413,7 +413,7 @@ func (s *Server) masked(raw json.RawMessage) json.RawMessage {
 
 // complete adds the resultType that the stateless era requires.
 func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
-	if !f.Stateless() || len(result) < 2 || hasResultType(result) {
+	if !f.Stateless() || len(result) < 2 || result[0] != '{' || hasResultType(result) {
 		return result
 	}
 	head := `{"resultType":"complete"`

@@ -263,15 +263,37 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 	if always {
 		return complete(k.frame, v.Result)
 	}
-	if (text == v.Text || v.Text == "") && parts == v.Parts && !v.Altered {
+	// What cannot be kept is worth more whole than its two ends: the call may have changed something, and nobody would
+	// repeat it.
+	unkept := func(r funnel.Receipt) bool { return r.NotKept != "" || r.Truncated }
+	lost := v.Unkept || slices.ContainsFunc(a.Receipts, unkept)
+	whole := (text == v.Text || v.Text == "") && parts == v.Parts
+	if !v.Altered && (whole || lost && len(v.Result) <= maxUnkept) {
 		return complete(k.frame, withoutOurMeta(v.Result))
 	}
 	a.Failed, a.Extra = a.Failed || v.Failed, nil
 	if v.Beside != "" {
 		a.Blocks = append(a.Blocks, funnel.Block{Text: k.conn.server.sanitize(v.Beside, true)})
 	}
-	return callResult("", a, k.notes.Messages)
+	for i := range a.Receipts {
+		if v.Failed && a.Receipts[i].Status == "success" {
+			a.Receipts[i].Status = "failure"
+		}
+	}
+	out := callResult("", a, k.notes.Messages)
+	for name, value := range v.Meta {
+		if out.Meta == nil {
+			out.Meta = &mcp.Meta{AdditionalFields: map[string]any{}}
+		}
+		if !strings.HasPrefix(name, metaPrefix) {
+			out.Meta.AdditionalFields[name] = value
+		}
+	}
+	return out
 }
+
+// maxUnkept is the size up to which a result of another server that cannot be stored is passed on as it is, in bytes.
+const maxUnkept = 1_000_000
 
 // callResult converts the funnel's answer to an MCP result of text, images, audio and embedded resources. If sound is
 // false, audio becomes a resource: protocols before 2025-03-26 have no audio content. It never sets structured

@@ -56,12 +56,14 @@ type MetaNamed interface{ MetaName() string }
 // Verbatim is a value for [Output.Attach] of a tool that passes on the result of another server. If the answer shows
 // Text and Parts and nothing else, Result is sent as it is.
 type Verbatim struct {
-	Result  json.RawMessage // of tools/call
-	Text    string          // all text that was written
-	Parts   int             // images and sounds that were written
-	Beside  string          // further content that Text does not have; it is added to the answer if Result is not sent
-	Altered bool            // Result must not be sent: it holds what must be masked or made visible, or was stored in part
-	Failed  bool            // the other server says that the call failed
+	Result  json.RawMessage            // of tools/call
+	Text    string                     // all text that was written
+	Parts   int                        // images and sounds that were written
+	Beside  string                     // further content that Text does not have; it is added to the answer if Result is not sent
+	Meta    map[string]json.RawMessage // of Result; it is added to the answer if Result is not sent
+	Altered bool                       // Result must not be sent: it holds what must be masked or made visible, or was stored in part
+	Unkept  bool                       // a part of Result could not be stored
+	Failed  bool                       // the other server says that the call failed
 }
 
 // Core is the toolset that is on by default.

@@ -56,6 +56,9 @@ func (upstreamList) Run(s *cli.Settings, w *cli.Streams) error {
 			}
 			line := fmt.Sprintf("%s  %s  %s", key, content.Plural(int64(len(r.Approved)), "tool", "tools"),
 				cli.InLine(strings.Join(r.Command, " ")))
+			if r.Dir != "" {
+				line += "  in " + cli.InLine(r.Dir)
+			}
 			for _, h := range r.Held {
 				line += fmt.Sprintf("\n  held back, %s: %s", h.Why, cli.InLine(h.Name))
 			}

@@ -180,7 +180,11 @@ func serveSick(usual, state string) {
 				quoted, _ := json.Marshal(strings.Join(os.Environ(), " ")) // a string
 				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, quoted)
 			case m.Params.Name == "raw" && m.Params.Arguments["result"] == nil: // the text of a file
-				text, _ := os.ReadFile(state)           //nolint:gosec // the test's own file
+				text, _ := os.ReadFile(state) //nolint:gosec // the test's own file
+				if whole, ok := strings.CutPrefix(string(text), "result: "); ok {
+					result(whole)
+					continue
+				}
 				quoted, _ := json.Marshal(string(text)) // a string
 				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
 			case m.Params.Name == "raw": // the result as the caller wants it

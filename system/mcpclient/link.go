@@ -150,7 +150,7 @@ func (l *link) forget(key string) *waiter {
 
 // resultOf returns the result in a response, or the fault.
 func resultOf(method string, f jsonrpc.Frame) (json.RawMessage, error) {
-	if f.Error == nil {
+	if f.Error == nil || string(f.Error) == "null" && f.Result != nil { // some servers write both members
 		return f.Result, nil
 	}
 	fault := &jsonrpc.Fault{}

@@ -142,3 +142,11 @@ func TestNotifications(t *testing.T) {
 		t.Errorf("%q\nwant %s", all, want)
 	}
 }
+
+// Some servers write both members of a response, one of them null.
+func TestErrorNullBesideAResult(t *testing.T) {
+	f := jsonrpc.Frame{Result: json.RawMessage(`{"a":1}`), Error: json.RawMessage("null")}
+	if got, err := resultOf("x", f); err != nil || string(got) != `{"a":1}` {
+		t.Errorf("%s, %v", got, err)
+	}
+}

@@ -27,6 +27,24 @@ type Command struct {
 	Set  []string // variables that it gets with these values, as NAME=VALUE
 }
 
+// Place returns the directory of the command if one of its words names a file there, such as a script: elsewhere the
+// same words start another server. Otherwise it returns "".
+func (c Command) Place() string {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return ""
+	}
+	for i, word := range c.Args {
+		if filepath.IsAbs(word) || i == 0 && filepath.Base(word) == word { // that is looked up in PATH
+			continue
+		}
+		if fi, err := os.Stat(filepath.Join(dir, word)); err == nil && fi.Mode().IsRegular() {
+			return dir
+		}
+	}
+	return ""
+}
+
 // always are the variables that every server gets. A client puts the secrets of a server into our environment.
 var always = []string{"PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR"}
 

@@ -157,7 +157,8 @@ func joined(quoted []string, more int) string {
 	return strings.Join(quoted, " | ")
 }
 
-// quote returns a changed line, cut to 100 bytes. Where it differs from other behind the first 60, it begins near there.
+// quote returns a changed line, cut to 100 bytes. If it differs from other behind the first 60 only, it begins near
+// there.
 func quote(mark rune, line, other []byte) string {
 	from, lead := 0, ""
 	for from < min(len(line), len(other)) && line[from] == other[from] {

@@ -51,6 +51,7 @@ func NewGroup(c Common, servers ...Options) *Group {
 				o.record = o.Name
 			}
 		}
+		o.place = o.Command.Place()
 		g.servers = append(g.servers, o)
 	}
 	return g

@@ -25,7 +25,8 @@ import (
 type Record struct {
 	V       int      `json:"v"` // 1
 	Command []string `json:"command"`
-	Modern  bool     `json:"modern"` // it speaks the stateless protocol
+	Dir     string   `json:"dir,omitempty"` // of the command, if it names a file there
+	Modern  bool     `json:"modern"`        // it speaks the stateless protocol
 
 	Instructions string `json:"instructions,omitempty"` // as the server sent them, truncated
 

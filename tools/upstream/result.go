@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -40,8 +41,14 @@ const (
 	smallText  = 2000
 )
 
-// maxShown is the size over which no answer shows a text whole, in bytes.
-const maxShown = 1_000_000
+const (
+	maxShown = 1_000_000 // size over which no answer shows a text whole, in bytes
+	maxAside = 400       // size up to which a part beside a large one is shown in a note, in bytes
+)
+
+// lenient takes what some servers write: half characters, which are read as U+FFFD, and names that stand twice, of
+// which the last one counts.
+var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // result is a result that is written as output of a tool.
 type result struct {
@@ -54,8 +61,8 @@ type result struct {
 }
 
 // writeResult writes the result of a call. Structured content that says the same as the text replaces it. If they
-// differ and both are small, both are shown; if one is large, it is shown and the other is stored. writeResult calls
-// compare with a large text that has all of the result.
+// differ and both are small, both are shown; if one is large, it is the output, and the other is shown or stored
+// beside it. writeResult calls compare with a large text that has all of the result.
 func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare func(text string)) error {
 	var all struct {
 		Content    []json.RawMessage          `json:"content"`
@@ -65,19 +72,23 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	}
 	const serverInfo = "io.modelcontextprotocol/serverInfo" // in each result of the stateless era
 	r := result{Verbatim: tools.Verbatim{Result: raw}, in: in, out: out}
-	if err := jsonv2.Unmarshal(raw, &all); err != nil { // also names that stand twice: readers differ in which counts
-		r.Text, r.Altered = string(raw), true
-		return r.write()
+	if jsonv2.Unmarshal(raw, &all) != nil { // readers differ in what they make of it
+		r.Altered = true
+		switch value := jsontext.Value(raw); {
+		case jsonv2.Unmarshal(raw, &all, lenient) != nil:
+			r.Text = string(raw)
+			return r.write()
+		case value.IsValid(jsontext.AllowInvalidUTF8(true)):
+			out.Note("half characters in the result of the server are shown as U+FFFD")
+		default:
+			r.keep(raw, "the whole result, in which a name stands twice,")
+		}
 	}
 	r.Failed = all.IsError
 	var texts []string
 	for _, one := range all.Content {
 		r.known += len(one)
-		text, err := r.text(one)
-		if err != nil {
-			return err
-		}
-		if text != "" {
+		if text := r.text(one); text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -91,37 +102,60 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	r.Altered = r.Altered || len(r.Text) > maxShown || !in.AsShown(r.Text) || !in.AsShown(string(raw)) ||
 		len(raw)-r.known > smallText
 	switch {
+	case structured == "" && isLarge(r.Text):
+		r.splitOff(texts)
 	case structured == "" || repeats(structured, r.Text):
 	case r.Text == "" || sameJSON(r.Text, structured):
 		r.Text = structured
 	case isLarge(r.Text):
-		if err := r.keep([]byte(structured), "the structured content"); err != nil {
-			return err
-		}
+		r.aside(structured, "the structured content")
 	case len(structured) > smallText:
-		if err := r.keep([]byte(r.Text), "the text of the server"); err != nil {
-			return err
-		}
+		r.aside(r.Text, "the text of the server")
 		r.Text = structured
 	default:
 		r.Beside = structured
 	}
-	if delete(all.Meta, serverInfo); len(all.Meta) > 0 && (r.Altered || isLarge(r.Text)) && len(raw)-r.known <= smallText {
-		meta, _ := json.Marshal(all.Meta) // it came as JSON
-		r.out.Note("_meta of the result: " + content.ClipBytes(string(meta), 400))
+	delete(all.Meta, serverInfo)
+	if meta, _ := json.Marshal(all.Meta); len(meta) <= smallText && in.AsShown(string(meta)) {
+		r.Meta = all.Meta
 	}
 	if len(raw)-r.known > smallText {
-		if err := r.keep(raw, "the whole result, with members that are not known,"); err != nil {
-			return err
-		}
+		r.keep(raw, "the whole result, with members that are not known,")
 	}
 	if r.Altered && r.Beside != "" {
 		r.Text, r.Beside = r.Text+"\n"+r.Beside, ""
 	}
-	if isLarge(r.Text) && r.Parts == 0 && !r.apart {
+	if isLarge(r.Text) && r.Parts == 0 && !r.apart && !r.Failed {
 		compare(r.Text)
 	}
 	return r.write()
+}
+
+// splitOff makes the only text that is JSON the output, if the words around it are few: one JSON value can be asked by
+// jq.
+func (r *result) splitOff(texts []string) {
+	isJSON := func(text string) bool {
+		return isLarge(text) && strings.ContainsAny(text[:1], "{[") && json.Valid([]byte(text))
+	}
+	at := slices.IndexFunc(texts, isJSON)
+	if len(texts) == 1 || at < 0 {
+		return
+	}
+	words := strings.Join(slices.Delete(slices.Clone(texts), at, at+1), "\n")
+	if len(words) > maxAside {
+		return
+	}
+	r.aside(words, "the text beside it")
+	r.Text, r.Altered = texts[at], true
+}
+
+// aside shows a short text in a note, and stores a longer one.
+func (r *result) aside(text, name string) {
+	if len(text) > maxAside {
+		r.keep([]byte(text), name)
+		return
+	}
+	r.out.Note(name + ": " + text)
 }
 
 func (r *result) write() error {
@@ -136,55 +170,50 @@ func isLarge(text string) bool {
 }
 
 // text returns the text of a content block. It writes images and sounds, and stores what is large or no text.
-func (r *result) text(raw json.RawMessage) (string, error) {
+func (r *result) text(raw json.RawMessage) string {
 	var b block
-	if jsonv2.Unmarshal(raw, &b) != nil {
-		return string(raw), nil
+	if jsonv2.Unmarshal(raw, &b, lenient) != nil {
+		return string(raw)
 	}
 	switch {
 	case b.Type == "text":
-		return b.Text, nil
+		return b.Text
 	case b.Type == "image", b.Type == "audio":
 		data, err := base64.StdEncoding.DecodeString(b.Data)
 		if err != nil {
-			return string(raw), nil
+			return string(raw)
 		}
 		if r.size += len(data); len(data) > maxPart || r.size > maxParts || b.MIMEType == "" {
 			return r.store(data, b.Type+" "+b.MIMEType)
 		}
 		r.Parts++
-		_, err = r.out.Part(b.MIMEType, b.Type).Write(data)
-		return "", err
+		_, _ = r.out.Part(b.MIMEType, b.Type).Write(data) // a note says what is not shown
+		return ""
 	case b.Type == "resource" && b.Resource.Text != nil:
-		return "==> " + b.Resource.URI + " <==\n" + *b.Resource.Text, nil
+		return "==> " + b.Resource.URI + " <==\n" + *b.Resource.Text
 	case b.Type == "resource" && b.Resource.Blob != "":
 		data, err := base64.StdEncoding.DecodeString(b.Resource.Blob)
 		if err != nil || len(b.Resource.Blob) <= smallText {
-			return string(raw), nil
+			return string(raw)
 		}
 		return r.store(data, b.Resource.URI)
 	}
-	return string(raw), nil // a link to a resource, or what is not known yet
+	return string(raw) // a link to a resource, or what is not known yet
 }
 
-// store stores bytes and returns a line that names them.
-func (r *result) store(data []byte, name string) (string, error) {
-	r.Altered, r.apart = true, true
+// store stores bytes and returns a line that names them. What cannot be stored is passed on: see [tools.Verbatim].
+func (r *result) store(data []byte, name string) string {
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})
 	if err != nil {
-		return "", fmt.Errorf("%s of the result (%d bytes) cannot be stored: %w", name, len(data), err)
+		r.Unkept = true
+		return fmt.Sprintf("%s (%d bytes) cannot be stored: %s", name, len(data), err)
 	}
-	return fmt.Sprintf("%s (%d bytes) is stored as obs:%s", name, len(data), strings.TrimPrefix(id, "obs:")), nil
+	r.Altered, r.apart = true, true
+	return fmt.Sprintf("%s (%d bytes) is stored as obs:%s", name, len(data), strings.TrimPrefix(id, "obs:"))
 }
 
 // keep stores bytes and names them in a note.
-func (r *result) keep(data []byte, name string) error {
-	line, err := r.store(data, name)
-	if err == nil {
-		r.out.Note(line)
-	}
-	return err
-}
+func (r *result) keep(data []byte, name string) { r.out.Note(r.store(data, name)) }
 
 // repeats reports whether structured content is an object with a text as its only member, as a server makes it that has
 // nothing else to structure.

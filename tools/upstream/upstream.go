@@ -50,6 +50,7 @@ type Options struct {
 	Deny    []string            // patterns of tools that are not
 	Timeout time.Duration       // of a call; 0: none
 	record  string              // distinguishes records of servers with the same command; "": no other has it
+	place   string              // distinguishes records of servers with the same words: see [mcpclient.Command.Place]
 	many    bool                // the group has other servers
 	patient bool                // tools waits until the start has ended, not only listTime
 	starts  chan struct{}       // semaphore of concurrent starts
@@ -111,13 +112,16 @@ func (o Options) key() string {
 	if o.record != "" {
 		words = append(slices.Clone(words), "", o.record)
 	}
+	if o.place != "" {
+		words = append(slices.Clone(words), "", "", o.place)
+	}
 	return Key(words)
 }
 
 // newServer returns a server that is not started.
 func newServer(o Options, c Client) *Server {
 	s := &Server{
-		options: o, client: c, record: &Record{V: 1, Command: o.Words()}, waiting: map[string][]*exchange{},
+		options: o, client: c, record: &Record{V: 1, Command: o.Words(), Dir: o.place}, waiting: map[string][]*exchange{},
 		watched: map[string]context.CancelFunc{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
@@ -331,7 +335,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 		}
 		switch fault := (*jsonrpc.Fault)(nil); {
 		case errors.As(failed, &fault):
-			return fmt.Errorf("%s (%d)", fault.Message, fault.Code)
+			return refused(fault)
 		case errors.Is(failed, context.DeadlineExceeded) && s.options.Timeout > 0:
 			return context.Cause(ctx)
 		case failed != nil:
@@ -339,6 +343,14 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 		}
 		return writeResult(raw, in, out, func(text string) { s.since(ctx, name, text, in, out) })
 	}
+}
+
+// refused returns the error of a call that the server refuses, with what else it says.
+func refused(fault *jsonrpc.Fault) error {
+	if data, err := json.Marshal(fault.Data); err == nil && fault.Data != nil {
+		return fmt.Errorf("%s (%d): %s", fault.Message, fault.Code, content.ClipBytes(string(data), smallText))
+	}
+	return fmt.Errorf("%s (%d)", fault.Message, fault.Code)
 }
 
 // isLiteral reports whether Options.Literal names a tool, with or without the prefix of the server.

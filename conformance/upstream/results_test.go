@@ -1,0 +1,154 @@
+package upstream_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rows returns a JSON array of n records, each on a line of its own in JSON text.
+func rows(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,{\"n\":%d,\"name\":\"record %d\"}`, i, i)
+	}
+	return "[" + b.String()[1:] + "]"
+}
+
+// What servers write beside the usual: what is right in it arrives, and what is changed is said.
+func TestUnusualResults(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	c := start(t, wrapped(t.TempDir(), sick("none", state)...)...)
+	text := func(s string) string { return `{"type":"text","text":"` + s + `"}` }
+	large := strings.Repeat("a line of many\\n", 400)
+	for name, k := range map[string]struct {
+		result string
+		want   []string
+		not    string
+	}{
+		"half a character": {
+			`{"isError":true,"content":[` + text(`failed: \ud83d`) + `]}`,
+			[]string{`"isError":true`, "failed: \ufffd", "half characters"}, "content\\\"",
+		},
+		"half a character and an image": {
+			`{"content":[` + text(`x \ud83d`) + `,{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}`,
+			[]string{`"type":"image"`, `"data":"aGVsbG8="`}, "type\\\"",
+		},
+		"half a character in a large text": {
+			`{"isError":true,"content":[` + text(large+`\ud83d`) + `]}`,
+			[]string{`"isError":true`, "401 lines", "half characters"}, "1 line,",
+		},
+		"a name twice": {
+			`{"isError":true,"content":[],"content":[` + text("the last") + `]}`,
+			[]string{`"isError":true`, "the last", "in which a name stands twice,", "is stored as obs:"}, "content\\\"",
+		},
+		"a large error": {
+			`{"isError":true,"content":[` + text(large) + `]}`, []string{`"isError":true`, `"status_flag":"failure"`}, "",
+		},
+		"words behind JSON": {
+			`{"content":[` + text(rows(400)) + `,` + text("Done") + `]}`,
+			[]string{"the text beside it: Done", "json; 400 elements"}, "broken",
+		},
+		"words before JSON": {
+			`{"content":[` + text("Found 400 rows:") + `,` + text(rows(400)) + `]}`,
+			[]string{"the text beside it: Found 400 rows:", "json; 400 elements"}, "broken",
+		},
+		"a warning beside structured content": {
+			`{"content":[` + text("page 1 of 7; cursor=abc") + `],"structuredContent":{"rows":` +
+				strings.ReplaceAll(rows(400), `\"`, `"`) + `}}`,
+			[]string{"the text of the server: page 1 of 7; cursor=abc"}, "",
+		},
+		"few structured content beside a large text": {
+			`{"content":[` + text(large) + `],"structuredContent":{"next":"abc"}}`,
+			[]string{`the structured content: {\"next\":\"abc\"}`, "400 lines"}, "",
+		},
+		"members of _meta": {
+			`{"content":[` + text(large) + `],"_meta":{"up/x":1.50,"funnel/receipt":{"forged":1}}}`,
+			[]string{`"up/x":1.50`, "400 lines"}, "forged",
+		},
+		"null": {`null`, []string{`null`}, ""},
+	} {
+		if err := os.WriteFile(state, []byte("result: "+k.result), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := c.call("raw", fmt.Sprintf(`{"n":%q}`, name))
+		for _, want := range k.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in %.900s", name, want, got)
+			}
+		}
+		if k.not != "" && strings.Contains(got, k.not) {
+			t.Errorf("%s: %q in %.900s", name, k.not, got)
+		}
+	}
+	c.meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
+		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+	if err := os.WriteFile(state, []byte("result: null"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.call("raw", "{}"); got != "null" {
+		t.Errorf("null for a client of the stateless protocol: %s", got)
+	}
+}
+
+// A result that cannot be stored is passed on as the server wrote it, if a secret in it need not be masked.
+func TestUnkeptResults(t *testing.T) {
+	key := "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
+	for _, limit := range [][]string{{"--min-free", "900TiB"}, {"--min-free", "0", "--max-observation", "8KiB"}} {
+		state := filepath.Join(t.TempDir(), "state")
+		words := append([]string{binary, "--store", t.TempDir()}, limit...)
+		c := start(t, append(append(words, "wrap", "--"), sick("none", state)...)...)
+		large := strings.Repeat("a line of many\\n", 2000)
+		for _, result := range []string{
+			`{"content":[{"type":"text","text":"` + large + `"}]}`,
+			`{"content":[{"type":"text","text":"few"}],"structuredContent":{"rows":` +
+				strings.ReplaceAll(rows(1000), `\"`, `"`) + `}}`,
+			`{"content":[{"type":"resource","resource":{"uri":"x://y","blob":"` + strings.Repeat("AAAA", 5000) + `"}}]}`,
+		} {
+			if err := os.WriteFile(state, []byte("result: "+result), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.call("raw", "{}"); got != result {
+				t.Errorf("%v: %d bytes of %d: %.300s", limit, len(got), len(result), got)
+			}
+		}
+		secret := `{"content":[{"type":"text","text":"` + key + large + `"}]}`
+		if err := os.WriteFile(state, []byte("result: "+secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.call("raw", "{}"); strings.Contains(got, key) || !strings.Contains(got, "kept") {
+			t.Errorf("%v: a secret: %.300s", limit, got)
+		}
+	}
+}
+
+// The same words in another directory are another server, if they name a file there.
+func TestRelativeCommand(t *testing.T) {
+	store, words := t.TempDir(), []string{}
+	for _, name := range []string{"one", "two"} {
+		dir := t.TempDir()
+		script := fmt.Sprintf("#!/bin/sh\nexec %s sick none %s/state\n", os.Args[0], dir)
+		if err := os.WriteFile(filepath.Join(dir, "server.sh"), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list := `[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
+		if err := os.WriteFile(filepath.Join(dir, "state"), []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(dir)
+		words = wrapped(store, "sh", "server.sh")
+		c := start(t, words...)
+		list = strings.Join(names(t, c.request("tools/list", "{}")), " ")
+		if !strings.HasSuffix(list, " "+name) || name == "two" && strings.Contains(list, "one") {
+			t.Errorf("%s: %s", name, list)
+		}
+		c.end()
+	}
+	out, err := exec.CommandContext(t.Context(), words[0], "--store", store, "upstream", "list").CombinedOutput()
+	if err != nil || strings.Count(string(out), "sh server.sh  in ") != 2 || strings.Contains(string(out), "held back") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
