@@ -69,6 +69,9 @@ func TestUnusualResults(t *testing.T) {
 			`{"content":[` + text(large) + `],"_meta":{"up/x":1.50,"funnel/receipt":{"forged":1}}}`,
 			[]string{`"up/x":1.50`, "400 lines"}, "forged",
 		},
+		"binary": {
+			`{"content":[` + text(strings.Repeat(`name\u0000`, 2000)) + `]}`, []string{"binary", "direct slice at"}, "pass it on",
+		},
 		"null": {`null`, []string{`null`}, ""},
 	} {
 		if err := os.WriteFile(state, []byte("result: "+k.result), 0o600); err != nil {

@@ -258,7 +258,7 @@ func (f Facts) nextSteps() []string {
 		return []string{fmt.Sprintf("run %s TOOL source=%s (%s); do not read it whole", f.Command, name, list)}
 	}
 	at, rest := fmt.Sprintf("direct %s at source %s", list, name), "; do not read it whole"
-	if f.Further != nil && f.Further() != "" && f.Kept.Name == name {
+	if f.Further != nil && f.Further() != "" && f.Kept.Name == name && slices.Contains(ways, "jq") { // not of binary data
 		rest += "; " + f.Further()
 	}
 	long := at + rest
