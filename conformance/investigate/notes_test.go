@@ -303,3 +303,36 @@ func TestVerifyNamesGoneFiles(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
+
+// TestFirstFault has notes with several faults: the same one is named each time, the first in the order of the fields.
+func TestFirstFault(t *testing.T) {
+	b := in(t, project(t))
+	_, o := b.investigate(nil)
+	dir := func(rating float64) object {
+		return object{"path": "db", "summary": "x", "completeness": rating, "confidence": rating}
+	}
+	unnamed := list{object{"path": ""}}
+	for name, c := range map[string]struct {
+		args object
+		want string
+	}{
+		"ratings": {object{"order": o.Order, "note": object{
+			"dirs": list{dir(2), dir(3)}, "files": list{dir(4)}, "confidence": 5, "completeness": 6,
+		}}, "note.completeness must be from 0 to 1, not 6"},
+		"ratings of directories": {object{"order": o.Order, "note": object{
+			"dirs": list{dir(0), dir(2), dir(3)}, "files": list{dir(4)},
+		}}, "note.dirs[1].completeness must be from 0 to 1, not 2"},
+		"plan": {
+			object{"note": object{"plan": object{"skip_dirs": unnamed, "shallow_dirs": unnamed}}},
+			"plan.shallow_dirs[0]: a path",
+		},
+	} {
+		for range 20 {
+			text, a := b.call("investigate", c.args)
+			if !a.Failed || !strings.Contains(text, c.want) {
+				t.Errorf("%s: %.300s\nwant %q", name, text, c.want)
+				break
+			}
+		}
+	}
+}

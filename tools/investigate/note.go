@@ -174,9 +174,13 @@ func refuseContents(raw []byte) error {
 }
 
 func (n *Note) check() error {
-	ratings := map[string]*float64{"completeness": n.Completeness, "confidence": n.Confidence}
+	type rating struct {
+		name  string
+		value *float64
+	}
+	ratings := []rating{{"completeness", n.Completeness}, {"confidence", n.Confidence}}
 	check := func(at, name, summary string, unchanged bool, completeness, confidence *float64) error {
-		ratings[at+".completeness"], ratings[at+".confidence"] = completeness, confidence
+		ratings = append(ratings, rating{at + ".completeness", completeness}, rating{at + ".confidence", confidence})
 		switch length := utf8.RuneCountInString(summary); {
 		case name == "":
 			return fmt.Errorf("note.%s.path is missing", at)
@@ -221,9 +225,9 @@ func (n *Note) check() error {
 	case n.Report != nil && !n.Report.valid():
 		return fmt.Errorf("note.report: brief must have 1 to %d characters, detailed at most %d", maxBrief, maxDetailed)
 	}
-	for name, v := range ratings {
-		if v != nil && (*v < 0 || *v > 1 || *v != *v) {
-			return fmt.Errorf("note.%s must be from 0 to 1, not %v", name, *v)
+	for _, r := range ratings {
+		if v := r.value; v != nil && (*v < 0 || *v > 1 || *v != *v) {
+			return fmt.Errorf("note.%s must be from 0 to 1, not %v", r.name, *v)
 		}
 	}
 	if n.Plan != nil {

@@ -96,10 +96,13 @@ func (p *Plan) Check() error {
 			return fmt.Errorf("plan.priority_dirs[%d]: a path is required, and a reason has at most %d bytes", i, maxText)
 		}
 	}
-	for name, list := range map[string][]NamedDir{"shallow_dirs": p.ShallowDirs, "skip_dirs": p.SkipDirs} {
-		for i, d := range list {
+	for _, dirs := range []struct {
+		name string
+		all  []NamedDir
+	}{{"shallow_dirs", p.ShallowDirs}, {"skip_dirs", p.SkipDirs}} {
+		for i, d := range dirs.all {
 			if d.Path == "" || len(d.Reason) > maxText {
-				return fmt.Errorf("plan.%s[%d]: a path is required, and a reason has at most %d bytes", name, i, maxText)
+				return fmt.Errorf("plan.%s[%d]: a path is required, and a reason has at most %d bytes", dirs.name, i, maxText)
 			}
 		}
 	}
