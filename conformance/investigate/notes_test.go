@@ -336,3 +336,30 @@ func TestFirstFault(t *testing.T) {
 		}
 	}
 }
+
+// TestFlagsOfAnyNote hands in flags with each kind of note: all are kept.
+func TestFlagsOfAnyNote(t *testing.T) {
+	b := in(t, many(t, 5))
+	flag := func(path, finding string) list {
+		return list{object{"path": path, "severity": "concern", "finding": finding}}
+	}
+	var steps []string
+	for _, o := b.investigate(nil); o.Order != ""; {
+		note, path := o.note("About %s."), "d0/f0.go"
+		if o.Step == "plan" {
+			path = "general"
+		}
+		note["flags"] = flag(path, "found in "+o.Step)
+		steps = append(steps, o.Step)
+		var text string
+		if text, o = b.investigate(object{"order": o.Order, "note": note}); strings.HasPrefix(text, "error") {
+			t.Fatal(text)
+		}
+	}
+	text, _ := b.call("investigate", object{"show": "flags"})
+	for _, step := range []string{"plan", "directory", "report"} {
+		if !slices.Contains(steps, step) || !strings.Contains(text, "found in "+step) {
+			t.Errorf("the flag of %s is missing: orders %v, flags: %s", step, steps, text)
+		}
+	}
+}

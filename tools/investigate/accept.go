@@ -98,6 +98,12 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 	default:
 		first, more, err = w.acceptDirs(&o, n)
 	}
+	if err == nil && o.Step != entries.Directory && len(n.Flags) > 0 {
+		k := &kept{}
+		err = w.acceptFlags(&o, n, k)
+		first += "kept: " + content.Plural(int64(len(n.Flags)), "flag", "flags") + ".\n"
+		w.noteProblems(k)
+	}
 	if err != nil {
 		return "", false, err
 	}
@@ -345,11 +351,15 @@ func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
 	if len(n.Flags) == 0 {
 		return nil
 	}
+	base := "."
+	if len(o.Dirs) > 0 { // else the order is for a plan or a report
+		base = o.Dirs[0].Path
+	}
 	var flags []entries.Flag
 	for _, f := range n.Flags {
 		p, ok := f.Path, true
 		if p != "general" {
-			p, ok = w.resolvePath(p, o.Dirs[0].Path)
+			p, ok = w.resolvePath(p, base)
 		}
 		if !ok {
 			k.problems = append(k.problems, "flag: "+content.ClipBytes(f.Path, 80)+" is not there, kept as general")
@@ -365,6 +375,16 @@ func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
 // maxProblems is how many problems an answer names.
 const maxProblems = 3
 
+// noteProblems adds notes on the problems of a note.
+func (w *work) noteProblems(k *kept) {
+	for _, p := range k.problems[:min(len(k.problems), maxProblems)] {
+		w.out.Note(content.ClipEnd(p, 120))
+	}
+	if more := len(k.problems) - maxProblems; more > 0 {
+		w.out.Note(fmt.Sprintf("and %d more problems", more))
+	}
+}
+
 // keptText is what an answer says of the note before: at most 150 tokens.
 func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	var b strings.Builder
@@ -379,12 +399,7 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 		fmt.Fprintf(&b, "%s and %d more", content.ClipEnd(k.dirs[0], 80), len(k.dirs)-1)
 	}
 	b.WriteString(". " + evidenceText(k.citations) + "\n")
-	for _, p := range k.problems[:min(len(k.problems), maxProblems)] {
-		w.out.Note(content.ClipEnd(p, 120))
-	}
-	if more := len(k.problems) - maxProblems; more > 0 {
-		w.out.Note(fmt.Sprintf("and %d more problems", more))
-	}
+	w.noteProblems(k)
 	if len(k.dirs) > 0 {
 		b.WriteString(w.coverageText(k.dirs, n.Completeness))
 	}
