@@ -70,6 +70,9 @@ func submitted(r chattest.Request) chattest.Reply {
 	return chattest.Reply{ToolCalls: list{toolCall(submit, args)}}
 }
 
+// pasted are more lines of a file than a summary may have.
+var pasted = strings.Join([]string{"one line", "two lines", "three", "four", "five", "six", "seven", ""}, "\n")
+
 // TestEndpoint scripts what endpoints do. There is always a report, partial entries where they are due, and never a
 // turn over the cap.
 func TestEndpoint(t *testing.T) {
@@ -161,6 +164,23 @@ func TestEndpoint(t *testing.T) {
 			}
 			return submitted(r)
 		}, "model m", "", false},
+		"pastes a file": {func(_ int, r chattest.Request) chattest.Reply {
+			submit, dirs := asked(r)
+			if len(dirs) == 0 {
+				return submitted(r)
+			}
+			return chattest.Reply{ToolCalls: list{toolCall(submit, object{
+				"dirs": list{object{"path": dirs[0], "summary": pasted}}, "confidence": 0.9,
+			})}}
+		}, "model m", "what was handed in was refused", false},
+		"names a directory twice": {func(_ int, r chattest.Request) chattest.Reply {
+			submit, dirs := asked(r)
+			if len(dirs) == 0 {
+				return submitted(r)
+			}
+			twice := object{"path": dirs[0], "summary": "It is named twice."}
+			return chattest.Reply{ToolCalls: list{toolCall(submit, object{"dirs": list{twice, twice}, "confidence": 0.9})}}
+		}, "model m", "what was handed in was refused", false},
 		"500 once": {func(n int, r chattest.Request) chattest.Reply {
 			if n == 1 {
 				return chattest.Reply{Status: 500, Raw: "{}"}
@@ -180,7 +200,9 @@ func TestEndpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := in(t, many(t, 5))
+			dir := many(t, 5)
+			write(t, dir, map[string]string{"d0/long.txt": pasted, "d1/long.txt": pasted})
+			b := in(t, dir)
 			most := map[string]int{}
 			s := chattest.Answering(t, func(n int, r chattest.Request) chattest.Reply {
 				submit, _ := asked(r)

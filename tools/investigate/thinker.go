@@ -325,7 +325,7 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 		return w.giveBack(o)
 	}
 	w.inv.Log("%s: no note: %s", o.Name(), t.Partial)
-	n.partial = t.Partial
+	n = Note{Flags: n.Flags, by: n.by, turns: n.turns, partial: t.Partial} // what was refused would be refused again
 	confidence := entries.MechanicalConfidence
 	for _, a := range o.Dirs {
 		d := w.dirs[a.Path]
