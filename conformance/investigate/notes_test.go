@@ -363,3 +363,15 @@ func TestFlagsOfAnyNote(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptCountsFiles hands in files first: those that are not of the order are not counted as kept.
+func TestKeptCountsFiles(t *testing.T) {
+	b := in(t, many(t, 2))
+	_, o := b.investigate(nil)
+	files := list{}
+	for _, name := range []string{o.Dirs[0].Path + "/f0.go", o.Dirs[0].Path + "/none.go", "elsewhere/f0.go"} {
+		files = append(files, object{"path": name, "summary": "It is a file."})
+	}
+	text, _ := b.investigate(object{"order": o.Order, "note": object{"files": files, "done": false}})
+	has(t, text, "kept: 0 flags, 1 file.", "none.go is no file of this order")
+}

@@ -160,6 +160,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 // kept collects what became of the parts of a note.
 type kept struct {
 	dirs      []string
+	files     int
 	problems  []string // in words
 	settled   bool     // a directory needs no note any more: it is gone, or another order had it
 	citations []evidence.Citation
@@ -342,6 +343,7 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 			return err
 		}
 		w.files[p] = e
+		k.files++
 		k.citations = append(k.citations, citations...)
 	}
 	return nil
@@ -392,7 +394,7 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	switch {
 	case len(k.dirs) == 0:
 		fmt.Fprintf(&b, "%s, %s", content.Plural(int64(len(n.Flags)), "flag", "flags"),
-			content.Plural(int64(len(n.Files)), "file", "files"))
+			content.Plural(int64(k.files), "file", "files"))
 	case len(k.dirs) == 1:
 		b.WriteString(content.ClipEnd(k.dirs[0], 80))
 	default:
