@@ -80,7 +80,6 @@ func (s *scanner) look(j job, buf []byte) {
 	}
 	if s.o.Known != nil {
 		if known, ok := s.o.Known(f.Path, f.Mark); ok && (known.Hash != "" || !s.o.Hash) {
-			known.sampled, known.sampledTokens = 0, 0
 			*f = known
 			return
 		}
@@ -155,6 +154,6 @@ func (s *scanner) classify(f *File, head []byte, whole bool, number int) {
 	f.Category = categoryOf(f)
 	if s.o.Count != nil && (number < sampleFirst || number%sampleEvery == 0) {
 		sample := head[:min(len(head), sampleSize)]
-		f.sampled, f.sampledTokens = int64(len(sample)), int64(s.o.Count(sample))
+		f.Sampled, f.SampledTokens = int64(len(sample)), int64(s.o.Count(sample))
 	}
 }

@@ -48,7 +48,10 @@ type File struct {
 	Hash      string `json:"hash,omitempty"`      // SHA-256 in hex
 	Error     string `json:"error,omitempty"`     // why it was not read; lines, tokens and kind are then unknown
 
-	sampled, sampledTokens int64 // bytes and tokens of its sample
+	// Bytes and tokens of its sample. They stay with a file that is known: a later scan, which opens few files or none,
+	// estimates the tokens of all by the same samples.
+	Sampled       int64 `json:"sampled,omitempty"`
+	SampledTokens int64 `json:"sampled_tokens,omitempty"`
 }
 
 // Dir returns the directory of the file.
@@ -250,8 +253,8 @@ func (s *scanner) countSkipped() {
 func (s *scanner) finish() {
 	var sampled, tokens int64
 	for _, f := range s.files {
-		sampled += f.sampled
-		tokens += f.sampledTokens
+		sampled += f.Sampled
+		tokens += f.SampledTokens
 		if f.Error != "" {
 			s.fail(f.Path + ": " + f.Error)
 		}

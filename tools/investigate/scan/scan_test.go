@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -185,6 +186,36 @@ func TestKnown(t *testing.T) {
 	again := scanned(t, dir, o)
 	if again.Looked != 1 || again.Files[1].Hash == first.Files[1].Hash || again.Files[0].Hash != first.Files[0].Hash {
 		t.Errorf("opened %d: %+v", again.Looked, again.Files)
+	}
+}
+
+// TestKnownTokens estimates the tokens of a tree by the samples of all its files, also those that are not opened again.
+func TestKnownTokens(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.Repeat("x", 1000)
+	write(t, dir, map[string]string{"a.go": text, "b.go": text, "c.txt": text})
+	o := Options{Hash: true, Count: func(text []byte) int { return len(text) / 2 }}
+	first := scanned(t, dir, o)
+	raw, err := json.Marshal(first) // as it is kept
+	var kept Tree
+	if err == nil {
+		err = json.Unmarshal(raw, &kept)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]File{}
+	for _, f := range kept.Files {
+		known[f.Path] = f
+	}
+	o.Known = func(p string, _ tree.Mark) (File, bool) {
+		f, ok := known[p]
+		return f, ok
+	}
+	again := scanned(t, dir, o)
+	if again.Looked != 0 || first.Ratio != 2 || again.Ratio != 2 || again.Totals()[0].Tokens != 1500 {
+		t.Errorf("opened %d: %v and %v bytes a token, %d tokens", again.Looked, first.Ratio, again.Ratio,
+			again.Totals()[0].Tokens)
 	}
 }
 
