@@ -76,7 +76,7 @@ type Tree struct {
 	At      int64    `json:"at"`              // when the scan began, in nanoseconds since 1970
 }
 
-// maxErrors is how many errors a Tree holds; the last one says how many more there were.
+// maxErrors is how many errors a Tree holds. One more says how many others there were.
 const maxErrors = 100
 
 // Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read
@@ -125,6 +125,7 @@ type scanner struct {
 	files      []*File // by number
 	pruned     *Skip   // the directory that is being skipped by its name
 	prunedPath string  // its path as it is
+	moreErrors int     // that the tree does not hold
 
 	jobs   chan job
 	done   atomic.Int64
@@ -139,11 +140,10 @@ type job struct {
 }
 
 func (s *scanner) fail(text string) {
-	switch n := len(s.tree.Errors); {
-	case n < maxErrors:
+	if len(s.tree.Errors) < maxErrors {
 		s.tree.Errors = append(s.tree.Errors, text)
-	case n == maxErrors:
-		s.tree.Errors = append(s.tree.Errors, "and more")
+	} else {
+		s.moreErrors++
 	}
 }
 
@@ -258,6 +258,9 @@ func (s *scanner) finish() {
 		if f.Error != "" {
 			s.fail(f.Path + ": " + f.Error)
 		}
+	}
+	if s.moreErrors > 0 {
+		s.tree.Errors = append(s.tree.Errors, fmt.Sprintf("and %d more", s.moreErrors))
 	}
 	s.tree.Ratio = defaultRatio
 	if tokens > 0 {

@@ -219,6 +219,20 @@ func TestKnownTokens(t *testing.T) {
 	}
 }
 
+// TestErrors has more errors than a tree holds: the last line says how many are left out.
+func TestErrors(t *testing.T) {
+	for n, last := range map[int]string{maxErrors: "x", maxErrors + 1: "and 1 more", maxErrors + 50: "and 50 more"} {
+		var s scanner
+		for range n {
+			s.fail("x")
+		}
+		s.finish()
+		if all := s.tree.Errors; len(all) != min(n, maxErrors+1) || all[len(all)-1] != last {
+			t.Errorf("%d errors: %d lines, the last is %q, not %q", n, len(all), all[len(all)-1], last)
+		}
+	}
+}
+
 // TestCategories has one file of each category.
 func TestCategories(t *testing.T) {
 	dir := t.TempDir()
