@@ -180,3 +180,21 @@ func TestKindsOfFiles(t *testing.T) {
 		t.Errorf("%s: %s", r.Tool, text)
 	}
 }
+
+// TestGlobAmongMany asks of files that a glob names after all have been indexed: passages of the many other files,
+// which fit better, do not take their places.
+func TestGlobAmongMany(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 260 {
+		write(t, dir, fmt.Sprintf("letters/%d.txt", i), []byte("The lease ends in May.\n"))
+	}
+	long := strings.Repeat("Nothing of interest was said on that day, and nobody wrote it down.\n", 12)
+	write(t, dir, "letters/minutes.md", []byte(long+"The lease ends in June.\n"+long))
+	b := newBench(t, dir)
+	for _, path := range []string{"", "letters/*.md", "**/*.md"} {
+		r, text := b.ask(ask.Args{Question: "When does the lease end?", Path: path})
+		if path != "" && !strings.Contains(text, "The lease ends in June.") || r.Nothing() {
+			t.Errorf("%q: %s", path, text)
+		}
+	}
+}

@@ -120,7 +120,9 @@ func termsOf(question string) []string {
 func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 	var all []found
 	for _, c := range q.places {
-		hits, err := c.index.SearchMany(q.ctx, slices.Sorted(maps.Keys(query.Terms)), c.at.Path, limit, perFile)
+		hits, err := c.index.SearchMany(
+			q.ctx, slices.Sorted(maps.Keys(query.Terms)), c.at.Path, limit, perFile, c.has,
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -170,6 +170,7 @@ type Hit struct {
 type scope struct {
 	where string // a condition on the table files, "" for all
 	args  []any
+	of    func(path string) bool // accepts a file; nil: all are accepted
 }
 
 // below restricts a search to a directory or file.
@@ -177,12 +178,18 @@ func below(path string) scope {
 	if path == "." || path == "" {
 		return scope{}
 	}
-	return scope{"(path = ? OR path >= ? AND path < ?)", []any{path, path + "/", path + "0"}} // 0 follows /
+	// 0 follows /
+	return scope{where: "(path = ? OR path >= ? AND path < ?)", args: []any{path, path + "/", path + "0"}}
 }
 
-// SearchMany is Search with at most perFile passages of one file, so that a long file leaves room for others.
-func (x *Index) SearchMany(ctx context.Context, terms []string, dir string, limit, perFile int) ([]Hit, error) {
-	return x.searchMany(ctx, terms, below(dir), limit, perFile)
+// SearchMany returns the best passages of the files below a directory that of accepts, at most perFile of one file, so
+// that a long file leaves room for others. The index may have files that of does not accept: those beside a glob.
+func (x *Index) SearchMany(
+	ctx context.Context, terms []string, dir string, limit, perFile int, of func(path string) bool,
+) ([]Hit, error) {
+	in := below(dir)
+	in.of = of
+	return x.searchMany(ctx, terms, in, limit, perFile)
 }
 
 // SearchFiles returns the best passages of each of some files that have any of the terms, at most perFile of each.
@@ -245,14 +252,23 @@ func (x *Index) search(ctx context.Context, terms []string, in scope, limit int,
 	if only != "" { // without the +, FTS5 would run the query again for each rowid
 		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE 1" + only + "))"
 	}
-	// FTS5 sorts by itself, and the rest is looked up for the best alone.
-	hits, err := x.hits(ctx, "SELECT "+place+", -s.score "+ // FTS5 has the best lowest
-		"FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+" ORDER BY rank LIMIT ?) s "+
-		"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file ORDER BY s.score", append(args, limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("search the index: %w", err)
+	for most := limit; ; most *= 8 {
+		// FTS5 sorts by itself, and the rest is looked up for the best alone.
+		hits, err := x.hits(ctx, "SELECT "+place+", -s.score "+ // FTS5 has the best lowest
+			"FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+" ORDER BY rank LIMIT ?) s "+
+			"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file ORDER BY s.score",
+			append(slices.Clip(args), most)...)
+		if err != nil {
+			return nil, fmt.Errorf("search the index: %w", err)
+		}
+		whole := len(hits) < most
+		if in.of != nil {
+			hits = slices.DeleteFunc(hits, func(h Hit) bool { return !in.of(h.Path) })
+		}
+		if whole || len(hits) >= limit {
+			return hits[:min(len(hits), limit)], nil
+		}
 	}
-	return hits, nil
 }
 
 // place are the columns of a Hit before its score.
