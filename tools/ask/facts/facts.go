@@ -4,6 +4,7 @@ package facts
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -61,9 +62,10 @@ type Query struct {
 	Asked Asked
 }
 
-// Total returns the weight of all terms.
+// Total returns the weight of all terms. They are added in the order of their weights: in that of a map the last digits
+// differ from call to call, and passages that are equal would change places.
 func (q Query) Total() (sum float64) {
-	for _, w := range q.Terms {
+	for _, w := range slices.Sorted(maps.Values(q.Terms)) {
 		sum += w
 	}
 	return sum
@@ -71,16 +73,13 @@ func (q Query) Total() (sum float64) {
 
 // Covered returns the share of a question's terms, by weight, that a text has.
 func (q Query) Covered(text string) float64 {
-	found := map[string]bool{}
+	found := map[string]float64{}
 	words.Each(text, func(term string) {
-		if _, ok := q.Terms[term]; ok {
-			found[term] = true
+		if w, ok := q.Terms[term]; ok {
+			found[term] = w
 		}
 	})
-	var sum float64
-	for term := range found {
-		sum += q.Terms[term]
-	}
+	sum := Query{Terms: found}.Total()
 	if all := q.Total(); all > 0 {
 		return sum / all
 	}
