@@ -80,7 +80,7 @@ func (g *generator) next(ctx context.Context, part int) (more bool, err error) {
 	request := g.request(part)
 	reply, err := g.send(ctx, part, request)
 	text := reply.Text
-	if err != nil && text == "" {
+	if err != nil && strings.TrimSpace(text) == "" {
 		return false, err
 	}
 	broken := err // the stream broke off: what was received is a part like any other
@@ -151,6 +151,9 @@ func (g *generator) complete(ctx context.Context, r chat.Request) (chat.Reply, e
 
 func (g *generator) once(ctx context.Context, r chat.Request) (chat.Reply, error) {
 	reply, err := g.client.Complete(ctx, r)
+	if errors.Is(err, chat.ErrTooLong) { // it was not sent
+		return reply, err
+	}
 	g.out.Requests++
 	g.out.Masked += reply.Masked
 	g.out.Usage.Prompt += reply.Usage.Prompt

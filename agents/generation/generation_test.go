@@ -134,6 +134,8 @@ func TestStops(t *testing.T) {
 		err      string
 	}{
 		{"nothing", always(chattest.Reply{}), 1, "", `the endpoint's reason: "stop"`},
+		{"only blanks", always(chattest.Reply{Text: "\n "}), 1, "", `the endpoint's reason: "stop"`},
+		{"blanks and thoughts", always(chattest.Reply{Text: "\n", Finish: "length"}), 2, "", "thinking may take them all"},
 		{"only thoughts", always(chattest.Reply{Reasoning: "hm", Finish: "length"}), 2, "", "its thinking may take them all"},
 		{"the same again", always(chattest.Reply{Text: `{"a": "an unfinished tex`}), 2, continuation.Stop, ""},
 		{"broken", always(chattest.Reply{Text: `{"a": 1 2}`}), 1, continuation.Stop, ""},
@@ -154,6 +156,24 @@ func TestStops(t *testing.T) {
 	}
 	if _, err := generate(t, always(chattest.Reply{}), "default"); !errors.Is(err, errEmpty) {
 		t.Error(err)
+	}
+}
+
+// TestTooLongIsNoRequest has a prompt, or twice the limit of a reply, for which the window has no room: what was not
+// sent is not counted.
+func TestTooLongIsNoRequest(t *testing.T) {
+	for window, requests := range map[int]int{3: 0, 1500: 1} {
+		empty := func(int, chattest.Request) chattest.Reply { return chattest.Reply{Finish: "length"} }
+		s := chattest.Answering(t, empty)
+		c, err := chat.New(chat.Options{URL: s.URL, Profile: "lfm2.5-1.2b", Context: window})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := Generate(t.Context(), c, Options{Prompt: "Write the plan."})
+		if !errors.Is(err, chat.ErrTooLong) || len(s.Requests()) != requests || out.Requests != requests ||
+			len(out.Finish) != requests {
+			t.Errorf("window of %d: %d requests, not %d: %+v, %v", window, len(s.Requests()), requests, out, err)
+		}
 	}
 }
 
