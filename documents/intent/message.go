@@ -46,7 +46,9 @@ func (c *checker) intent(o object) {
 		c.sameLanguage(code, "normalizedRequest", request)
 		c.sameLanguage(code, "intent", core)
 	}
-	c.complete(request, len(items))
+	if all, _ := listOf(o["contextItems"]); len(all) == 0 {
+		c.complete(request)
+	}
 }
 
 func (c *checker) language(f field, at string, raw jsontext.Value) {
@@ -163,7 +165,8 @@ func (c *checker) bulk(at, copied, core string) {
 
 // share checks that nothing was taken out of a message below a tenth of the window.
 func (c *checker) share(raw jsontext.Value, items []contextItem) {
-	if all, _ := listOf(raw); len(all) == 0 {
+	all, _ := listOf(raw)
+	if len(all) == 0 {
 		return
 	}
 	if c.Window <= 0 {
@@ -173,6 +176,9 @@ func (c *checker) share(raw jsontext.Value, items []contextItem) {
 	whole, what := c.Message, "the message has"
 	if whole == nil {
 		what = "all of it has"
+		if len(items) < len(all) { // a fault says why
+			return
+		}
 		for _, it := range items {
 			if it.copied == "" {
 				c.note("contextItems not checked: the message is unknown")
@@ -183,7 +189,7 @@ func (c *checker) share(raw jsontext.Value, items []contextItem) {
 	}
 	if n := c.Tokens(whole); !Bulky(n, c.Window) {
 		c.fault("contextItems: %s, but %s %d tokens, under 10 %% of the window of %d; leave the list empty",
-			content.Plural(int64(len(items)), "item", "items"), what, n, c.Window)
+			content.Plural(int64(len(all)), "item", "items"), what, n, c.Window)
 	}
 }
 
@@ -248,10 +254,10 @@ func without(message []byte, items []contextItem) (kept []byte) {
 	return kept
 }
 
-// complete notes a request that is much shorter than the message it restates.
-func (c *checker) complete(request string, items int) {
+// complete notes a request that is much shorter than the message it restates, of which nothing was taken out.
+func (c *checker) complete(request string) {
 	whole, got := utf8.RuneCount(bytes.TrimSpace(c.Message)), utf8.RuneCountInString(request)
-	if items == 0 && whole >= 400 && got*5 < whole*2 {
+	if whole >= 400 && got*5 < whole*2 {
 		c.note("normalizedRequest: %d characters for a message of %d; it must leave nothing out", got, whole)
 	}
 }

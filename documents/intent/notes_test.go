@@ -74,3 +74,43 @@ func TestNamesKeptApart(t *testing.T) {
 		}
 	}
 }
+
+// Items that a fault names are counted all the same, and what they hold is not taken for nothing.
+func TestFaultyItemsCount(t *testing.T) {
+	doc := example(t, Intent)
+	const items = `["obs:k3v9q2m7x4ab", {"title": "data"}]`
+	for name, test := range map[string]struct {
+		message []byte
+		want    string
+	}{
+		"short message": {
+			[]byte("Sum up data/q3.csv."),
+			"contextItems: 2 items, but the message has 19 tokens, under 10 % of the window of 1000; leave the list empty",
+		},
+		"no message": {nil, ""},
+	} {
+		r := Check(Intent, with(t, doc, "contextItems", items), Options{Message: test.message, Window: 1000})
+		got := slices.DeleteFunc(r.Faults, func(f string) bool { return !strings.HasPrefix(f, "contextItems:") })
+		if strings.Join(got, "") != test.want || len(r.Notes) > 0 {
+			t.Errorf("%s: %q, %q, want %q", name, got, r.Notes, test.want)
+		}
+	}
+}
+
+// What an intent does not state is not 0, and a format that stands twice is one.
+func TestValuesThatAreNotStated(t *testing.T) {
+	intent := example(t, Intent)
+	for quality, want := range map[string]string{
+		`{}`:                        "sum: accuracyThreshold 0.9; the intent names no accuracyThreshold",
+		`{"accuracyThreshold": 0}`:  "sum: accuracyThreshold 0.9, not 0",
+		`{"accuracyThreshold":0.9}`: "",
+	} {
+		tasks := `{"overview":"x","userMessage":"y","tasks":[{"id":"sum","objective":"z","expectedFormats":["pdf","pdf"],` +
+			`"qualityRequirements":{"accuracyThreshold":0.9}}]}`
+		of := with(t, with(t, intent, "qualityRequirements", quality), "expectedFormats", `["pdf"]`)
+		r := Check(Tasks, []byte(tasks), Options{Intent: of})
+		if len(r.Faults) > 0 || strings.Join(r.Notes, "; ") != want {
+			t.Errorf("%s: %q, %q, want %q", quality, r.Faults, r.Notes, want)
+		}
+	}
+}

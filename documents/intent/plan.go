@@ -120,6 +120,7 @@ func valuesOf(o object) (v values) {
 		}
 	}
 	slices.Sort(v.formats)
+	v.formats = slices.Compact(v.formats)
 	v.quality = map[string]float64{}
 	q, _ := objectOf(o[quality.name])
 	for _, f := range thresholds {
@@ -165,8 +166,14 @@ func (c *checker) differences(i int, task, intent object) {
 		c.differs(name, is, not, "format")
 	}
 	for _, f := range thresholds {
-		if n, w := v.quality[f.name], workflow.quality[f.name]; n != w {
-			c.differs(name, f.name+" "+strconv.FormatFloat(n, 'g', -1, 64), strconv.FormatFloat(w, 'g', -1, 64), f.name)
+		n, states := v.quality[f.name]
+		w, wanted := workflow.quality[f.name]
+		not := ""
+		if wanted {
+			not = strconv.FormatFloat(w, 'g', -1, 64)
+		}
+		if states != wanted || n != w { // it inherits what it does not state
+			c.differs(name, f.name+" "+strconv.FormatFloat(n, 'g', -1, 64), not, f.name)
 		}
 	}
 }
