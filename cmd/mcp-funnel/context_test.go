@@ -92,7 +92,9 @@ func TestContextOfAStaleReport(t *testing.T) {
 		"[9 tokens, 1 line of text; read it with slice, grep or jq at source obs:k3v9q2m7x4ab]", 1)
 	again += strings.Replace(session[strings.Index(session, "\n")+1:], `"id":"A"`, `"id":"B"`, 1)
 	r, out = contextOf(t, []byte(again))
-	if r["not_counted"] != nil || !strings.Contains(out, "the report may be older than the compaction") {
+	if since, _ := r["since"].(float64); r["not_counted"] != nil || since == 0 ||
+		!strings.Contains(out, fmt.Sprintf("%v tokens were added since that report", since)) ||
+		!strings.Contains(out, "the report may be older than the compaction") {
 		t.Errorf("%v\n%s", r, out)
 	}
 	high := strings.Replace(session, "hi", strings.Repeat("one more word ", 3000), 1)

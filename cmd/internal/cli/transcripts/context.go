@@ -208,13 +208,13 @@ func (r *contextReport) compareReport(t *transcript.Transcript, sizes []int, cou
 	if r.Reported == 0 {
 		return
 	}
+	reported := min(t.Reported, len(sizes))
+	for _, size := range sizes[reported:] {
+		r.Since += size
+	}
 	then := 0
-	for i := range t.Blocks {
+	for i := range t.Blocks[:reported] {
 		b := &t.Blocks[i]
-		if i >= t.Reported {
-			r.Since += sizes[i]
-			continue
-		}
 		if _, cleared := t.Cleared(b.ID); cleared {
 			sizes[i] = t.TokensReported(b, count)
 		}
