@@ -75,11 +75,10 @@ func (l *Log) Append(c Call) error {
 	if l == nil || l.root == nil {
 		return nil
 	}
-	line, err := json.Marshal(c.bounded())
+	line, err := c.bounded().line()
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
 	}
-	line = append(line, '\n')
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -205,6 +204,20 @@ func (c Call) bounded() Call {
 		}
 	}
 	return c
+}
+
+// line returns a call as a line that Read takes: with fewer of the files that were opened if their names, written as
+// JSON, take more room than they have bytes.
+func (c Call) line() ([]byte, error) {
+	for {
+		line, err := json.Marshal(c)
+		if err != nil || len(line) < maxLine || len(c.Opened) == 0 {
+			return append(line, '\n'), err
+		}
+		half := len(c.Opened) / 2
+		c.OpenedMore += len(c.Opened) - half
+		c.Opened = c.Opened[:half]
+	}
 }
 
 // boundOpened bounds the files that were opened: those that are left out are counted.

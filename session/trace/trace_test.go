@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -233,6 +234,33 @@ func TestLinesAreBounded(t *testing.T) {
 	l.size = maxFile
 	if err := l.Append(Call{}); err == nil || !strings.Contains(err.Error(), "64 MiB") {
 		t.Errorf("a full file: %v", err)
+	}
+}
+
+// TestOpenedFitALine has files whose names take several times their bytes as JSON: the call is read again, and says how
+// many of them are left out.
+func TestOpenedFitALine(t *testing.T) {
+	for name, path := range map[string]string{
+		"plain":      strings.Repeat("x", 170),
+		"HTML":       strings.Repeat("R&D/", 42),
+		"long":       strings.Repeat("<", 3000),
+		"very long":  strings.Repeat("<", 30_000),
+		"no UTF-8":   strings.Repeat("\xff", 170),
+		"whole room": strings.Repeat("<", maxPaths-32),
+	} {
+		dir := t.TempDir()
+		l := start(t, dir, newClock())
+		opened := slices.Repeat([]Opened{{File: "/" + path, Shown: 1 << 40, Hash: strings.Repeat("f", 64)}}, 300)
+		write(t, l, Call{Tool: "search", Opened: opened, Error: strings.Repeat("<", 1000)})
+		skipped := 0
+		var calls []Call
+		for c, err := range Read(dir, time.Time{}, &skipped) {
+			must(t, err)
+			calls = append(calls, c)
+		}
+		if len(calls) != 1 || skipped != 0 || len(calls[0].Opened)+calls[0].OpenedMore != 300 {
+			t.Errorf("%s: %d calls, %d skipped", name, len(calls), skipped)
+		}
 	}
 }
 
