@@ -45,9 +45,11 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (out transcr
 		done: map[int]bool{}, calls: map[string][]int{}, outputs: map[string]int{}, taken: map[place]bool{},
 		first: len(t.Blocks), before: len(m.Swaps),
 	}
+	swaps, foreign := slices.Clone(m.Swaps), slices.Clip(m.Foreign)
 	defer func() {
 		if err != nil {
 			c.release()
+			m.Swaps, m.Foreign = swaps, foreign
 		}
 	}()
 	c.rank()
@@ -227,12 +229,11 @@ func (c *compactor) sizePointers() {
 	}
 }
 
-// release releases the outputs that a failed compaction has stored, and removes their swaps from the map.
+// release releases the outputs that a failed compaction has stored.
 func (c *compactor) release() {
 	for _, s := range c.m.Swaps[c.before:] {
 		c.keeper.Release(s.Observation)
 	}
-	c.m.Swaps = c.m.Swaps[:c.before]
 }
 
 // Replaceable returns how many tokens a compaction could remove at most.

@@ -387,6 +387,27 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
+// TestMapOfAFailure fails at a budget that cannot be met: the map is as it was, though outputs were pointers already,
+// and others have moved.
+func TestMapOfAFailure(t *testing.T) {
+	long := func(i int) string { return strings.Repeat(fmt.Sprint("w", i, " "), 2000) }
+	calls := []transcripttest.Call{{ID: "a", Tool: "x", Result: long(1)}, {ID: "b", Tool: "x", Result: long(2)}}
+	k, m := newKeeper(t), &compaction.Map{}
+	o := compaction.Options{Budget: 2500, Keep: -1, Count: count}
+	if _, _, err := compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, o); err != nil {
+		t.Fatal(err)
+	}
+	foreign := "[9 tokens, 1 line of text; read it with slice, grep or jq at source obs:k3v9q2m7x4ab]"
+	moved := append([]transcripttest.Call{{ID: "0", Tool: "x", Result: foreign}}, calls...)
+	before, _ := json.Marshal(m)
+	o.Budget = 10
+	_, _, err := compact(read(t, transcripttest.Make(transcript.Chat, moved)), m, k, o)
+	var over *compaction.BudgetError
+	if after, _ := json.Marshal(m); !errors.As(err, &over) || !bytes.Equal(before, after) {
+		t.Errorf("%v:\n%s\n%s", err, before, after)
+	}
+}
+
 // TestOddBytes restores strings that no writer of JSON makes: bytes that are no UTF-8, half a surrogate pair, escapes
 // that are not needed.
 func TestOddBytes(t *testing.T) {
