@@ -297,5 +297,11 @@ func TestCompactCoversTheReport(t *testing.T) {
 		if code != k.code || k.written && strings.Contains(figures, `"doubt"`) != (code == failed) {
 			t.Errorf("%s: %d, %s", name, code, figures)
 		}
+		for line := range strings.Lines(said) {
+			_, note, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "note: ")
+			if ok && k.written && !strings.Contains(figures, note) {
+				t.Errorf("%s: the figures lack the note %q: %s", name, note, figures)
+			}
+		}
 	}
 }

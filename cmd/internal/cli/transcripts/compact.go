@@ -131,14 +131,15 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	if err := c.finish(app, maps, t, m, out, r, to, w); err != nil {
-		return err
-	}
 	if earlier > 0 && c.Budget > earlier && r.Replayed > 0 {
 		notes = append(notes, fmt.Sprintf("what a budget of %d replaced stays replaced (%d): to begin anew, run compact"+
 			" --forget %s first", earlier, r.Replayed, c.File))
 	}
-	return c.judge(r, append(notes, t.Notes()...), w)
+	f := figures{r, append(notes, t.Notes()...)}
+	if err := c.finish(app, maps, t, m, out, f, to, w); err != nil {
+		return err
+	}
+	return c.judge(f, w)
 }
 
 // counterOf returns the counter of the model in a transcript, and of --model if it names none that is known.
@@ -156,18 +157,24 @@ func counterOf(t *transcript.Transcript, app *cli.App) (*tokens.Counter, []strin
 	return tokens.For(m), nil
 }
 
+// figures are what compact prints as JSON.
+type figures struct {
+	compaction.Report
+	Notes []string `json:"notes,omitempty"` // what is counted by an estimate, or not at all
+}
+
 // judge prints the notes on the figures. It returns an error if the result, which was written, is not known to fit.
-func (c *Compact) judge(r compaction.Report, notes []string, w *cli.Streams) error {
-	if c.JSON {
+func (c *Compact) judge(r figures, w *cli.Streams) error {
+	if c.JSON { // they have the notes
 		if r.Doubt != "" {
 			return cli.ErrFailed // the figures say why
 		}
 		return nil
 	}
 	if r.Note != "" {
-		notes = append(notes, r.Note)
+		r.Notes = append(r.Notes, r.Note)
 	}
-	for _, note := range notes {
+	for _, note := range r.Notes {
 		cli.PrintMessage(w.Err, "note: "+cli.InLine(note))
 	}
 	if r.Doubt != "" {
@@ -187,7 +194,7 @@ func keepOf(last int) int {
 
 // finish writes what was compacted, its map and its figures.
 func (c *Compact) finish(
-	app *cli.App, maps *mapDir, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r compaction.Report,
+	app *cli.App, maps *mapDir, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r figures,
 	to *target, w *cli.Streams,
 ) error {
 	if err := maps.save(t, m); err != nil {
