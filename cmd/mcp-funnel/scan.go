@@ -66,8 +66,12 @@ func scanText(r investigate.ScanReport) string {
 			return cmp.Or(cmp.Compare(t.count[b], t.count[a]), cmp.Compare(a, b))
 		})
 		fmt.Fprintf(&b, "\n%s:\n", t.title)
-		for _, name := range names[:min(len(names), 12)] {
+		const most = 12
+		for _, name := range names[:min(len(names), most)] {
 			fmt.Fprintf(&b, "  %12s  %s\n", thousands(t.count[name]), name)
+		}
+		if more := len(names) - most; more > 0 {
+			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
 	b.WriteString("\nlargest:\n")
