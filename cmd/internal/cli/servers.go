@@ -226,8 +226,8 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 		if o.Remote.URL, err = Expanded(string(e.URL)); err != nil {
 			return o, err
 		}
-		for name, value := range e.Headers {
-			if o.Remote.Headers[name], err = Expanded(string(value)); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+			if o.Remote.Headers[name], err = Expanded(string(e.Headers[name])); err != nil {
 				return o, fmt.Errorf("headers: %s: %w", name, err)
 			}
 		}

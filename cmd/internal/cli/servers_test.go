@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFirstMissingVariable names several variables that are not set: the error names the same one each time.
+func TestFirstMissingVariable(t *testing.T) {
+	for kind, block := range map[string]string{
+		"headers": "url: http://127.0.0.1/\n    headers: {a: \"${NOT_A}\", b: \"${NOT_B}\", c: \"${NOT_C}\", d: \"${NOT_D}\"}",
+		"env":     "command: x\n    env: {a: \"${NOT_A}\", b: \"${NOT_B}\", c: \"${NOT_C}\", d: \"${NOT_D}\"}",
+	} {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte("upstreams:\n  one:\n    "+block+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 30 {
+			_, err := (&Settings{Config: file}).Servers()
+			if err == nil || !strings.Contains(err.Error(), kind+": a: the variable NOT_A is not set") {
+				t.Errorf("%s: %v", kind, err)
+				break
+			}
+		}
+	}
+}
