@@ -121,6 +121,34 @@ func TestFollowUpAtAnEndpoint(t *testing.T) {
 	}
 }
 
+// TestFollowUpOfALongAnswer follows an answer, and says so where one cannot be followed: its steps are too long to be
+// kept.
+func TestFollowUpOfALongAnswer(t *testing.T) {
+	long := strings.Repeat("The lease ends. ", 100_000)
+	for name, c := range map[string]struct {
+		replies []chattest.Reply
+		note    string
+	}{
+		"long answer": {[]chattest.Reply{native("count_files", map[string]any{}), said(long)}, ""},
+		"long steps": {
+			[]chattest.Reply{native("grep_files", map[string]any{"pattern": long}), said("Nothing is called so.")},
+			"the answer is not kept, it has no follow-up: it has ",
+		},
+	} {
+		b := ten(t)
+		first, _ := answeredBy(t, b, ask.Args{Question: "how many txt files?"}, c.replies...)
+		if notes := strings.Join(first.Notes, "; "); (first.ID == "") != (c.note != "") || !strings.Contains(notes, c.note) {
+			t.Errorf("%s: %q, %.300s", name, first.ID, notes)
+		}
+		if first.ID == "" {
+			continue
+		}
+		if _, err := b.k.Ask(t.Context(), ask.Args{Question: "and md?", After: first.ID}, b.c); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestBadEndpoints always end in an answer, after at most six completions.
 func TestBadEndpoints(t *testing.T) {
 	many := make([]chattest.Reply, 20)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
 )
 
@@ -23,6 +24,7 @@ const (
 	historyTurns = 2                   // earlier questions that a follow-up has at hand
 	maxAge       = 30 * 24 * time.Hour // of an answer
 	maxAnswer    = 1 << 20             // bytes of one
+	keptAnswer   = 16 << 10            // bytes of what it says: a follow-up needs its beginning
 	keptFacts    = 200                 // facts of one; all are in its observation
 )
 
@@ -91,11 +93,14 @@ func (q *question) keep(r *Result) {
 	}
 	a := kept{
 		ID: string(observations.RandomID()), Owner: q.caller.Owner, Path: q.args.Path, Question: r.Question, ReadAs: r.ReadAs,
-		By: r.By, Answer: r.Answer, Steps: r.Steps, Facts: r.Facts[:min(len(r.Facts), keptFacts)], Coverage: r.Coverage,
-		History: q.before, At: time.Now().UTC(),
+		By: r.By, Answer: content.ClipEnd(r.Answer, keptAnswer), Steps: r.Steps,
+		Facts: r.Facts[:min(len(r.Facts), keptFacts)], Coverage: r.Coverage, History: q.before, At: time.Now().UTC(),
 	}
 	a.Coverage.NotSearchable, a.Coverage.Missing = nil, nil
 	b, err := json.Marshal(a)
+	if err == nil && len(b) > maxAnswer { // it could not be read again
+		err = fmt.Errorf("it has %d bytes with its steps, and may have %d", len(b), maxAnswer)
+	}
 	if err == nil {
 		err = q.k.write(a.ID, b)
 	}
