@@ -2,6 +2,7 @@ package entries
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -139,6 +140,30 @@ func TestClockJumps(t *testing.T) {
 		}
 		if _, err := s.Get("local", m.ID); (err == nil) != want.kept {
 			t.Errorf("%v: %v, want it kept: %v", jump, err, want.kept)
+		}
+	}
+}
+
+// TestEntriesAreThoseWrittenLast writes entries of one size faster than the clock of files ticks: what is read is what
+// was written last.
+func TestEntriesAreThoseWrittenLast(t *testing.T) {
+	s := Open(t.TempDir(), 0, false)
+	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 200 {
+		dir := Dir{RelativePath: "a", Summary: fmt.Sprintf("%03d", n)}
+		file := File{RelativePath: "a/b", Summary: dir.Summary}
+		_, err1 := i.PutDir(dir)
+		_, err2 := i.PutFile(file)
+		dirs, _, err3 := i.Dirs()
+		files, _, err4 := i.Files()
+		if err := errors.Join(err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
+		}
+		if dirs["a"].Summary != dir.Summary || files["a/b"].Summary != dir.Summary {
+			t.Fatalf("%q was written, %q and %q read", dir.Summary, dirs["a"].Summary, files["a/b"].Summary)
 		}
 	}
 }
