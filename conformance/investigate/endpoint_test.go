@@ -1,12 +1,16 @@
 package investigate_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -308,5 +312,51 @@ func TestEndpointForCallers(t *testing.T) {
 	report, _ := b.call("investigate", object{"show": "report"})
 	if !strings.Contains(report, "The model's brief.") {
 		t.Errorf("report: %s", report)
+	}
+}
+
+// gated is a Thinker that counts how many tasks are worked on at once.
+type gated struct {
+	first              chan struct{} // the first task fails when it is closed; the others wait for their end
+	tasks, now, atOnce atomic.Int64
+}
+
+func (g *gated) Think(ctx context.Context, _ investigate.Task) (investigate.Thought, error) {
+	n := g.now.Add(1)
+	defer g.now.Add(-1)
+	for most := g.atOnce.Load(); n > most && !g.atOnce.CompareAndSwap(most, n); most = g.atOnce.Load() {
+	}
+	if g.tasks.Add(1) == 1 {
+		<-g.first
+		return investigate.Thought{}, errors.New("out of order")
+	}
+	<-ctx.Done()
+	return investigate.Thought{}, ctx.Err()
+}
+
+// TestOneDriver has many calls wait for the endpoint when it fails: those that come back first start the work anew, and
+// the others do not start it once more.
+func TestOneDriver(t *testing.T) {
+	for range 3 {
+		b := in(t, many(t, 2))
+		g := &gated{first: make(chan struct{})}
+		b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 400 * time.Millisecond})
+		t.Cleanup(b.i.Close)
+		b.i.Use(g, true)
+		b.offers["investigate"] = b.i.Tool()
+		b.call("investigate", nil) // begins
+		var group sync.WaitGroup
+		for range 40 {
+			group.Go(func() {
+				b.call("investigate", nil)
+				b.call("investigate", nil)
+			})
+		}
+		time.Sleep(50 * time.Millisecond) // they wait
+		close(g.first)
+		group.Wait()
+		if n := g.atOnce.Load(); n != 1 {
+			t.Errorf("%d tasks of one investigation at once", n)
+		}
 	}
 }

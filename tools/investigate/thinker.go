@@ -366,7 +366,9 @@ func (w *work) think() error {
 	forget := func() { // the next call starts a new one
 		w.i.mu.Lock()
 		defer w.i.mu.Unlock()
-		delete(w.i.drivers, w.meta.ID)
+		if w.i.drivers[w.meta.ID] == d { // another call that waited for it may have started a new one
+			delete(w.i.drivers, w.meta.ID)
+		}
 	}
 	select {
 	case <-d.done:
