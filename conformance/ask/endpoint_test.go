@@ -1,9 +1,12 @@
 package ask_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,6 +121,31 @@ func TestFollowUpAtAnEndpoint(t *testing.T) {
 	if r.Completions != 2 || len(sent) != 4 || sent[1].Content != "how many txt files?" ||
 		sent[2].Content != "There are 10." {
 		t.Errorf("%d completions, %+v", r.Completions, sent)
+	}
+}
+
+// changing is an Answerer that changes a file before it searches twice.
+type changing string
+
+func (file changing) Answer(ctx context.Context, t ask.Task) (r ask.Reply, err error) {
+	if err := os.WriteFile(string(file), []byte("It says something else now, at length.\n"), 0o600); err != nil {
+		return r, err
+	}
+	for range 2 {
+		if r.Text, err = t.Functions[0].Run(ctx, []byte(`{"query":"lease ends"}`)); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// TestChangedDuringAFunction changes a file while a model works: the answer says so, once for each passage.
+func TestChangedDuringAFunction(t *testing.T) {
+	b := ten(t)
+	b.k.Use(changing(filepath.Join(b.dir, "lease.md")))
+	r, err := b.k.Ask(t.Context(), ask.Args{Question: "when does the lease end?"}, b.c)
+	if notes := strings.Join(r.Notes, "; "); err != nil || !strings.Contains(notes, "1 passage changed during the call") {
+		t.Errorf("%v, %q", err, notes)
 	}
 }
 

@@ -128,7 +128,7 @@ func (q *question) functions(r *Result) (list []Function) {
 // runFunction runs one function and returns its text, which is as short as an answer of the tool.
 func (q *question) runFunction(ctx context.Context, name string, p parameters, r *Result) (string, error) {
 	step := *q
-	step.ctx, step.notes, step.withFacts = ctx, nil, map[*file]bool{}
+	step.ctx, step.notes, step.withFacts, step.changed = ctx, nil, map[*file]bool{}, 0
 	step.top, step.extractor, step.rejected = defaultTop, q.k.options.Extractor, map[string]bool{}
 	if p.TopK > 0 {
 		step.top = min(p.TopK, maxTop)
@@ -150,6 +150,7 @@ func (q *question) runFunction(ctx context.Context, name string, p parameters, r
 	if step.byRules > 0 {
 		step.note("of %d of %d passages the rules chose the facts", step.byRules, step.extracted)
 	}
+	q.changed = max(q.changed, step.changed) // each function meets the same passages
 	own.Notes = step.notes
 	r.Extractions += step.extracted
 	r.add(own)
