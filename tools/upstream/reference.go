@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -22,8 +21,8 @@ import (
 
 // An argument may name a text instead of having it: {"$obs": "obs:ID"}, also with "jq": "FILTER" or "lines": "A-B", or
 // as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the observation, the results
-// of the filter (strings as they are, one a line), or those lines. Where the schema wants no string, it gets the JSON
-// value that the text is.
+// of the filter (strings as they are, one a line), or those lines. Where the schema does not allow this text as a
+// string, it gets the JSON value that the text is.
 
 // Limits of the texts that arguments may name, in bytes: of one, and of all of a call.
 const (
@@ -59,6 +58,9 @@ func parseReference(s string) (r reference, ok bool) {
 	return r, true
 }
 
+// mayRefer reports whether a value can have a reference.
+func mayRefer(raw json.RawMessage) bool { return bytes.Contains(raw, []byte(observations.Prefix)) }
+
 func isObservation(word string) bool {
 	r, ok := parseReference(word)
 	return ok && r.Obs == word
@@ -68,37 +70,25 @@ func isObservation(word string) bool {
 type resolver struct {
 	jq    tools.Tool
 	in    tools.Input
+	root  argumentSchema
 	notes []string // notes for the answer
 	size  int      // bytes of all texts so far
 	used  bool     // a reference was replaced by its text
 }
 
-// shape holds the parts of a JSON Schema that resolve needs.
-type shape struct {
-	Type       any // a name, or a list of names
-	Properties map[string]json.RawMessage
-	Items      json.RawMessage
-}
-
-// isText reports whether the schema allows a string. A schema without a type does.
-func (s shape) isText() bool {
-	if list, ok := s.Type.([]any); ok {
-		return slices.Contains(list, any("string"))
-	}
-	return s.Type == nil || s.Type == "string"
-}
-
-// resolve returns a value of a schema with its references replaced. Values without one are returned as they are
+// resolve returns the arguments of a tool with their references replaced. Values without one are returned as they are
 // written.
-func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (json.RawMessage, error) {
-	trimmed := bytes.TrimSpace(raw)
-	if len(trimmed) == 0 || !bytes.Contains(trimmed, []byte(observations.Prefix)) {
+func (s *resolver) resolve(ctx context.Context, args, schema json.RawMessage) (json.RawMessage, error) {
+	_ = json.Unmarshal(schema, &s.root.schema) // if it fails, nothing is known of the values
+	return s.value(ctx, args, s.root.schema)
+}
+
+// value returns a value of a schema with its references replaced.
+func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (json.RawMessage, error) {
+	if !mayRefer(raw) {
 		return raw, nil
 	}
-	var of shape
-	if json.Unmarshal(schema, &of) != nil { // nothing is known of the value
-		of = shape{}
-	}
+	trimmed := bytes.TrimSpace(raw)
 	switch trimmed[0] {
 	case '"':
 		var text string
@@ -106,7 +96,7 @@ func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (js
 			return nil, err
 		}
 		if r, ok := parseReference(strings.TrimSpace(text)); ok {
-			return s.text(ctx, r, of.isText())
+			return s.text(ctx, r, schema)
 		}
 		if word, _, _ := strings.Cut(text, " "); isObservation(word) {
 			s.notes = append(s.notes, jsonrpc.Quoted(text)+" was passed on as it is: a reference is obs:ID, obs:ID jq FILTER or "+
@@ -125,10 +115,13 @@ func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (js
 				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" or "lines": not %s`,
 					jsonrpc.Quoted(string(trimmed)))
 			}
-			return s.text(ctx, r, of.isText())
+			return s.text(ctx, r, schema)
 		}
 		for name, value := range object {
-			with, err := s.resolve(ctx, value, of.Properties[name])
+			if !mayRefer(value) {
+				continue
+			}
+			with, err := s.value(ctx, value, s.root.member(schema, name))
 			if err != nil {
 				return nil, err
 			}
@@ -141,7 +134,10 @@ func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (js
 			return nil, err
 		}
 		for i, value := range list {
-			with, err := s.resolve(ctx, value, of.Items)
+			if !mayRefer(value) {
+				continue
+			}
+			with, err := s.value(ctx, value, s.root.element(schema, i))
 			if err != nil {
 				return nil, err
 			}
@@ -152,12 +148,13 @@ func (s *resolver) resolve(ctx context.Context, raw, schema json.RawMessage) (js
 	return raw, nil
 }
 
-// text returns the text of a reference: as a JSON string, or as the value that it is.
-func (s *resolver) text(ctx context.Context, r reference, asString bool) (json.RawMessage, error) {
-	text, err := s.read(ctx, r, asString)
+// text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.
+func (s *resolver) text(ctx context.Context, r reference, schema any) (json.RawMessage, error) {
+	text, err := s.read(ctx, r)
+	asString := err == nil && s.root.allows(schema, text)
 	if err == nil && !asString && !json.Valid([]byte(text)) {
-		err = errors.New("the schema of this argument wants no string, and the text is not one JSON value: make one by jq, " +
-			"such as [.rows[].name]")
+		err = errors.New("the schema of this argument wants no such string, and the text is not one JSON value: make one " +
+			"by jq, such as [.rows[].name]")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not passed on, and the tool is not called: %w", jsonrpc.Echo(r.Obs), err)
@@ -172,8 +169,8 @@ func (s *resolver) text(ctx context.Context, r reference, asString bool) (json.R
 	return json.Marshal(text)
 }
 
-// read returns the text of a reference. Lines have their ends, but for the last one; bare is for strings of a filter.
-func (s *resolver) read(ctx context.Context, r reference, bare bool) (string, error) {
+// read returns the text of a reference. Lines have their ends, but for the last one.
+func (s *resolver) read(ctx context.Context, r reference) (string, error) {
 	if _, err := observations.ParseID(r.Obs); err != nil {
 		return "", err
 	}
@@ -186,7 +183,7 @@ func (s *resolver) read(ctx context.Context, r reference, bare bool) (string, er
 		return "", errors.New(why)
 	}
 	if r.JQ != nil {
-		return s.filtered(ctx, r.Obs, *r.JQ, bare)
+		return s.filtered(ctx, r.Obs, *r.JQ)
 	}
 	text, err := src.Text()
 	if err != nil {
@@ -243,11 +240,11 @@ func parseLines(s string) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// filtered returns the results of a filter of jq on an observation, one a line; strings as they are if bare.
-func (s *resolver) filtered(ctx context.Context, obs, filter string, bare bool) (string, error) {
+// filtered returns the results of a filter of jq on an observation, one a line; strings as they are.
+func (s *resolver) filtered(ctx context.Context, obs, filter string) (string, error) {
 	in := s.in
 	var err error
-	in.Args, err = json.Marshal(map[string]any{"source": obs, "filter": filter, "raw": bare, "save": true})
+	in.Args, err = json.Marshal(map[string]any{"source": obs, "filter": filter, "raw": true, "save": true})
 	if err != nil {
 		return "", err
 	}
@@ -332,7 +329,7 @@ func conform(schema, args json.RawMessage) error {
 
 // schemaOf returns the schema of a tool's arguments; nil if they have no reference.
 func (s *Server) schemaOf(tool string, args json.RawMessage) json.RawMessage {
-	if !bytes.Contains(args, []byte(observations.Prefix)) {
+	if !mayRefer(args) {
 		return nil
 	}
 	return s.member(tool, "inputSchema")

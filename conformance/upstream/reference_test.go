@@ -1,0 +1,139 @@
+//go:build linux
+
+package upstream_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// referring is a client of a server whose tools show what they got: one tool for each schema of arguments, by name.
+type referring struct{ *client }
+
+func startReferring(t *testing.T, schemas map[string]string) referring {
+	t.Helper()
+	tools := `[{"name":"raw","inputSchema":{"type":"object"}}`
+	for name, schema := range schemas {
+		tools += fmt.Sprintf(`,{"name":%q,"inputSchema":%s}`, name, schema)
+	}
+	state := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(state, []byte(tools+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return referring{start(t, wrapped(t.TempDir(), sick("shows its call", state)...)...)}
+}
+
+// store returns the name of an observation that is stored with a text; it must be large.
+func (r referring) store(text string) string {
+	r.t.Helper()
+	quoted, _ := json.Marshal(text) // a string
+	id := observation.FindString(r.call("raw", `{"result":{"content":[{"type":"text","text":`+string(quoted)+`}]}}`))
+	if id == "" {
+		r.t.Fatal("it was not stored")
+	}
+	return id
+}
+
+// arguments returns the arguments that a tool got, as they were written, or the error that the client got.
+func (r referring) arguments(tool, args string) string {
+	r.t.Helper()
+	var answer struct {
+		IsError bool
+		Content []struct{ Text string }
+	}
+	got := r.call(tool, args)
+	if err := json.Unmarshal([]byte(got), &answer); err != nil || len(answer.Content) == 0 || answer.IsError {
+		return got
+	}
+	var sent struct {
+		Params struct{ Arguments json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(answer.Content[0].Text), &sent); err != nil {
+		r.t.Fatalf("%s: %v", got, err)
+	}
+	return string(sent.Params.Arguments)
+}
+
+// numbered returns a JSON array of so many objects, on one line.
+func numbered(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(`{"a":%d,"s":"row %d"}`, i, i))
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+// A text is passed on as a string where the schema allows it, else as the JSON value that it is.
+func TestReferenceOfASchema(t *testing.T) {
+	const item = `"$defs":{"I":{"type":"object","properties":{"a":{"type":"number"},"l":{"type":"array"}}},` +
+		`"L/1":{"$ref":"#/$defs/I"}}`
+	cases := []struct{ name, schema, filter, want string }{
+		{"optional_list", `{"anyOf":[{"type":"array","items":{"type":"object"}},{"type":"null"}]}`, `[.[0]|{a}]`, `[{"a":0}]`},
+		{"optional_object", `{"anyOf":[{"type":"object"},{"type":"null"}]}`, `.[1]|{a}`, `{"a":1}`},
+		{"optional_integer", `{"anyOf":[{"type":"integer"},{"type":"null"}]}`, `.[2].a`, `2`},
+		{"optional_string", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `.[2].a`, `"2"`},
+		{"referenced", `{"$ref":"#/$defs/I"}`, `.[1]|{a}`, `{"a":1}`},
+		{"referenced_twice", `{"$ref":"#/$defs/L~11"}`, `.[1]|{a}`, `{"a":1}`},
+		{"optional_referenced", `{"anyOf":[{"$ref":"#/$defs/I"},{"type":"null"}]}`, `.[1]|{a}`, `{"a":1}`},
+		{"all_of", `{"allOf":[{"$ref":"#/$defs/I"}],"description":"One."}`, `.[1]|{a}`, `{"a":1}`},
+		{"one_of", `{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}}},{"type":"object","required":["b"]}]}`,
+			`{k:"a"}`, `{"k":"a"}`},
+		{"numbers", `{"enum":[1,2,3]}`, `.[2].a`, `2`},
+		{"word_or_object", `{"anyOf":[{"enum":["none","all"]},{"type":"object"}]}`, `.[1]|{a}`, `{"a":1}`},
+		{"word", `{"anyOf":[{"enum":["none","all"]},{"type":"object"}]}`, `"none"`, `"none"`},
+		{"constant", `{"anyOf":[{"const":"all"},{"type":"array"}]}`, `[.[1].a]`, `[1]`},
+		{"items", `{"items":{"type":"string"}}`, `[.[1].s]`, `["row 1"]`},
+		{"prefix_items", `{"prefixItems":[{"type":"string"}]}`, `[.[1].s]`, `["row 1"]`},
+		{"properties", `{"properties":{"a":{"type":"number"}}}`, `.[1]|{a}`, `{"a":1}`},
+		{"required", `{"required":["a"]}`, `.[1]|{a}`, `{"a":1}`},
+		{"any", `{}`, `.[1]|{a}`, `"{\"a\":1}"`},
+		{"string", `{"type":"string"}`, `.[1]|{a}`, `"{\"a\":1}"`},
+		{"string_or_object", `{"type":["string","object"]}`, `.[1]|{a}`, `"{\"a\":1}"`},
+		{"string_or_array", `{"anyOf":[{"type":"string"},{"type":"array"}]}`, `[.[1].a]`, `"[1]"`},
+		{"look_ahead", `{"type":"array","items":{"pattern":"^(?!x)"}}`, `[.[1].s]`, `["row 1"]`},
+		{"elsewhere", `{"$ref":"https://example.com/schema.json"}`, `[.[1].s]`, `"[\"row 1\"]"`},
+		{"itself", `{"anyOf":[{"$ref":"#/properties/v"},{"$ref":"#/properties/v"}],"pattern":"^(?!x)"}`, `[.[1].a]`,
+			`"[1]"`},
+		{"wrong_object", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `.[1]|{a}`, "do not fit the schema"},
+		{"no_value", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `.[].s`,
+			"wants no such string, and the text is not one JSON value"},
+	}
+	schemas := map[string]string{
+		"inner": `{"type":"object","properties":{"v":{"anyOf":[{"$ref":"#/$defs/I"},{"type":"null"}]},` +
+			`"each":{"type":"array","items":{"$ref":"#/$defs/I"}},"map":{"additionalProperties":{"type":"array"}}},` + item + `}`,
+	}
+	for _, c := range cases {
+		schemas[c.name] = `{"type":"object","properties":{"v":` + c.schema + `},` + item + `}`
+	}
+	r := startReferring(t, schemas)
+	id := r.store(numbered(300))
+	for _, c := range cases {
+		filter, _ := json.Marshal(c.filter)              // strings
+		short, _ := json.Marshal(id + " jq " + c.filter) // strings
+		object := `{"$obs":"` + id + `","jq":` + string(filter) + `}`
+		for _, v := range []string{string(short), object} {
+			want := c.want
+			if strings.ContainsAny(want[:1], `{["0123456789`) {
+				want = `{"v":` + want + `}`
+			}
+			if got := r.arguments(c.name, `{"v":`+v+`}`); !strings.Contains(got, want) {
+				t.Errorf("%s: %s became %s\nwant %s", c.name, v, got, want)
+			}
+		}
+	}
+	list := `"` + id + ` jq [.[1].a]"`
+	for args, want := range map[string]string{
+		`{"v":{"l":` + list + `}}`:                         `{"v":{"l":[1]}}`,
+		`{"each":[{"l":` + list + `}]}`:                    `{"each":[{"l":[1]}]}`,
+		`{"each":["` + id + ` jq .[1]|{a}"]}`:              `{"each":[{"a":1}]}`,
+		`{"map":{"any name":` + list + `},"other":"text"}`: `{"map":{"any name":[1]},"other":"text"}`,
+	} {
+		if got := r.arguments("inner", args); got != want {
+			t.Errorf("%s became %s\nwant %s", args, got, want)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package upstream
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// argumentSchema is the schema of a tool's arguments, decoded from JSON. It decides only whether a value may be a
+// string; conform validates. So a pattern that Go cannot compile, or a $ref to another document, does not matter here.
+type argumentSchema struct {
+	schema any
+	left   int // schemas that may still be visited for this value
+}
+
+// maxVisited limits the schemas that are visited for one value: a schema may refer to itself.
+const maxVisited = 10_000
+
+// allows reports whether a schema within the root allows a string, as far as type, enum, const, $ref, allOf, anyOf and
+// oneOf say. A schema without a type allows none if it has items, prefixItems, properties or required.
+func (s *argumentSchema) allows(schema any, text string) bool {
+	s.left = maxVisited
+	return s.visitAllows(schema, text)
+}
+
+func (s *argumentSchema) visitAllows(schema any, text string) bool {
+	of, ok := s.visit(schema)
+	if !ok {
+		return schema != false
+	}
+	has := func(keyword string) bool { return of[keyword] != nil }
+	switch kinds := of["type"].(type) {
+	case string:
+		ok = kinds == "string"
+	case []any:
+		ok = slices.Contains(kinds, any("string"))
+	default:
+		ok = !slices.ContainsFunc([]string{"items", "prefixItems", "properties", "required"}, has)
+	}
+	if values, is := of["enum"].([]any); is {
+		ok = ok && slices.Contains(values, any(text))
+	}
+	if value, is := of["const"]; is {
+		ok = ok && value == any(text)
+	}
+	allows := func(one any) bool { return s.visitAllows(one, text) }
+	if ref, is := of["$ref"].(string); is {
+		ok = ok && allows(s.at(ref))
+	}
+	if parts, is := of["allOf"].([]any); is {
+		ok = ok && !slices.ContainsFunc(parts, func(one any) bool { return !allows(one) })
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if branches, is := of[keyword].([]any); is {
+			ok = ok && slices.ContainsFunc(branches, allows)
+		}
+	}
+	return ok
+}
+
+// member returns the schema of a member of an object.
+func (s *argumentSchema) member(schema any, name string) any {
+	return s.inner(schema, func(of map[string]any) any {
+		properties, _ := of["properties"].(map[string]any)
+		if one, ok := properties[name]; ok {
+			return one
+		}
+		if others, ok := of["additionalProperties"].(map[string]any); ok {
+			return others
+		}
+		return nil
+	})
+}
+
+// element returns the schema of an element of an array.
+func (s *argumentSchema) element(schema any, i int) any {
+	return s.inner(schema, func(of map[string]any) any {
+		for _, keyword := range []string{"prefixItems", "items"} { // items is a list in draft 7
+			if list, ok := of[keyword].([]any); ok && i < len(list) {
+				return list[i]
+			}
+		}
+		if others, ok := of["items"].(map[string]any); ok {
+			return others
+		}
+		return nil
+	})
+}
+
+// inner returns a schema that allows what one of the schemas allows that own finds in a schema and in those that it
+// combines; nil if own finds none.
+func (s *argumentSchema) inner(schema any, own func(map[string]any) any) any {
+	s.left = maxVisited
+	var all []any
+	var visit func(any)
+	visit = func(schema any) {
+		of, ok := s.visit(schema)
+		if !ok {
+			return
+		}
+		if one := own(of); one != nil {
+			all = append(all, one)
+		}
+		if ref, ok := of["$ref"].(string); ok {
+			visit(s.at(ref))
+		}
+		for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+			parts, _ := of[keyword].([]any)
+			for i := 0; i < len(parts) && s.left > 0; i++ {
+				visit(parts[i])
+			}
+		}
+	}
+	if visit(schema); all == nil {
+		return nil
+	}
+	return map[string]any{"anyOf": all}
+}
+
+// visit returns the keywords of a schema; ok is false if it is no object, or if too many were visited.
+func (s *argumentSchema) visit(schema any) (of map[string]any, ok bool) {
+	s.left--
+	of, ok = schema.(map[string]any)
+	return of, ok && s.left >= 0
+}
+
+// at returns the schema at a reference such as #/$defs/Item; nil if it is not within the root.
+func (s *argumentSchema) at(ref string) any {
+	pointer, err := url.PathUnescape(ref)
+	if err != nil || pointer != "#" && !strings.HasPrefix(pointer, "#/") {
+		return nil
+	}
+	one := s.schema
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		switch of := one.(type) {
+		case map[string]any:
+			one = of[token]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(of) {
+				return nil
+			}
+			one = of[i]
+		default:
+			return nil
+		}
+	}
+	return one
+}
