@@ -137,3 +137,33 @@ func TestReferenceOfASchema(t *testing.T) {
 		}
 	}
 }
+
+// With slurp, a filter gets all records of a text as one array; errors that name slurp show the form that has it.
+func TestReferenceWithSlurp(t *testing.T) {
+	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{"v":{"type":"array"},"s":{"type":"string"}}}`})
+	id := r.store(strings.NewReplacer("},{", "}\n{", "[", "", "]", "").Replace(numbered(300)))
+	form := `a reference with slurp has the form {\"$obs\": \"` + id + `\", \"jq\": \"FILTER\", \"slurp\": true}`
+	for v, want := range map[string]string{
+		`{"$obs":"ID","jq":".[:2]|map(.a)","slurp":true}`:          `{"v":[0,1]}`,
+		`{"$obs":"ID","jq":"select(.a==7)|[.a]"}`:                  `{"v":[7]}`,
+		`{"$obs":"ID","jq":"[.a]|select(. == [7])","slurp":false}`: `{"v":[7]}`,
+		`{"$obs":"ID","jq":"length","slurp":true}`:                 `has type \"integer\", want \"array\"`,
+		`"ID jq .[:2]"`:                          form,
+		`{"$obs":"ID","jq":".[:2]"}`:             form,
+		`"ID jq [inputs]"`:                       form,
+		`"ID jq ."`:                              form,
+		`{"$obs":"ID"}`:                          form,
+		`{"$obs":"ID","slurp":true}`:             "a reference has the form",
+		`{"$obs":"ID","lines":"1","slurp":true}`: "a reference has the form",
+		`{"$obs":"ID","jq":".","slurp":"yes"}`:   "a reference has the form",
+	} {
+		v = strings.ReplaceAll(v, "ID", id)
+		if got := r.arguments("v", `{"v":`+v+`}`); !strings.Contains(got, want) {
+			t.Errorf("%s became %s\nwant %s", v, got, want)
+		}
+	}
+	v := `{"s":{"$obs":"` + id + `","jq":".[:2][].s","slurp":true}}`
+	if got := r.arguments("v", v); got != `{"s":"row 0\nrow 1"}` {
+		t.Errorf("%s became %s", v, got)
+	}
+}

@@ -19,10 +19,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// An argument may name a text instead of having it: {"$obs": "obs:ID"}, also with "jq": "FILTER" or "lines": "A-B", or
-// as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the observation, the results
-// of the filter (strings as they are, one a line), or those lines. Where the schema does not allow this text as a
-// string, it gets the JSON value that the text is.
+// An argument may name a text instead of having it: {"$obs": "obs:ID"}, also with "jq": "FILTER" (and "slurp": true) or
+// "lines": "A-B", or as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the
+// observation, the results of the filter (strings as they are, one a line), or those lines. Where the schema does not
+// allow this text as a string, it gets the JSON value that the text is.
 
 // Limits of the texts that arguments may name, in bytes: of one, and of all of a call.
 const (
@@ -34,6 +34,7 @@ const (
 type reference struct {
 	Obs   string  `json:"$obs"`
 	JQ    *string `json:"jq"`
+	Slurp bool    `json:"slurp"` // as of the tool jq
 	Lines *string `json:"lines"`
 }
 
@@ -111,9 +112,9 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (
 			var r reference
 			d := json.NewDecoder(bytes.NewReader(trimmed))
 			d.DisallowUnknownFields()
-			if err := d.Decode(&r); err != nil || r.JQ != nil && r.Lines != nil {
-				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" or "lines": not %s`,
-					jsonrpc.Quoted(string(trimmed)))
+			if err := d.Decode(&r); err != nil || r.JQ != nil && r.Lines != nil || r.Slurp && r.JQ == nil {
+				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" (and "slurp": true) or `+
+					`"lines": not %s`, jsonrpc.Quoted(string(trimmed)))
 			}
 			return s.text(ctx, r, schema)
 		}
@@ -154,7 +155,11 @@ func (s *resolver) text(ctx context.Context, r reference, schema any) (json.RawM
 	asString := err == nil && s.root.allows(schema, text)
 	if err == nil && !asString && !json.Valid([]byte(text)) {
 		err = errors.New("the schema of this argument wants no such string, and the text is not one JSON value: make one " +
-			"by jq, such as [.rows[].name]")
+			`by jq, such as [.rows[].name], or of several records with "slurp": true`)
+	}
+	if err != nil && !r.Slurp && strings.Contains(err.Error(), `"slurp": true`) {
+		err = fmt.Errorf("%w\n"+`a reference with slurp has the form {"$obs": %q, "jq": "FILTER", "slurp": true}`,
+			err, r.Obs)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not passed on, and the tool is not called: %w", jsonrpc.Echo(r.Obs), err)
@@ -183,7 +188,7 @@ func (s *resolver) read(ctx context.Context, r reference) (string, error) {
 		return "", errors.New(why)
 	}
 	if r.JQ != nil {
-		return s.filtered(ctx, r.Obs, *r.JQ)
+		return s.filtered(ctx, r)
 	}
 	text, err := src.Text()
 	if err != nil {
@@ -240,11 +245,13 @@ func parseLines(s string) (from, to int64, err error) {
 	return from, to, nil
 }
 
-// filtered returns the results of a filter of jq on an observation, one a line; strings as they are.
-func (s *resolver) filtered(ctx context.Context, obs, filter string) (string, error) {
+// filtered returns the results of a reference's filter, one a line; strings as they are.
+func (s *resolver) filtered(ctx context.Context, r reference) (string, error) {
 	in := s.in
 	var err error
-	in.Args, err = json.Marshal(map[string]any{"source": obs, "filter": filter, "raw": true, "save": true})
+	in.Args, err = json.Marshal(map[string]any{
+		"source": r.Obs, "filter": *r.JQ, "slurp": r.Slurp, "raw": true, "save": true,
+	})
 	if err != nil {
 		return "", err
 	}
