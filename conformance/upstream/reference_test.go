@@ -167,3 +167,19 @@ func TestReferenceWithSlurp(t *testing.T) {
 		t.Errorf("%s became %s", v, got)
 	}
 }
+
+// Lines are passed on with their ends, but for the whole end of the last one.
+func TestReferenceToLines(t *testing.T) {
+	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{"v":{"type":"string"}}}`})
+	for _, end := range []string{"\n", "\r\n"} {
+		id := r.store("row 1" + end + "row 2" + end + "a\rb" + end + strings.Repeat("more"+end, 300) + "last\r")
+		for lines, want := range map[string]string{
+			"1": "row 1", "1-2": "row 1" + end + "row 2", "3": "a\rb", "303-303": "more", "303-": "more" + end + "last\r",
+		} {
+			quoted, _ := json.Marshal(want) // a string
+			if got := r.arguments("v", `{"v":"`+id+` lines `+lines+`"}`); got != `{"v":`+string(quoted)+`}` {
+				t.Errorf("end %q, lines %s became %s\nwant %s", end, lines, got, quoted)
+			}
+		}
+	}
+}

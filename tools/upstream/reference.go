@@ -218,14 +218,22 @@ func (s *resolver) read(ctx context.Context, r reference) (string, error) {
 		case err == nil:
 			line++
 		case errors.Is(err, io.EOF) && (line > from || line == from && len(part) > 0):
-			return strings.TrimSuffix(b.String(), "\n"), nil
+			return withoutEnd(b.String()), nil
 		case errors.Is(err, io.EOF):
 			return "", fmt.Errorf("it has no line %d", from)
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return "", err
 		}
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
+	return withoutEnd(b.String()), nil
+}
+
+// withoutEnd returns a text without the end of its last line, \n or \r\n.
+func withoutEnd(text string) string {
+	if line, ok := strings.CutSuffix(text, "\n"); ok {
+		return strings.TrimSuffix(line, "\r")
+	}
+	return text
 }
 
 var errTooLarge = fmt.Errorf("it has over %d MiB: choose a part by jq or lines", maxReference>>20)
