@@ -183,3 +183,23 @@ func TestReferenceToLines(t *testing.T) {
 		}
 	}
 }
+
+// Numbers beside a reference are passed on as they are written, also those that no float64 holds.
+func TestReferenceBesideNumbers(t *testing.T) {
+	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{` +
+		`"v":{"type":"string"},"n":{"type":"number","maximum":10},"l":{"type":"array"}}}`})
+	id := r.store(strings.Repeat("1e400\n", 300))
+	for args, want := range map[string]string{
+		`{"n":1e400,"v":"ID lines 1"}`:                          `{"n":1e400,"v":"1e400"}`,
+		`{"n":"ID lines 1"}`:                                    `{"n":1e400}`,
+		`{"l":[1e400,{"a":-1E+400,"b":"ID lines 1"}]}`:          `{"l":[1e400,{"a":-1E+400,"b":"1e400"}]}`,
+		`{"l":[1.0,0.10,1E3,-0,1e-400],"n":1,"v":"ID lines 1"}`: `{"l":[1.0,0.10,1E3,-0,1e-400],"n":1,"v":"1e400"}`,
+		`{"n":-12345678901234567890,"v":"ID lines 1"}`:          `{"n":-12345678901234567890,"v":"1e400"}`,
+		`{"n":11,"v":"ID lines 1"}`:                             "do not fit the schema",
+	} {
+		args = strings.ReplaceAll(args, "ID", id)
+		if got := r.arguments("v", args); !strings.Contains(got, want) {
+			t.Errorf("%s became %s\nwant %s", args, got, want)
+		}
+	}
+}

@@ -321,7 +321,7 @@ func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 }
 
 // conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used or refers to
-// another document: the server checks them then.
+// another document, or if an argument has a number that no float64 holds: the server checks them then.
 func conform(schema, args json.RawMessage) error {
 	var one jsonschema.Schema
 	if json.Unmarshal(schema, &one) != nil {
@@ -332,8 +332,8 @@ func conform(schema, args json.RawMessage) error {
 		return nil
 	}
 	var value any
-	if err := json.Unmarshal(args, &value); err != nil {
-		return err
+	if json.Unmarshal(args, &value) != nil {
+		return nil
 	}
 	if err := resolved.Validate(value); err != nil {
 		return fmt.Errorf("the arguments do not fit the schema of the tool, which was not called: %s",
