@@ -142,7 +142,7 @@ func TestByReference(t *testing.T) {
 			t.Errorf("%s: %d rows shown, want %d; %d calls", task.name, shown, task.most, calls)
 		}
 		if refused := s.call(call{"publish", map[string]any{"samples": name + " jq .[][]"}}); !strings.Contains(refused,
-			"the tool is not called: the schema of this argument wants no such string, and the text is not one JSON value") {
+			"the tool is not called: the schema of this argument wants no string, and the text is not one JSON value") {
 			t.Errorf("%s: %s", task.name, refused)
 		}
 		whole, _ := json.Marshal(map[string]any{task.from: want}) // plain values

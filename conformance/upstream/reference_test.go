@@ -100,7 +100,9 @@ func TestReferenceOfASchema(t *testing.T) {
 			`"[1]"`},
 		{"wrong_object", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `.[1]|{a}`, "do not fit the schema"},
 		{"no_value", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `.[].s`,
-			"wants no such string, and the text is not one JSON value"},
+			"wants no string, and the text is not one JSON value"},
+		{"wrong_word", `{"anyOf":[{"enum":["none","all"]},{"type":"null"}]}`, `.[1].s`,
+			"enum: row 1 does not equal any of: [none all]"},
 	}
 	schemas := map[string]string{
 		"inner": `{"type":"object","properties":{"v":{"anyOf":[{"$ref":"#/$defs/I"},{"type":"null"}]},` +

@@ -152,10 +152,14 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (
 // text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.
 func (s *resolver) text(ctx context.Context, r reference, schema any) (json.RawMessage, error) {
 	text, err := s.read(ctx, r)
-	asString := err == nil && s.root.allows(schema, text)
+	asString := err == nil && s.root.allows(schema, func(value any) bool { return value == any(text) })
 	if err == nil && !asString && !json.Valid([]byte(text)) {
-		err = errors.New("the schema of this argument wants no such string, and the text is not one JSON value: make one " +
-			`by jq, such as [.rows[].name], or of several records with "slurp": true`)
+		// If the schema allows other strings, conform names them.
+		asString = s.root.allows(schema, func(value any) bool { _, ok := value.(string); return ok })
+		if !asString {
+			err = errors.New("the schema of this argument wants no string, and the text is not one JSON value: make one by " +
+				`jq, such as [.rows[].name], or of several records with "slurp": true`)
+		}
 	}
 	if err != nil && !r.Slurp && strings.Contains(err.Error(), `"slurp": true`) {
 		err = fmt.Errorf("%w\n"+`a reference with slurp has the form {"$obs": %q, "jq": "FILTER", "slurp": true}`,

@@ -18,13 +18,14 @@ type argumentSchema struct {
 const maxVisited = 10_000
 
 // allows reports whether a schema within the root allows a string, as far as type, enum, const, $ref, allOf, anyOf and
-// oneOf say. A schema without a type allows none if it has items, prefixItems, properties or required.
-func (s *argumentSchema) allows(schema any, text string) bool {
+// oneOf say. A schema without a type allows none if it has items, prefixItems, properties or required. Of the values of
+// enum and const, only those for which matches returns true count.
+func (s *argumentSchema) allows(schema any, matches func(value any) bool) bool {
 	s.left = maxVisited
-	return s.visitAllows(schema, text)
+	return s.visitAllows(schema, matches)
 }
 
-func (s *argumentSchema) visitAllows(schema any, text string) bool {
+func (s *argumentSchema) visitAllows(schema any, matches func(value any) bool) bool {
 	of, ok := s.visit(schema)
 	if !ok {
 		return schema != false
@@ -38,21 +39,21 @@ func (s *argumentSchema) visitAllows(schema any, text string) bool {
 	default:
 		ok = !slices.ContainsFunc([]string{"items", "prefixItems", "properties", "required"}, has)
 	}
-	if values, is := of["enum"].([]any); is {
-		ok = ok && slices.Contains(values, any(text))
+	if values, found := of["enum"].([]any); found {
+		ok = ok && slices.ContainsFunc(values, matches)
 	}
-	if value, is := of["const"]; is {
-		ok = ok && value == any(text)
+	if value, found := of["const"]; found {
+		ok = ok && matches(value)
 	}
-	allows := func(one any) bool { return s.visitAllows(one, text) }
-	if ref, is := of["$ref"].(string); is {
+	allows := func(one any) bool { return s.visitAllows(one, matches) }
+	if ref, found := of["$ref"].(string); found {
 		ok = ok && allows(s.at(ref))
 	}
-	if parts, is := of["allOf"].([]any); is {
+	if parts, found := of["allOf"].([]any); found {
 		ok = ok && !slices.ContainsFunc(parts, func(one any) bool { return !allows(one) })
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if branches, is := of[keyword].([]any); is {
+		if branches, found := of[keyword].([]any); found {
 			ok = ok && slices.ContainsFunc(branches, allows)
 		}
 	}
