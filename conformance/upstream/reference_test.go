@@ -205,3 +205,27 @@ func TestReferenceBesideNumbers(t *testing.T) {
 		}
 	}
 }
+
+// A schema that refers to itself for the same value, or stands for very many, ends neither the session nor the time.
+func TestReferenceToAnEndlessSchema(t *testing.T) {
+	many := `"d0":{"type":"string"}`
+	for i := range 60 {
+		of := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i)
+		many += fmt.Sprintf(`,"d%d":{"anyOf":[%s,%s]}`, i+1, of, of)
+	}
+	schemas := map[string]string{
+		"itself":   `{"type":"object","properties":{"v":{"$ref":"#/properties/v"}}}`,
+		"root":     `{"type":"object","allOf":[{"$ref":"#"}]}`,
+		"two":      `{"type":"object","$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"if":{"$ref":"#/$defs/a"}}},"properties":{"v":{"$ref":"#/$defs/a"}}}`,
+		"dynamic":  `{"type":"object","$dynamicAnchor":"x","properties":{"v":{"allOf":[{"$dynamicRef":"#x"}]}}}`,
+		"many":     `{"type":"object","$defs":{` + many + `},"properties":{"v":{"$ref":"#/$defs/d60"}}}`,
+		"elements": `{"type":"object","$defs":{"tree":{"properties":{"of":{"items":{"$ref":"#/$defs/tree"}}}}},"properties":{"v":{"type":"string"}}}`,
+	}
+	r := startReferring(t, schemas)
+	id := r.store(strings.Repeat("a line\n", 500))
+	for name := range schemas {
+		if got := r.arguments(name, `{"v":"`+id+` lines 1"}`); got != `{"v":"a line"}` {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

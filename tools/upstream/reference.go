@@ -324,11 +324,13 @@ func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 	return tools.ErrPageFull
 }
 
-// conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used or refers to
-// another document, or if an argument has a number that no float64 holds: the server checks them then.
+// conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used, refers to
+// another document or to itself without end, or if an argument has a number that no float64 holds: the server checks
+// them then.
 func conform(schema, args json.RawMessage) error {
 	var one jsonschema.Schema
-	if json.Unmarshal(schema, &one) != nil {
+	var plain argumentSchema
+	if json.Unmarshal(schema, &one) != nil || json.Unmarshal(schema, &plain.schema) != nil || !plain.bounded() {
 		return nil
 	}
 	resolved, err := one.Resolve(nil)

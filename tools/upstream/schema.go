@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"maps"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,4 +151,66 @@ func (s *argumentSchema) at(ref string) any {
 		}
 	}
 	return one
+}
+
+// bounded reports whether a value is checked in a bounded number of steps: no schema refers to itself for the same
+// value, and none stands for more than maxVisited others. Where it cannot tell, it reports false. A validator would end
+// this process: its stack has no bound.
+func (s *argumentSchema) bounded() bool {
+	sizes := map[uintptr]int{} // of schemas, by their address; −1: being counted
+	var size func(schema any) int
+	size = func(schema any) int {
+		of, ok := schema.(map[string]any)
+		if !ok {
+			return 1
+		}
+		at := reflect.ValueOf(of).Pointer()
+		if n, known := sizes[at]; known && n >= 0 {
+			return n
+		} else if known {
+			return maxVisited + 1
+		}
+		sizes[at] = -1
+		n := 1
+		add := func(one any) { n = min(n+size(one), maxVisited+1) }
+		for keyword, value := range of {
+			switch keyword {
+			case "$ref":
+				ref, _ := value.(string)
+				if target := s.at(ref); target != nil {
+					add(target)
+					continue
+				}
+				n = maxVisited + 1
+			case "$dynamicRef", "$recursiveRef":
+				n = maxVisited + 1
+			case "allOf", "anyOf", "oneOf":
+				parts, _ := value.([]any)
+				for _, one := range parts {
+					add(one)
+				}
+			case "not", "if", "then", "else":
+				add(value)
+			case "dependentSchemas", "dependencies":
+				parts, _ := value.(map[string]any)
+				for _, one := range parts {
+					add(one)
+				}
+			}
+		}
+		sizes[at] = n
+		return n
+	}
+	var all func(value any) bool
+	all = func(value any) bool {
+		switch value := value.(type) {
+		case map[string]any:
+			return size(value) <= maxVisited && !slices.ContainsFunc(slices.Collect(maps.Values(value)),
+				func(one any) bool { return !all(one) })
+		case []any:
+			return !slices.ContainsFunc(value, func(one any) bool { return !all(one) })
+		}
+		return true
+	}
+	return all(s.schema)
 }
