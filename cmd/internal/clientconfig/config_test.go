@@ -260,6 +260,47 @@ func TestParticular(t *testing.T) {
 	}
 }
 
+// A server that a user has wrapped by hand stays wrapped until its wrapping is removed: no backup knows it.
+func TestWrappedByHand(t *testing.T) {
+	for client, k := range map[string]struct{ wrapped, plain, other string }{
+		"cursor": {`{"mcpServers":{"files":{"command":"mcp-funnel","args":["wrap","--","npx","-y","x"]}}}`,
+			`{"mcpServers":{"files":{"command":"npx","args":["-y","x"]}}}`, `{"mcpServers":{"other":{"url":"https://x"}}}`},
+		"opencode": {`{"mcp":{"files":{"command":["mcp-funnel","wrap","--","npx","-y","x"]}}}`,
+			`{"mcp":{"files":{"command":["npx","-y","x"]}}}`, `{"mcp":{"files":{"url":"https://x"}}}`},
+		"codex": {"[mcp_servers.files]\ncommand = \"mcp-funnel\"\nargs = [\"wrap\", \"--\", \"npx\", \"-y\", \"x\"]\n",
+			"[mcp_servers.files]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n", "a = 1\n"},
+	} {
+		c := ByName(client)
+		add, files, all := Change{Self: self, Server: true}, []string{"files"}, []string{"all"}
+		for _, backup := range [][]byte{nil, {}, []byte(k.other)} {
+			plan := func(now string, ch Change) string {
+				t.Helper()
+				p, err := c.Plan([]byte(now), backup, ch)
+				must(t, err)
+				return string(p.After)
+			}
+			added, err := c.apply([]byte(k.wrapped), []operation{{ServerName, toAdd, []string{self}}})
+			must(t, err)
+			for _, wrap := range [][]string{nil, files, all} {
+				if got := plan(k.wrapped, Change{Self: self, Server: true, Wrap: wrap}); got != string(added) {
+					t.Errorf("%s, --wrap %s, backup %q: %s", client, wrap, backup, got)
+				}
+			}
+			if got := plan(string(added), add); got != string(added) {
+				t.Errorf("%s, twice, backup %q: %s", client, backup, got)
+			}
+			for _, wrap := range [][]string{files, all} {
+				if got := plan(k.wrapped, Change{Self: self, Wrap: wrap, Remove: true}); got != k.plain {
+					t.Errorf("%s, --remove --wrap %s, backup %q: %s", client, wrap, backup, got)
+				}
+			}
+			if got := plan(k.wrapped, Change{Self: self, Server: true, Remove: true}); got != k.wrapped {
+				t.Errorf("%s, --remove, backup %q: %s", client, backup, got)
+			}
+		}
+	}
+}
+
 // Hooks are added once, found again, and taken out to the byte.
 func TestHook(t *testing.T) {
 	c := ByName("claude-code")
@@ -348,6 +389,7 @@ func FuzzChanges(f *testing.F) {
 			f.Add(i, []byte(k.text))
 		}
 	}
+	f.Add(2, []byte(`{"mcpServers":{"files":{"command":"mcp-funnel","args":["wrap","--","npx","-y","x"]}}}`))
 	f.Fuzz(func(t *testing.T, i int, text []byte) {
 		c := &clients[uint(i)%uint(len(clients))]
 		add := Change{Self: self, Args: []string{"x"}, Server: true, Wrap: []string{"all"}, Hook: c.settings[0] != ""}

@@ -99,6 +99,9 @@ func (d *document) editJSON(name string, n int, words []string) error {
 	if err != nil {
 		return err
 	}
+	if len(path) <= len(keys) {
+		return errLayout // the entry is missing, or it has no command
+	}
 	entry, command := path[len(path)-2], path[len(path)-1]
 	keys[len(keys)-1] = "args"
 	if path, err = d.path(keys); err != nil {
