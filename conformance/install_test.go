@@ -81,8 +81,8 @@ func TestInstall(t *testing.T) {
 		`"`+project+`"`, `"--large-lines"`, `"9"`)
 	says(run(0, "install", "cursor", "--scope", "project", "--yes"), "has 6 tools")
 	says(read(project+"/.cursor/mcp.json"), `"${workspaceFolder}"`)
-	says(run(0, "install", "claude-code", "--hook", "--yes"), "written: "+home+"/.claude/settings.json")
-	says(read(home+"/.claude/settings.json"), "PostToolUse", binary(t)+" hook")
+	says(run(0, "--store=own", "install", "claude-code", "--hook", "--yes"), "written: "+home+"/.claude/settings.json")
+	says(read(home+"/.claude/settings.json"), "PostToolUse", binary(t)+" --store "+project+"/own hook --configured")
 	says(run(0, "install", "claude-code", "--remove", "--yes"),
 		"removed, because there was none before: "+home+"/.claude/settings.json")
 	write(t, home+"/.cursor/mcp.json", "{\n  oops\n}")

@@ -62,7 +62,9 @@ func (c *install) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, k *k
 	if err != nil {
 		return err
 	}
-	hook := clientconfig.Change{Self: ch.Self, Hook: c.Hook || c.Remove && len(c.Wrap) == 0, Remove: c.Remove}
+	hook := clientconfig.Change{
+		Self: ch.Self, Args: ch.Args, Hook: c.Hook || c.Remove && len(c.Wrap) == 0, Remove: c.Remove,
+	}
 	if c.Print {
 		ch.Remove, ch.Server, ch.Wrap, hook.Hook, hook.Remove = false, true, nil, c.Hook, false
 		block, err := client.Block(ch)

@@ -2,11 +2,13 @@ package clientconfig
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -246,7 +248,8 @@ func TestParticular(t *testing.T) {
 		{"claude-code", `{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}]}}`,
 			Change{Self: "/a b/mcp-funnel", Hook: true},
 			`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}, ` +
-				`{"hooks":[{"command":"'/a b/mcp-funnel' hook","type":"command"}],"matcher":"*"}]}}`, ""},
+				`{"hooks":[{"command":"'/a b/mcp-funnel' hook --configured","timeout":10,"type":"command"}],` +
+				`"matcher":"Bash|Grep|WebFetch|Read|mcp__.*"}]}}`, ""},
 		{"claude-code", `{"hooks":{"PostToolUse":[{"hooks":[{"command":"/old/mcp-funnel hook"},{"command":"y"}]}]}}`,
 			Change{Self: self, Hook: true, Remove: true}, `{"hooks":{"PostToolUse":[{"hooks":[{"command":"y"}]}]}}`, ""},
 	} {
@@ -316,6 +319,88 @@ func TestHook(t *testing.T) {
 		must(t, err)
 		if !add.Changed || again.Changed || string(out.After) != text {
 			t.Errorf("%q: %v %v %q", text, add.Changed, again.Changed, out.After)
+		}
+	}
+}
+
+// The hook is the one that the documentation shows, with the settings of the server.
+func TestHookOfTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/HOOK.md")
+	must(t, err)
+	_, block, _ := strings.Cut(string(page), "```json\n")
+	block, _, _ = strings.Cut(block, "```")
+	block = strings.Replace(block, "/path/to/mcp-funnel/bin/mcp-funnel", self, 1)
+	got, err := ByName("claude-code").Block(Change{Self: self, Hook: true})
+	must(t, err)
+	var want, have any
+	must(t, json.Unmarshal([]byte(block), &want))
+	must(t, json.Unmarshal([]byte(got), &have))
+	if !reflect.DeepEqual(have, want) {
+		t.Errorf("%s\nnot\n%s", got, block)
+	}
+	got, err = ByName("claude-code").Block(Change{Self: self, Args: []string{"--store", "/a b", "--x", ""}, Hook: true})
+	if want := `"` + self + ` --store '/a b' --x '' hook --configured"`; err != nil || !strings.Contains(got, want) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// A hook of this program that is there already is found, whoever wrote it: no second one is added, and it is removed.
+func TestHookThatIsThere(t *testing.T) {
+	c := ByName("claude-code")
+	for line, k := range map[string]struct{ ours, stays bool }{
+		self + " hook --configured":                                   {true, true},
+		"'" + self + "' hook --configured":                            {true, true},
+		self + " --store /s hook --configured --uncut WebFetch":       {true, true},
+		self + " hook --tool-limit Bash.large-lines=400 --configured": {true, true},
+		self + " hook": {true, false},
+		self + " --uncut WebFetch hook --owner a":                      {true, false},
+		"mcp-funnel hook --configured":                                 {true, false},
+		"/old/mcp-funnel hook":                                         {true, false},
+		`"/old one/mcp-funnel" hook --configured`:                      {true, false},
+		`$CLAUDE_PROJECT_DIR/bin/mcp-funnel hook --configured`:         {true, false},
+		`"$CLAUDE_PROJECT_DIR"/bin/mcp-funnel hook --configured`:       {true, false},
+		`C:\tools\mcp-funnel.exe hook --configured`:                    {true, false},
+		"MCP_FUNNEL_STORE=/s mcp-funnel hook --configured 2>/dev/null": {true, false},
+		"mcp-funnel --store hook gc":                                   {false, false},
+		"other hook --configured":                                      {false, false},
+		"echo mcp-funnel hook":                                         {false, false},
+		"mcp-funnel 'hook":                                             {false, false},
+	} {
+		quoted, err := json.Marshal(line)
+		must(t, err)
+		text := []byte(`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":` +
+			string(quoted) + `}]},{"hooks":[{"command":"x"}]}]}}`)
+		lines := func(p Plan) []string {
+			d, err := c.parse(p.After)
+			must(t, err)
+			return slices.Concat(d.hooks()...)
+		}
+		added, err := c.Plan(text, nil, Change{Self: self, Hook: true})
+		must(t, err)
+		want := []string{"x", self + " hook --configured"}
+		if k.stays {
+			want = []string{line, "x"}
+		} else if !k.ours {
+			want = append([]string{line}, want...)
+		}
+		if got := lines(added); !slices.Equal(got, want) || added.Changed == k.stays {
+			t.Errorf("%s: added: %q", line, got)
+		}
+		for _, now := range [][]byte{text, added.After} {
+			out, err := c.Plan(now, nil, Change{Self: self, Hook: true, Remove: true})
+			must(t, err)
+			want := []string{line, "x"}
+			if k.ours {
+				want = want[1:]
+			}
+			if got := lines(out); !slices.Equal(got, want) {
+				t.Errorf("%s: removed: %q", line, got)
+			}
+		}
+		set, err := c.Plan(text, nil, Change{Self: self, Args: []string{"--store", "/new"}, Hook: true})
+		must(t, err)
+		if got := lines(set); k.ours && !slices.Equal(got, []string{"x", self + " --store /new hook --configured"}) {
+			t.Errorf("%s: with settings: %q", line, got)
 		}
 	}
 }

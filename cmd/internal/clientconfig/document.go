@@ -154,14 +154,6 @@ func isOwn(command, self string) bool {
 	return command == self || strings.TrimSuffix(base, ".exe") == "mcp-funnel"
 }
 
-// hookLine returns the command of the hook, which a shell reads.
-func hookLine(self string) string {
-	if strings.ContainsAny(self, " \t'\"\\$&;()<>|*?[]#~`!{}") {
-		self = "'" + strings.ReplaceAll(self, "'", `'\''`) + "'"
-	}
-	return self + " hook"
-}
-
 // ours returns the operations that made the entries and hooks of this program in a document.
 func (d *document) ours(self string) (all []operation) {
 	argv := d.argv()
@@ -173,8 +165,7 @@ func (d *document) ours(self string) (all []operation) {
 		}
 	}
 	for _, command := range slices.Concat(d.hooks()...) {
-		program, ok := strings.CutSuffix(command, " hook")
-		if command == hookLine(self) || ok && isOwn(strings.Trim(program, `'"`), self) {
+		if hookWords(command, self) != nil {
 			all = append(all, operation{"", toAdd, []string{command}})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // Change is what a user asks for.
 type Change struct {
 	Self         string   // absolute path of this program
-	Args         []string // of the server
+	Args         []string // of the server; settings of the hook
 	Server, Hook bool     // add these, or remove them
 	Wrap         []string // names of servers, or "all"
 	Remove       bool
@@ -90,10 +90,10 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 			all = append(all, operation{ServerName, len(words), own})
 		}
 	}
-	missing := ch.Hook && !ch.Remove
+	missing, line := ch.Hook && !ch.Remove, hookLine(ch.Self, ch.Args)
 	for _, o := range mine {
 		switch {
-		case o.name == "" && missing && o.words[0] == hookLine(ch.Self):
+		case o.name == "" && missing && (o.words[0] == line || len(ch.Args) == 0 && isConfigured(o.words[0], ch.Self)):
 			missing = false
 		case o.name == "" && ch.Hook: // also that of another place, which is replaced
 			all = append(all, operation{"", toRemove, o.words})
@@ -102,7 +102,7 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 		}
 	}
 	if missing {
-		all = append(all, operation{"", toAdd, []string{hookLine(ch.Self)}})
+		all = append(all, operation{"", toAdd, []string{line}})
 	}
 	for _, name := range ch.Wrap {
 		if _, there := argv[name]; !there && name != "all" {

@@ -1,0 +1,112 @@
+package clientconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// hookLine returns the command of the hook, which a shell reads. A client with the hook has the server too, and both
+// have the same settings: otherwise the server does not find what the hook stores.
+func hookLine(self string, settings []string) string {
+	line := ""
+	for _, word := range append([]string{self}, settings...) {
+		if word == "" || strings.ContainsAny(word, " \t\n'\"\\$&;()<>|*?[]#~`!{}") {
+			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+		line += word + " "
+	}
+	return line + "hook --configured"
+}
+
+// hookWords returns the words of the first command of a line that runs the hook of this program, at this place or
+// another; nil if there is none. Variables in them are left out.
+func hookWords(line, self string) (found []string) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if call, ok := n.(*syntax.CallExpr); ok && found == nil {
+			var words []string
+			for _, w := range call.Args {
+				words = append(words, unquoted(w.Parts))
+			}
+			i := slices.Index(words, "hook")
+			if i > 0 && isOwn(words[0], self) && (i+1 == len(words) || strings.HasPrefix(words[i+1], "-")) {
+				found = words
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// unquoted returns the text of the parts of a word.
+func unquoted(parts []syntax.WordPart) (text string) {
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit: // other backslashes may be of a path of Windows
+			text += strings.NewReplacer(`\'`, `'`, `\ `, ` `).Replace(part.Value)
+		case *syntax.SglQuoted:
+			text += part.Value
+		case *syntax.DblQuoted:
+			text += unquoted(part.Parts)
+		}
+	}
+	return text
+}
+
+// isConfigured reports whether a command runs the hook of this program at this place, for a client with the server. It
+// may have settings that a user gave it.
+func isConfigured(command, self string) bool {
+	words := hookWords(command, self)
+	return len(words) > 0 && words[0] == self && slices.Contains(words, "--configured")
+}
+
+var hookKeys = []string{"hooks", "PostToolUse"}
+
+// hookMatcher matches the tools whose outputs the hook looks at.
+const hookMatcher = "Bash|Grep|WebFetch|Read|mcp__.*"
+
+// addHook adds a command after the use of these tools, as docs/HOOK.md shows it.
+func (d *document) addHook(command string) error {
+	hooks := []any{map[string]any{"type": "command", "command": command, "timeout": 10}}
+	var value any = map[string]any{"matcher": hookMatcher, "hooks": hooks}
+	if below(d.value, hookKeys...) == nil {
+		value = []any{value}
+	}
+	return d.put(hookKeys, value)
+}
+
+// removeHook takes a command out of the hooks, and its group if that holds nothing else.
+func (d *document) removeHook(command string) {
+	for g, all := range d.hooks() {
+		i := slices.Index(all, command)
+		groups, list := "/"+strings.Join(hookKeys, "/"), fmt.Sprintf("/%d/hooks", g)
+		if i >= 0 && len(all) == 1 {
+			remove(d.root.Find(groups), g)
+			return
+		} else if i >= 0 {
+			remove(d.root.Find(groups+list), i)
+			return
+		}
+	}
+}
+
+// hooks returns the commands of each group of hooks.
+func (d *document) hooks() (all [][]string) {
+	groups, _ := below(d.value, hookKeys...).([]any)
+	for _, g := range groups {
+		list, _ := below(g, "hooks").([]any)
+		var commands []string
+		for _, h := range list {
+			command, _ := below(h, "command").(string)
+			commands = append(commands, command)
+		}
+		all = append(all, commands)
+	}
+	return all
+}
