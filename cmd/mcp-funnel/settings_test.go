@@ -122,6 +122,11 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		"LARGE_LINES: 9\n":                    "did you mean large-lines?",
 		"something-else: 9\n":                 "valid keys: allow-cache, allow-host, ",
 		"root: []\n":                          file + ":1:7: root: an empty list",
+		"nothing-such: 9\n":                   ", upstreams, mcpServers",
+		"upstream: {}\n":                      file + ":1:1: unknown key \"upstream\"; did you mean upstreams?",
+		"{\"mcpserver\": {}}\n":               "did you mean mcpServers?",
+		"// x\n{\n \"servers\": {}}\n":        file + ":3:2: unknown key \"servers\"; write mcpServers in its place",
+		"context_servers: {}\n":               "write mcpServers in its place",
 		"large-lines: 9\n---\nquota: 1GiB\n":  file + ":3:",
 		"root: [" + t.TempDir() + "]\nx: 1\n": file + ":2:1: unknown key",
 	} {

@@ -211,7 +211,8 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 		}
 		for _, e := range entriesOf(doc.Body) {
 			name := strings.TrimSpace(e.Key.String())
-			if key := strings.Trim(name, `"'`); key == upstreamsKey || key == clientsKey { // see servers.go
+			key := strings.Trim(name, `"'`)               // JSON quotes it
+			if key == upstreamsKey || key == clientsKey { // see servers.go
 				if entriesOf(e.Value) == nil {
 					return nil, at(path, e.Value, fmt.Errorf("%s has an entry for each server, by its name", name))
 				}
@@ -219,7 +220,14 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			}
 			flag, ok := known[name]
 			if !ok {
-				keys := slices.Sorted(maps.Keys(known))
+				if slices.Contains(otherClientsKeys, key) {
+					return nil, at(path, e.Key,
+						fmt.Errorf("unknown key %q; write %s in its place for the servers of a client", key, clientsKey))
+				}
+				if known[key] == nil {
+					name = key // the quotes are not what is wrong
+				}
+				keys := append(slices.Sorted(maps.Keys(known)), upstreamsKey, clientsKey)
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
 					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}

@@ -28,6 +28,9 @@ const (
 	clientsKey   = "mcpServers"
 )
 
+// otherClientsKeys are what VS Code, Zed and Codex write in place of mcpServers.
+var otherClientsKeys = []string{"servers", "context_servers", "mcp_servers"}
+
 // serverEntry is one server of a configuration file.
 type serverEntry struct {
 	Command     word            `json:"command"`
