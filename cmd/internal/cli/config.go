@@ -195,7 +195,7 @@ func settingNames(app *kong.Application) map[string]*kong.Flag {
 func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // the parser quotes whole lines
+		return nil, invalid(path, text, err)
 	}
 	values := map[string]any{}
 	for i, doc := range file.Docs {
@@ -211,8 +211,14 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 		}
 		for _, e := range entriesOf(doc.Body) {
 			name := strings.TrimSpace(e.Key.String())
-			key := strings.Trim(name, `"'`)               // JSON quotes it
+			key := strings.Trim(name, `"'`) // JSON quotes it
+			if comment := commentIn(e.Key); comment != nil {
+				return nil, commented(path, text, comment.GetToken())
+			}
 			if key == upstreamsKey || key == clientsKey { // see servers.go
+				if comment := commentIn(e.Value); comment != nil {
+					return nil, commented(path, text, comment.GetToken())
+				}
 				if entriesOf(e.Value) == nil {
 					return nil, at(path, e.Value, fmt.Errorf("%s has an entry for each server, by its name", name))
 				}

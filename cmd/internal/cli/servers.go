@@ -17,7 +17,6 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
@@ -89,7 +88,7 @@ func (s *Settings) Servers() ([]upstream.Options, error) {
 	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", s.Config, content.ClipBytes(err.Error(), 500))
+		return nil, invalid(s.Config, text, err)
 	}
 	var all []upstream.Options
 	for _, doc := range file.Docs {
