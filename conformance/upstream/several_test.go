@@ -38,7 +38,7 @@ func TestSeveralServers(t *testing.T) {
 		`, allow: [echo, search], env: {FROM: "the ${GIVEN}"}`) + "\n  bad: " + entry("ends at once", "") + "\n" +
 		`mcpServers: {"My Server!": {"type": "stdio", "command": "` + os.Args[0] + `", "args": ["sick", "none", ""],
   "alwaysAllow": ["x"], "timeout": 60, "env": {"PORT": 8080, "FLAG": true}}, "off": {"command": "x", "disabled": true},
-  "old": {"command": "x", "enabled": false}}` + "\n"
+  "old": {"command": "x", "envFile": ".env", "enabled": false}}` + "\n"
 	c := start(t, configured(t, config, "wrap")...)
 	list := names(t, c.request("tools/list", "{}"))
 	theirs := list[slices.Index(list, "slice")+1:]
@@ -162,6 +162,10 @@ func TestBadServers(t *testing.T) {
 		"upstreams:\n  a: {url: 'http://x', args: [y]}":                  "a server at a url has no args",
 		"mcpServers: {a: {command: x, env: {K: '${input:key}'}}}":        "what the client asks its user",
 		"mcpServers: {a: {command: x, args: [null]}}":                    "a text is wanted",
+		"mcpServers: {a: {command: x, envFile: .env}}":                   "config.yaml:1:30: a has an envFile",
+		"upstreams:\n  a: {command: x, envFile: .env}":                   `unknown field "envFile"`,
+		"mcpServers: {\n  // a: {},\n  a: {command: x}}":                 "config.yaml:2:3: a comment is written with #",
+		"servers: {a: {command: x}}":                                     "write mcpServers in its place",
 	} {
 		words := configured(t, text, "wrap")
 		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()

@@ -105,9 +105,17 @@ func (s *Settings) Servers() ([]upstream.Options, error) {
 				if slices.ContainsFunc(all, func(other upstream.Options) bool { return o.Name == other.Name }) {
 					return nil, at(s.Config, e.Key, fmt.Errorf("two servers have the name %s", o.Name))
 				}
-				if o.Name != "" {
-					all = append(all, o)
+				if o.Name == "" {
+					continue
 				}
+				for _, member := range entriesOf(e.Value) {
+					_, empty := member.Value.(*ast.NullNode)
+					if strings.Trim(member.Key.String(), ` "'`) == "envFile" && !empty {
+						return nil, at(s.Config, member.Key, fmt.Errorf("%s has an envFile, whose variables a server gets only "+
+							"by name: give them in env, or name those of this program's environment in keep-env", o.Name))
+					}
+				}
+				all = append(all, o)
 			}
 		}
 	}
