@@ -138,6 +138,28 @@ func TestSameCommandAndNone(t *testing.T) {
 	}
 }
 
+// The log says why a server cannot be started, and not that it has not answered in time.
+func TestProgramThatIsMissing(t *testing.T) {
+	good := "  good: " + entry("none", "") + "\n"
+	for _, k := range []struct{ command, others string }{
+		{"serve", ""}, {"serve", good}, {"wrap", good}, {"wrap", good + "  none: {command: no-other-program}\n"},
+	} {
+		c := start(t, configured(t, "upstreams:\n  gone: {command: no-such-program}\n"+k.others, k.command)...)
+		for range 2 {
+			c.request("tools/list", "{}")
+			c.request("prompts/list", "{}")
+		}
+		c.end()
+		log := c.errs.String()
+		for line := range strings.Lines(log) {
+			if strings.Contains(line, "upstream server") && !strings.Contains(line, "executable file not found") {
+				t.Errorf("%s with %q: %s", k.command, k.others, line)
+			}
+		}
+		contains(t, log, "executable file not found")
+	}
+}
+
 // An answer that never ends is an error of its call, and the last line of standard error says why a server has ended.
 func TestEndlessAnswer(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("endless answer", "")...)...)

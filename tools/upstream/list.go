@@ -37,8 +37,9 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 			soon, stop = context.WithTimeout(ctx, listTime)
 		}
 		_, _, err := s.running(soon)
+		late := soon.Err() != nil && ctx.Err() == nil // before stop, which ends soon too
 		stop()
-		if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		if err != nil && late {
 			err = fmt.Errorf("the server %s has not answered within %s", s.options.Name, listTime)
 		}
 		if err != nil {
