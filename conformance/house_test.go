@@ -25,7 +25,7 @@ var folders = strings.Fields("base text kinds system observations session docume
 var inside = map[string][][]string{
 	"base": {{"base/lru", "base/mmap", "base/panics", "base/runes", "base/spare", "base/stack"}},
 	"text": {
-		{"text/linesearch/literal", "text/secrets", "text/words"},
+		{"text/linesearch/literal", "text/schema", "text/secrets", "text/words"},
 		{"text/content", "text/linesearch", "text/tokens"},
 		{"text/extract", "text/jsontrunc", "text/table"},
 	},

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/schema"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -71,7 +72,7 @@ func isObservation(word string) bool {
 type resolver struct {
 	jq    tools.Tool
 	in    tools.Input
-	root  argumentSchema
+	root  schema.Schema
 	notes []string // notes for the answer
 	size  int      // bytes of all texts so far
 	used  bool     // a reference was replaced by its text
@@ -79,13 +80,13 @@ type resolver struct {
 
 // resolve returns the arguments of a tool with their references replaced. Values without one are returned as they are
 // written.
-func (s *resolver) resolve(ctx context.Context, args, schema json.RawMessage) (json.RawMessage, error) {
-	_ = json.Unmarshal(schema, &s.root.schema) // if it fails, nothing is known of the values
-	return s.value(ctx, args, s.root.schema)
+func (s *resolver) resolve(ctx context.Context, args, of json.RawMessage) (json.RawMessage, error) {
+	s.root = schema.Parse(of)
+	return s.value(ctx, args, s.root.Root)
 }
 
 // value returns a value of a schema with its references replaced.
-func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (json.RawMessage, error) {
+func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json.RawMessage, error) {
 	if !mayRefer(raw) {
 		return raw, nil
 	}
@@ -97,7 +98,7 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (
 			return nil, err
 		}
 		if r, ok := parseReference(strings.TrimSpace(text)); ok {
-			return s.text(ctx, r, schema)
+			return s.text(ctx, r, of)
 		}
 		if word, _, _ := strings.Cut(text, " "); isObservation(word) {
 			s.notes = append(s.notes, jsonrpc.Quoted(text)+" was passed on as it is: a reference is obs:ID, obs:ID jq FILTER or "+
@@ -116,13 +117,13 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (
 				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" (and "slurp": true) or `+
 					`"lines": not %s`, jsonrpc.Quoted(string(trimmed)))
 			}
-			return s.text(ctx, r, schema)
+			return s.text(ctx, r, of)
 		}
 		for name, value := range object {
 			if !mayRefer(value) {
 				continue
 			}
-			with, err := s.value(ctx, value, s.root.member(schema, name))
+			with, err := s.value(ctx, value, s.root.Member(of, name))
 			if err != nil {
 				return nil, err
 			}
@@ -138,7 +139,7 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (
 			if !mayRefer(value) {
 				continue
 			}
-			with, err := s.value(ctx, value, s.root.element(schema, i))
+			with, err := s.value(ctx, value, s.root.Element(of, i))
 			if err != nil {
 				return nil, err
 			}
@@ -150,12 +151,12 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, schema any) (
 }
 
 // text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.
-func (s *resolver) text(ctx context.Context, r reference, schema any) (json.RawMessage, error) {
+func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessage, error) {
 	text, err := s.read(ctx, r)
-	asString := err == nil && s.root.allows(schema, func(value any) bool { return value == any(text) })
+	asString := err == nil && s.root.Allows(of, func(value any) bool { return value == any(text) })
 	if err == nil && !asString && !json.Valid([]byte(text)) {
 		// If the schema allows other strings, conform names them.
-		asString = s.root.allows(schema, func(value any) bool { _, ok := value.(string); return ok })
+		asString = s.root.Allows(of, func(value any) bool { _, ok := value.(string); return ok })
 		if !asString {
 			err = errors.New("the schema of this argument wants no string, and the text is not one JSON value: make one by " +
 				`jq, such as [.rows[].name], or of several records with "slurp": true`)
@@ -327,10 +328,10 @@ func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 // conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used, refers to
 // another document or to itself without end, or if an argument has a number that no float64 holds: the server checks
 // them then.
-func conform(schema, args json.RawMessage) error {
+func conform(of, args json.RawMessage) error {
 	var one jsonschema.Schema
-	var plain argumentSchema
-	if json.Unmarshal(schema, &one) != nil || json.Unmarshal(schema, &plain.schema) != nil || !plain.bounded() {
+	whole := schema.Parse(of)
+	if json.Unmarshal(of, &one) != nil || !whole.Bounded() {
 		return nil
 	}
 	resolved, err := one.Resolve(nil)

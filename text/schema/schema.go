@@ -1,6 +1,9 @@
-package upstream
+// Package schema reads a JSON Schema as far as a caller must know it that has only a part of a value: whether a member
+// or an element may be a string, and whether a validator would come to an end.
+package schema
 
 import (
+	"encoding/json"
 	"maps"
 	"net/url"
 	"reflect"
@@ -9,25 +12,33 @@ import (
 	"strings"
 )
 
-// argumentSchema is the schema of a tool's arguments, decoded from JSON. It decides only whether a value may be a
-// string; conform validates. So a pattern that Go cannot compile, or a $ref to another document, does not matter here.
-type argumentSchema struct {
-	schema any
-	left   int // schemas that may still be visited for this value
+// Schema is a whole schema. It does not validate: so a pattern that Go cannot compile, or a $ref to another document,
+// does not matter here. Its methods take schemas within it, as decoded from JSON. It is not safe for concurrent use.
+type Schema struct {
+	Root any // decoded from JSON; nil: nothing is known of the values
+	left int // schemas that may still be visited for this value
+}
+
+// Parse returns the schema of a JSON text; one of which nothing is known if it is no JSON.
+func Parse(text []byte) (s Schema) {
+	if json.Unmarshal(text, &s.Root) != nil {
+		s.Root = nil
+	}
+	return s
 }
 
 // maxVisited limits the schemas that are visited for one value: a schema may refer to itself.
 const maxVisited = 10_000
 
-// allows reports whether a schema within the root allows a string, as far as type, enum, const, $ref, allOf, anyOf and
+// Allows reports whether a schema within the root allows a string, as far as type, enum, const, $ref, allOf, anyOf and
 // oneOf say. A schema without a type allows none if it has items, prefixItems, properties or required. Of the values of
 // enum and const, only those for which matches returns true count.
-func (s *argumentSchema) allows(schema any, matches func(value any) bool) bool {
+func (s *Schema) Allows(schema any, matches func(value any) bool) bool {
 	s.left = maxVisited
 	return s.visitAllows(schema, matches)
 }
 
-func (s *argumentSchema) visitAllows(schema any, matches func(value any) bool) bool {
+func (s *Schema) visitAllows(schema any, matches func(value any) bool) bool {
 	of, ok := s.visit(schema)
 	if !ok {
 		return schema != false
@@ -62,8 +73,8 @@ func (s *argumentSchema) visitAllows(schema any, matches func(value any) bool) b
 	return ok
 }
 
-// member returns the schema of a member of an object.
-func (s *argumentSchema) member(schema any, name string) any {
+// Member returns the schema of a member of an object.
+func (s *Schema) Member(schema any, name string) any {
 	return s.inner(schema, func(of map[string]any) any {
 		properties, _ := of["properties"].(map[string]any)
 		if one, ok := properties[name]; ok {
@@ -76,8 +87,8 @@ func (s *argumentSchema) member(schema any, name string) any {
 	})
 }
 
-// element returns the schema of an element of an array.
-func (s *argumentSchema) element(schema any, i int) any {
+// Element returns the schema of an element of an array.
+func (s *Schema) Element(schema any, i int) any {
 	return s.inner(schema, func(of map[string]any) any {
 		for _, keyword := range []string{"prefixItems", "items"} { // items is a list in draft 7
 			if list, ok := of[keyword].([]any); ok && i < len(list) {
@@ -93,7 +104,7 @@ func (s *argumentSchema) element(schema any, i int) any {
 
 // inner returns a schema that allows what one of the schemas allows that own finds in a schema and in those that it
 // combines; nil if own finds none.
-func (s *argumentSchema) inner(schema any, own func(map[string]any) any) any {
+func (s *Schema) inner(schema any, own func(map[string]any) any) any {
 	s.left = maxVisited
 	var all []any
 	var visit func(any)
@@ -122,19 +133,19 @@ func (s *argumentSchema) inner(schema any, own func(map[string]any) any) any {
 }
 
 // visit returns the keywords of a schema; ok is false if it is no object, or if too many were visited.
-func (s *argumentSchema) visit(schema any) (of map[string]any, ok bool) {
+func (s *Schema) visit(schema any) (of map[string]any, ok bool) {
 	s.left--
 	of, ok = schema.(map[string]any)
 	return of, ok && s.left >= 0
 }
 
 // at returns the schema at a reference such as #/$defs/Item; nil if it is not within the root.
-func (s *argumentSchema) at(ref string) any {
+func (s *Schema) at(ref string) any {
 	pointer, err := url.PathUnescape(ref)
 	if err != nil || pointer != "#" && !strings.HasPrefix(pointer, "#/") {
 		return nil
 	}
-	one := s.schema
+	one := s.Root
 	for _, token := range strings.Split(pointer, "/")[1:] {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch of := one.(type) {
@@ -153,10 +164,10 @@ func (s *argumentSchema) at(ref string) any {
 	return one
 }
 
-// bounded reports whether a value is checked in a bounded number of steps: no schema refers to itself for the same
+// Bounded reports whether a value is checked in a bounded number of steps: no schema refers to itself for the same
 // value, and none stands for more than maxVisited others. Where it cannot tell, it reports false. A validator would end
 // this process: its stack has no bound.
-func (s *argumentSchema) bounded() bool {
+func (s *Schema) Bounded() bool {
 	sizes := map[uintptr]int{} // of schemas, by their address; −1: being counted
 	var size func(schema any) int
 	size = func(schema any) int {
@@ -212,5 +223,5 @@ func (s *argumentSchema) bounded() bool {
 		}
 		return true
 	}
-	return all(s.schema)
+	return all(s.Root)
 }
