@@ -210,12 +210,11 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
 		}
 		for _, e := range entriesOf(doc.Body) {
-			name := strings.TrimSpace(e.Key.String())
-			key := strings.Trim(name, `"'`) // JSON quotes it
+			name := strings.Trim(strings.TrimSpace(e.Key.String()), `"'`) // JSON quotes it
 			if comment := commentIn(e.Key); comment != nil {
 				return nil, commented(path, text, comment.GetToken())
 			}
-			if key == upstreamsKey || key == clientsKey { // see servers.go
+			if name == upstreamsKey || name == clientsKey { // see servers.go
 				if comment := commentIn(e.Value); comment != nil {
 					return nil, commented(path, text, comment.GetToken())
 				}
@@ -226,12 +225,9 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 			}
 			flag, ok := known[name]
 			if !ok {
-				if slices.Contains(otherClientsKeys, key) {
+				if slices.Contains(otherClientsKeys, name) {
 					return nil, at(path, e.Key,
-						fmt.Errorf("unknown key %q; write %s in its place for the servers of a client", key, clientsKey))
-				}
-				if known[key] == nil {
-					name = key // the quotes are not what is wrong
+						fmt.Errorf("unknown key %q; write %s in its place for the servers of a client", name, clientsKey))
 				}
 				keys := append(slices.Sorted(maps.Keys(known)), upstreamsKey, clientsKey)
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
