@@ -203,9 +203,9 @@ func (t *Transcript) LineCount() int {
 	return t.Number(last, int(t.starts[last+1]-t.starts[last])-1)
 }
 
-// Repeated returns the indexes of results that a later one makes superfluous, each with that of the later one: of the
-// same call, or with the same text. A later result counts only if the model has it: it is sent, did not fail and was
-// not cleared.
+// Repeated finds results that a later result makes superfluous: it answers the same call, or has the same text. The map
+// is from the index of the earlier one to that of the later one. A later result counts only if the model has it: it is
+// sent, did not fail and was not cleared.
 func (t *Transcript) Repeated() map[int]int {
 	type sum = [sha256.Size]byte
 	byCall, byText, repeated := map[sum]int{}, map[sum]int{}, map[int]int{}

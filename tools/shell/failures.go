@@ -118,7 +118,7 @@ func (f *failures) add(line []byte, at int64) bool {
 	return f.runner == nil && f.goTests.add(f, line, at) || f.addTo(line, at)
 }
 
-// Each line that begins a report on tests starts, behind blanks, with one of testStarts or contains one of testParts.
+// A line that begins a report on tests starts with one of testStarts, after blanks, or contains one of testParts.
 var testStarts, testParts = [][]byte{
 	[]byte("FAIL"), []byte("ERROR "), []byte("PASS"), []byte("not ok "), []byte("✖ "), []byte("panic: "),
 	[]byte("error: could not compile"),

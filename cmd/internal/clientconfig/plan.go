@@ -13,7 +13,7 @@ import (
 // Change is what a user asks for.
 type Change struct {
 	Self         string   // absolute path of this program
-	Args         []string // of the server; settings of the hook
+	Args         []string // for the server; the hook gets the settings in it, too
 	Server, Hook bool     // add these, or remove them
 	Wrap         []string // names of servers, or "all"
 	Remove       bool

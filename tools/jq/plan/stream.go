@@ -69,7 +69,8 @@ func streamOf(q *gojq.Query) *Stream {
 	return nil
 }
 
-// elements returns the stream of S, nil if q is something else; likewise the functions below.
+// elements returns the stream of a filter such as .rows[]; nil if q is another filter. So do the functions below, each
+// for its own form.
 func elements(q *gojq.Query) *Stream {
 	s, rest := leading(q)
 	if s == nil || rest == nil || rest.term == nil || !rest.iterates() {
