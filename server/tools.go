@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	shown "github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -266,9 +267,11 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 	// What cannot be kept is worth more whole than its two ends: the call may have changed something, and nobody would
 	// repeat it.
 	unkept := func(r funnel.Receipt) bool { return r.NotKept != "" || r.Truncated }
-	lost := v.Unkept || slices.ContainsFunc(a.Receipts, unkept)
-	whole := (text == v.Text || v.Text == "") && parts == v.Parts
-	if !v.Altered && (whole || lost && len(v.Result) <= maxUnkept) {
+	tooMuch := func(r funnel.Receipt) bool { return r.Decision.Deficit > 0 }
+	lost := (v.Unkept || slices.ContainsFunc(a.Receipts, unkept)) && !slices.ContainsFunc(a.Receipts, tooMuch) &&
+		len(v.Result) <= maxUnkept && shown.Sanitize(v.All, false, shown.Standalone) == v.All
+	whole := (text == v.Text || v.Text == "") && parts == v.Parts && !v.Split
+	if !v.Altered && (whole || lost) {
 		return complete(k.frame, withoutOurMeta(v.Result))
 	}
 	a.Failed, a.Extra = a.Failed || v.Failed, nil

@@ -61,7 +61,9 @@ type Verbatim struct {
 	Parts   int                        // images and sounds that were written
 	Beside  string                     // further content that Text does not have; it is added to the answer if Result is not sent
 	Meta    map[string]json.RawMessage // of Result; it is added to the answer if Result is not sent
+	All     string                     // all text of Result, also what is in a note or stored apart
 	Altered bool                       // Result must not be sent: it holds what must be masked or made visible, or was stored in part
+	Split   bool                       // Text has not all text of Result: that is sent only if it cannot be stored
 	Unkept  bool                       // a part of Result could not be stored
 	Failed  bool                       // the other server says that the call failed
 }

@@ -214,17 +214,20 @@ func TestReferenceToAnEndlessSchema(t *testing.T) {
 		many += fmt.Sprintf(`,"d%d":{"anyOf":[%s,%s]}`, i+1, of, of)
 	}
 	schemas := map[string]string{
-		"itself":   `{"type":"object","properties":{"v":{"$ref":"#/properties/v"}}}`,
-		"root":     `{"type":"object","allOf":[{"$ref":"#"}]}`,
-		"two":      `{"type":"object","$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"if":{"$ref":"#/$defs/a"}}},"properties":{"v":{"$ref":"#/$defs/a"}}}`,
-		"dynamic":  `{"type":"object","$dynamicAnchor":"x","properties":{"v":{"allOf":[{"$dynamicRef":"#x"}]}}}`,
-		"many":     `{"type":"object","$defs":{` + many + `},"properties":{"v":{"$ref":"#/$defs/d60"}}}`,
+		"itself":  `{"type":"object","properties":{"v":{"$ref":"#/properties/v"}}}`,
+		"root":    `{"type":"object","allOf":[{"$ref":"#"}]}`,
+		"two":     `{"type":"object","$defs":{"a":{"not":{"$ref":"#/$defs/b"}},"b":{"if":{"$ref":"#/$defs/a"}}},"properties":{"v":{"$ref":"#/$defs/a"}}}`,
+		"dynamic": `{"type":"object","$dynamicAnchor":"x","properties":{"v":{"allOf":[{"$dynamicRef":"#x"}]}}}`,
+		"many":    `{"type":"object","$defs":{` + many + `},"properties":{"v":{"$ref":"#/$defs/d60"}}}`,
+		"members": `{"type":"object","$defs":{"n":{"type":["object","string"],"properties":{"a":{"allOf":[` +
+			`{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}]}}}},"properties":{"w":{"$ref":"#/$defs/n"},"v":{"type":"string"}}}`,
 		"elements": `{"type":"object","$defs":{"tree":{"properties":{"of":{"items":{"$ref":"#/$defs/tree"}}}}},"properties":{"v":{"type":"string"}}}`,
 	}
 	r := startReferring(t, schemas)
 	id := r.store(strings.Repeat("a line\n", 500))
 	for name := range schemas {
-		if got := r.arguments(name, `{"v":"`+id+` lines 1"}`); got != `{"v":"a line"}` {
+		deep := strings.Repeat(`{"a":`, 60) + "{}" + strings.Repeat("}", 60)
+		if got := r.arguments(name, `{"v":"`+id+` lines 1","w":`+deep+`}`); got != `{"v":"a line","w":`+deep+`}` {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

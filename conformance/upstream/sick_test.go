@@ -197,7 +197,7 @@ func serveSick(usual, state string) {
 			case fault == "odd JSON":
 				result(`{"content":[{"type":"text","text":"half \\ud800"}],"content":[{"type":"text","text":"twice"}]}`)
 			case fault == "progress":
-				for _, at := range []string{"0", "0.5", "1"} {
+				for _, at := range []string{"0", "0.28", "0.29", "1"} {
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":1,`+
 						`"message":"so much of it: %s"}}`, m.Params.Meta.Token, at, at)
 					time.Sleep(110 * time.Millisecond) // the funnel passes on ten a second

@@ -551,7 +551,7 @@ func TestProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, at := range []string{"0", "50", "100"} {
+	for _, at := range []string{"0", "28", "29", "100"} {
 		if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, `"progress":`+at+`,"total":100`) {
 			t.Errorf("%v: %s", err, line)
 		}

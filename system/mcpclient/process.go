@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Command is a program that serves MCP on its standard input and output.
@@ -27,22 +28,31 @@ type Command struct {
 	Set  []string // variables that it gets with these values, as NAME=VALUE
 }
 
-// Place returns the directory of the command if one of its words names a file there, such as a script: elsewhere the
-// same words start another server. Otherwise it returns "".
+// interpreter matches programs whose first word that is no option is the file that they run.
+var interpreter = content.Pattern(`^(python[0-9.]*|node|bun|deno|ruby|perl|php|bash|sh|tsx|ts-node|Rscript)(\.exe)?$`)
+
+// Place returns the directory of the command if the program, or the script that an interpreter runs, is a file there:
+// elsewhere the same words start another server. Otherwise it returns "". Other words do not count: a server could make
+// a file of such a name.
 func (c Command) Place() string {
 	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
+	if err != nil || len(c.Args) == 0 {
 		return ""
 	}
-	for i, word := range c.Args {
-		if filepath.IsAbs(word) || i == 0 && filepath.Base(word) == word { // that is looked up in PATH
-			continue
+	file := c.Args[0]
+	if interpreter().MatchString(filepath.Base(file)) {
+		at := slices.IndexFunc(c.Args[1:], func(word string) bool { return !strings.HasPrefix(word, "-") })
+		if at < 0 {
+			return ""
 		}
-		if fi, err := os.Stat(filepath.Join(dir, word)); err == nil && fi.Mode().IsRegular() {
-			return dir
-		}
+		file = c.Args[1+at]
+	} else if filepath.Base(file) == file { // it is looked up in PATH
+		return ""
 	}
-	return ""
+	if fi, err := os.Stat(filepath.Join(dir, file)); filepath.IsAbs(file) || err != nil || !fi.Mode().IsRegular() {
+		return ""
+	}
+	return dir
 }
 
 // always are the variables that every server gets. A client puts the secrets of a server into our environment.

@@ -1,12 +1,11 @@
 // Package schema reads a JSON Schema as far as a caller must know it that has only a part of a value: whether a member
-// or an element may be a string, and whether a validator would come to an end.
+// or an element may be a string, and whether a value is checked in few steps.
 package schema
 
 import (
 	"encoding/json"
 	"maps"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,64 +163,80 @@ func (s *Schema) at(ref string) any {
 	return one
 }
 
-// Bounded reports whether a value is checked in a bounded number of steps: no schema refers to itself for the same
-// value, and none stands for more than maxVisited others. Where it cannot tell, it reports false. A validator would end
-// this process: its stack has no bound.
-func (s *Schema) Bounded() bool {
-	sizes := map[uintptr]int{} // of schemas, by their address; −1: being counted
-	var size func(schema any) int
-	size = func(schema any) int {
-		of, ok := schema.(map[string]any)
-		if !ok {
-			return 1
-		}
-		at := reflect.ValueOf(of).Pointer()
-		if n, known := sizes[at]; known && n >= 0 {
-			return n
-		} else if known {
-			return maxVisited + 1
-		}
-		sizes[at] = -1
-		n := 1
-		add := func(one any) { n = min(n+size(one), maxVisited+1) }
-		for keyword, value := range of {
-			switch keyword {
-			case "$ref":
-				ref, _ := value.(string)
-				if target := s.at(ref); target != nil {
-					add(target)
-					continue
+// maxSteps limits the steps in which a value is checked.
+const maxSteps = 200_000
+
+// Bounded reports whether a value, decoded from JSON, is checked by the whole schema in few steps. A schema may refer
+// to itself, or stand for many others at each level of the value: the stack of a validator has no bound, and it cannot
+// be stopped. Where Bounded cannot tell, because a reference leads elsewhere, it reports false.
+func (s *Schema) Bounded(value any) bool {
+	s.left = maxSteps
+	return s.walk(s.Root, value)
+}
+
+// walk takes a step for each schema and each value that a validator would compare, or more.
+func (s *Schema) walk(schema, value any) bool {
+	if s.left--; s.left < 0 {
+		return false
+	}
+	of, _ := schema.(map[string]any)
+	members, _ := value.(map[string]any)
+	elements, _ := value.([]any)
+	for keyword, below := range of {
+		ok := true
+		switch keyword {
+		case "$ref":
+			ref, _ := below.(string)
+			target := s.at(ref)
+			ok = target != nil && s.walk(target, value)
+		case "$dynamicRef", "$recursiveRef":
+			ok = false
+		case "allOf", "anyOf", "oneOf":
+			parts, _ := below.([]any)
+			ok = s.all(parts, value)
+		case "not", "if", "then", "else":
+			ok = s.walk(below, value)
+		case "dependentSchemas", "dependencies":
+			parts, _ := below.(map[string]any)
+			ok = s.all(slices.Collect(maps.Values(parts)), value)
+		case "properties":
+			parts, _ := below.(map[string]any)
+			for name, one := range members {
+				if part, found := parts[name]; found {
+					ok = ok && s.walk(part, one)
 				}
-				n = maxVisited + 1
-			case "$dynamicRef", "$recursiveRef":
-				n = maxVisited + 1
-			case "allOf", "anyOf", "oneOf":
-				parts, _ := value.([]any)
-				for _, one := range parts {
-					add(one)
-				}
-			case "not", "if", "then", "else":
-				add(value)
-			case "dependentSchemas", "dependencies":
-				parts, _ := value.(map[string]any)
-				for _, one := range parts {
-					add(one)
+			}
+		case "patternProperties":
+			parts, _ := below.(map[string]any)
+			for _, one := range members {
+				ok = ok && s.all(slices.Collect(maps.Values(parts)), one)
+			}
+		case "additionalProperties", "unevaluatedProperties":
+			for _, one := range members {
+				ok = ok && s.walk(below, one)
+			}
+		case "propertyNames":
+			for name := range members {
+				ok = ok && s.walk(below, name)
+			}
+		case "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains":
+			parts, list := below.([]any)
+			for _, one := range elements {
+				if list {
+					ok = ok && s.all(parts, one)
+				} else {
+					ok = ok && s.walk(below, one)
 				}
 			}
 		}
-		sizes[at] = n
-		return n
-	}
-	var all func(value any) bool
-	all = func(value any) bool {
-		switch value := value.(type) {
-		case map[string]any:
-			return size(value) <= maxVisited && !slices.ContainsFunc(slices.Collect(maps.Values(value)),
-				func(one any) bool { return !all(one) })
-		case []any:
-			return !slices.ContainsFunc(value, func(one any) bool { return !all(one) })
+		if !ok {
+			return false
 		}
-		return true
 	}
-	return all(s.Root)
+	return true
+}
+
+// all walks over several schemas for one value.
+func (s *Schema) all(parts []any, value any) bool {
+	return !slices.ContainsFunc(parts, func(one any) bool { return !s.walk(one, value) })
 }

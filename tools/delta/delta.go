@@ -48,8 +48,9 @@ func (o *Outputs[K, V]) Remember(call K, id string, text *Text, known V) {
 
 // Since says in one line what changed since the last stored output of a call; "" if there is none. same reports that
 // nothing did. told may say it better than lines do, by what is known of the last output; nil, or "": it does not.
+// mask masks the secrets in a whole text: a part of a secret that is quoted would not be recognized.
 func (o *Outputs[K, V]) Since(
-	ctx context.Context, sources source.Set, call K, text *Text, told func(last V) string,
+	ctx context.Context, sources source.Set, call K, text *Text, mask func(string) string, told func(last V) string,
 ) (says string, same bool) {
 	o.mu.Lock()
 	last, known := o.last[call]
@@ -81,13 +82,14 @@ func (o *Outputs[K, V]) Since(
 	if err != nil {
 		return "", false
 	}
-	return text.since(last.name, before)
+	return text.since(last.name, before, mask)
 }
 
 // since says what changed since an output of a name. same reports that only times, addresses or white
 // space differ.
-func (t *Text) since(name string, before []byte) (says string, same bool) {
-	now, unit := t.text, ""
+func (t *Text) since(name string, before []byte, mask func(string) string) (says string, same bool) {
+	before = []byte(mask(string(before)))
+	now, unit := []byte(mask(string(t.text))), ""
 	if a, ok := indented(before); ok {
 		if b, ok := indented(now); ok {
 			before, now, unit = a, b, ", of the JSON with a line for each value"
@@ -105,8 +107,8 @@ func (t *Text) since(name string, before []byte) (says string, same bool) {
 				quoted = append(quoted, quote('-', old[i], line), quote('+', line, old[i]))
 			}
 		}
-		if n == 0 { // the end of the last line, or the JSON's own
-			return "since " + name + ": only white space differs", true
+		if n == 0 {
+			return "since " + name + ": only white space or masked secrets differ", true
 		}
 		return fmt.Sprintf("since %s: only times or addresses differ, in %s%s: %s",
 			name, content.Plural(int64(n), "line", "lines"), unit, joined(quoted, n-len(quoted)/2)), true

@@ -7,6 +7,25 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
+// A secret is masked before it is cut to be quoted; one that changed is not said to be equal.
+func TestSinceMasks(t *testing.T) {
+	mask := func(s string) string {
+		return strings.NewReplacer("SECRET-1", "[masked]", "SECRET-2", "[masked]").Replace(s)
+	}
+	lead := strings.Repeat("x", 90)
+	for now, want := range map[string]string{
+		lead + "SECRET-1 b\n": "only white space or masked secrets differ",
+		lead + "SECRET-2 c\n": "[masked] c",
+	} {
+		text := NewText(true)
+		text.Add([]byte(now))
+		got, _ := text.since("obs:x", []byte(lead+"SECRET-2 b\n"), mask)
+		if !strings.Contains(got, want) || strings.Contains(got, "SECRET") || strings.Contains(got, "CRET") {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
 // What is said of a text by what stood before it: of data each byte counts, of a command's output times do not.
 func TestSince(t *testing.T) {
 	long := strings.Repeat("x", 200)
@@ -25,7 +44,7 @@ func TestSince(t *testing.T) {
 			"1 line added, 1 removed: -" + content.ClipBytes(long+" 5s", 100) + " | +" + content.ClipBytes(long+" 6s", 100)},
 		{"5\nseconds\n", "6\nseconds\n",
 			"1 line added, 1 removed, times and addresses aside: -5 | +6", "1 line added, 1 removed: -5 | +6"},
-		{"a\nb", "a\nb\n", "only white space differs", "only white space differs"},
+		{"a\nb", "a\nb\n", "only white space or masked secrets differ", "only white space or masked secrets differ"},
 		{"a\nb", "a\nb\nc", "1 line added, 0 removed, times and addresses aside: +c", "1 line added, 0 removed: +c"},
 		{"\nb\n", "a\n\nb\n", "1 line added, 0 removed, times and addresses aside: +a", "1 line added, 0 removed: +a"},
 		{`[{"at":"2026-01-01"},{"n":1}]`, `[{"at":"2026-01-02"},{"n":1}]`,
@@ -35,7 +54,7 @@ func TestSince(t *testing.T) {
 		for exact, want := range map[bool]string{false: c.ran, true: c.data} {
 			now := NewText(exact)
 			now.Add([]byte(c.now))
-			if got, _ := now.since("obs:x", []byte(c.before)); got != "since obs:x: "+want {
+			if got, _ := now.since("obs:x", []byte(c.before), func(s string) string { return s }); got != "since obs:x: "+want {
 				t.Errorf("%q after %q, exact %t:\n%s\nwant %s", c.now, c.before, exact, got, want)
 			}
 		}

@@ -224,7 +224,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	}
 	if !s.options.NoDeltas && j.seen.cut == 0 {
 		told := func(last testsOf) string { return describeTests(last, tests) }
-		says, same := s.last.Since(ctx, in.Sources, j.lastKey, &j.seen.text, told)
+		says, same := s.last.Since(ctx, in.Sources, j.lastKey, &j.seen.text, in.Mask, told)
 		if out.Note(says); same {
 			if repeater, ok := out.(tools.Repeater); ok {
 				repeater.Unchanged()

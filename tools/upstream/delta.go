@@ -22,7 +22,7 @@ func (s *Server) since(ctx context.Context, tool, text string, in tools.Input, o
 	}
 	call, now := lastCall{in.Owner, observations.CallHash(tool, in.Args)}, delta.NewText(true)
 	now.Add([]byte(text))
-	says, same := s.last.Since(ctx, in.Sources, call, &now, nil)
+	says, same := s.last.Since(ctx, in.Sources, call, &now, in.Mask, nil)
 	comparer.Since(says)
 	if repeater, ok := out.(tools.Repeater); ok && same {
 		repeater.Unchanged()

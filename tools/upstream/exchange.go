@@ -164,7 +164,7 @@ func (e *exchange) progress(params json.RawMessage) {
 		e.fractional = true
 	}
 	if e.fractional {
-		at.Progress, at.Total = 100*at.Progress, 100*at.Total
+		at.Progress, at.Total = math.Round(100*at.Progress), math.Round(100*at.Total)
 	}
 	if e.out != nil {
 		e.out.Progress(int64(at.Progress), int64(at.Total), at.Message)

@@ -326,20 +326,17 @@ func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 }
 
 // conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used, refers to
-// another document or to itself without end, or if an argument has a number that no float64 holds: the server checks
+// another document or means very many steps, or if an argument has a number that no float64 holds: the server checks
 // them then.
 func conform(of, args json.RawMessage) error {
 	var one jsonschema.Schema
 	whole := schema.Parse(of)
-	if json.Unmarshal(of, &one) != nil || !whole.Bounded() {
+	var value any
+	if json.Unmarshal(of, &one) != nil || json.Unmarshal(args, &value) != nil || !whole.Bounded(value) {
 		return nil
 	}
 	resolved, err := one.Resolve(nil)
 	if err != nil {
-		return nil
-	}
-	var value any
-	if json.Unmarshal(args, &value) != nil {
 		return nil
 	}
 	if err := resolved.Validate(value); err != nil {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,14 +74,15 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	const serverInfo = "io.modelcontextprotocol/serverInfo" // in each result of the stateless era
 	r := result{Verbatim: tools.Verbatim{Result: raw}, in: in, out: out}
 	if jsonv2.Unmarshal(raw, &all) != nil { // readers differ in what they make of it
-		r.Altered = true
 		switch value := jsontext.Value(raw); {
 		case jsonv2.Unmarshal(raw, &all, lenient) != nil:
-			r.Text = string(raw)
+			r.Text, r.Altered = string(raw), true
 			return r.write()
 		case value.IsValid(jsontext.AllowInvalidUTF8(true)):
+			r.Split = true
 			out.Note("half characters in the result of the server are shown as U+FFFD")
 		default:
+			r.Altered = true
 			r.keep(raw, "the whole result, in which a name stands twice,")
 		}
 	}
@@ -99,8 +101,8 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		structured = ""
 	}
 	// A small result is passed on as it is, if nothing in it must be masked or made visible.
-	r.Altered = r.Altered || len(r.Text) > maxShown || !in.AsShown(r.Text) || !in.AsShown(string(raw)) ||
-		len(raw)-r.known > smallText
+	r.Altered = r.Altered || len(r.Text) > maxShown || !in.AsShown(r.Text) || !in.AsShown(string(raw))
+	r.All = r.Text + "\n" + structured
 	switch {
 	case structured == "" && isLarge(r.Text):
 		r.splitOff(texts)
@@ -146,11 +148,12 @@ func (r *result) splitOff(texts []string) {
 		return
 	}
 	r.aside(words, "the text beside it")
-	r.Text, r.Altered = texts[at], true
+	r.Text, r.Split = texts[at], true
 }
 
 // aside shows a short text in a note, and stores a longer one.
 func (r *result) aside(text, name string) {
+	r.apart = true
 	if len(text) > maxAside {
 		r.keep([]byte(text), name)
 		return
@@ -203,6 +206,7 @@ func (r *result) text(raw json.RawMessage) string {
 
 // store stores bytes and returns a line that names them. What cannot be stored is passed on: see [tools.Verbatim].
 func (r *result) store(data []byte, name string) string {
+	r.Altered = r.Altered || utf8.Valid(data) && r.in.Mask(string(data)) != string(data)
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})
 	if err != nil {
 		r.Unkept = true

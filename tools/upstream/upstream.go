@@ -128,9 +128,14 @@ func newServer(o Options, c Client) *Server {
 	if o.Records == nil {
 		return s
 	}
-	if r, err := o.Records.Load(o.key()); err != nil {
-		s.damaged = err
-	} else if r != nil {
+	r, err := o.Records.Load(o.key())
+	if place := o.place; err == nil && r == nil && place != "" {
+		o.place = "" // what was approved of these words before a file had such a name stays what is approved
+		if r, err = o.Records.Load(o.key()); r != nil {
+			r.Dir = place
+		}
+	}
+	if s.damaged = err; r != nil && err == nil {
 		s.record = r
 	}
 	return s

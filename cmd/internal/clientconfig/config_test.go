@@ -364,6 +364,9 @@ func TestHookThatIsThere(t *testing.T) {
 		"mcp-funnel --store hook gc":                                   {false, false},
 		"other hook --configured":                                      {false, false},
 		"echo mcp-funnel hook":                                         {false, false},
+		"/usr/bin/log-it; mcp-funnel hook":                             {false, false},
+		"log-it && " + self + " hook --configured":                     {false, false},
+		"tee /tmp/log | mcp-funnel hook":                               {false, false},
 		"mcp-funnel 'hook":                                             {false, false},
 	} {
 		quoted, err := json.Marshal(line)

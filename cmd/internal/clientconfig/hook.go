@@ -21,27 +21,25 @@ func hookLine(self string, settings []string) string {
 	return line + "hook --configured"
 }
 
-// hookWords returns the words of the first command of a line that runs the hook of this program, at this place or
-// another; nil if there is none. Variables in them are left out.
-func hookWords(line, self string) (found []string) {
+// hookWords returns the words of a line that runs the hook of this program, at this place or another, and nothing else:
+// a line with other commands is its user's. Otherwise it returns nil. Variables in the words are left out.
+func hookWords(line, self string) (words []string) {
 	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
-	if err != nil {
+	if err != nil || len(file.Stmts) != 1 {
 		return nil
 	}
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && found == nil {
-			var words []string
-			for _, w := range call.Args {
-				words = append(words, unquoted(w.Parts))
-			}
-			i := slices.Index(words, "hook")
-			if i > 0 && isOwn(words[0], self) && (i+1 == len(words) || strings.HasPrefix(words[i+1], "-")) {
-				found = words
-			}
-		}
-		return true
-	})
-	return found
+	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok {
+		return nil
+	}
+	for _, w := range call.Args {
+		words = append(words, unquoted(w.Parts))
+	}
+	if i := slices.Index(words, "hook"); i <= 0 || !isOwn(words[0], self) ||
+		i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+		return nil
+	}
+	return words
 }
 
 // unquoted returns the text of the parts of a word.
