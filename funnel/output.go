@@ -317,8 +317,8 @@ func (p *image) Write(b []byte) (int, error) {
 }
 
 const (
-	progressEvery = 100 * time.Millisecond // for each progress report, on average
-	progressSaved = time.Second            // without reports lets those that follow come faster
+	progressEvery = 100 * time.Millisecond // average time between two progress reports
+	progressSaved = time.Second            // longest time without reports that later ones may make up for
 )
 
 // pace holds back reports that come too often. Reports that come late, and therefore close to the next ones, are let

@@ -334,8 +334,8 @@ func (g *gated) Think(ctx context.Context, _ investigate.Task) (investigate.Thou
 	return investigate.Thought{}, ctx.Err()
 }
 
-// TestOneDriver has many calls wait for the endpoint when it fails: those that come back first start the work anew, and
-// the others do not start it once more.
+// TestOneDriver has many calls wait when the endpoint fails. The first of them that returns starts the work again; the
+// others do not start it a second time.
 func TestOneDriver(t *testing.T) {
 	for range 3 {
 		b := in(t, many(t, 2))

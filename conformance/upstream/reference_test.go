@@ -186,7 +186,7 @@ func TestReferenceToLines(t *testing.T) {
 	}
 }
 
-// Numbers beside a reference are passed on as they are written, also those that no float64 holds.
+// Numbers beside a reference are passed on as they are written. Some of them are too large for a float64.
 func TestReferenceBesideNumbers(t *testing.T) {
 	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{` +
 		`"v":{"type":"string"},"n":{"type":"number","maximum":10},"l":{"type":"array"}}}`})

@@ -20,7 +20,7 @@ func rows(n int) string {
 	return "[" + b.String()[1:] + "]"
 }
 
-// What servers write beside the usual: what is right in it arrives, and what is changed is said.
+// Unusual results: all that is right in them arrives, and a note says what was changed.
 func TestUnusualResults(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	c := start(t, wrapped(t.TempDir(), sick("none", state)...)...)

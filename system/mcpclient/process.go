@@ -28,7 +28,7 @@ type Command struct {
 	Set  []string // variables that it gets with these values, as NAME=VALUE
 }
 
-// interpreter matches programs whose first word that is no option is the file that they run.
+// interpreter matches programs that run a file: their first argument that is no option.
 var interpreter = content.Pattern(`^(python[0-9.]*|node|bun|deno|ruby|perl|php|bash|sh|tsx|ts-node|Rscript)(\.exe)?$`)
 
 // Place returns the directory of the command if the program, or the script that an interpreter runs, is a file there:

@@ -1,5 +1,5 @@
-// Package schema reads a JSON Schema as far as a caller must know it that has only a part of a value: whether a member
-// or an element may be a string, and whether a value is checked in few steps.
+// Package schema answers two questions about a JSON Schema without validating: may a member or an element of a value be
+// a string, and does a validator check a value in few steps?
 package schema
 
 import (
@@ -101,8 +101,8 @@ func (s *Schema) Element(schema any, i int) any {
 	})
 }
 
-// inner returns a schema that allows what one of the schemas allows that own finds in a schema and in those that it
-// combines; nil if own finds none.
+// inner calls own with a schema and with all schemas that it combines. It returns a schema that allows what any of the
+// results allows; nil if there are none.
 func (s *Schema) inner(schema any, own func(map[string]any) any) any {
 	s.left = maxVisited
 	var all []any

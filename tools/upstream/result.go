@@ -44,7 +44,7 @@ const (
 
 const (
 	maxShown = 1_000_000 // size over which no answer shows a text whole, in bytes
-	maxAside = 400       // size up to which a part beside a large one is shown in a note, in bytes
+	maxAside = 400       // size up to which a note shows what stands beside the output, in bytes
 )
 
 // lenient takes what some servers write: half characters, which are read as U+FFFD, and names that stand twice, of
@@ -61,9 +61,9 @@ type result struct {
 	apart bool // a part of it is stored apart
 }
 
-// writeResult writes the result of a call. Structured content that says the same as the text replaces it. If they
-// differ and both are small, both are shown; if one is large, it is the output, and the other is shown or stored
-// beside it. writeResult calls compare with a large text that has all of the result.
+// writeResult writes the result of a call. Structured content that says the same as the text replaces the text. If they
+// differ and both are small, both are shown. If one is large, it is the output, and a note shows the other or says
+// where it is stored. If the output is large and has all of the result, writeResult calls compare with it.
 func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare func(text string)) error {
 	var all struct {
 		Content    []json.RawMessage          `json:"content"`
@@ -204,7 +204,8 @@ func (r *result) text(raw json.RawMessage) string {
 	return string(raw) // a link to a resource, or what is not known yet
 }
 
-// store stores bytes and returns a line that names them. What cannot be stored is passed on: see [tools.Verbatim].
+// store stores bytes and returns a line that says where. If it cannot store them, it sets Unkept: the server then
+// passes the result on as it is, if it may.
 func (r *result) store(data []byte, name string) string {
 	r.Altered = r.Altered || utf8.Valid(data) && r.in.Mask(string(data)) != string(data)
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})

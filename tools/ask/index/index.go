@@ -182,8 +182,9 @@ func below(path string) scope {
 	return scope{where: "(path = ? OR path >= ? AND path < ?)", args: []any{path, path + "/", path + "0"}}
 }
 
-// SearchMany returns the best passages of the files below a directory that of accepts, at most perFile of one file, so
-// that a long file leaves room for others. The index may have files that of does not accept: those beside a glob.
+// SearchMany returns the best passages of the files below a directory for which of returns true: the index also has
+// files that the glob of a question leaves out. It returns at most perFile passages of one file, so that a long file
+// leaves room for others.
 func (x *Index) SearchMany(
 	ctx context.Context, terms []string, dir string, limit, perFile int, of func(path string) bool,
 ) ([]Hit, error) {
