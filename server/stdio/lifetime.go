@@ -25,10 +25,9 @@ type SignalError struct{ Signal os.Signal }
 
 func (e *SignalError) Error() string { return fmt.Sprintf("signal: %v", e.Signal) }
 
-// pollInterval is how often parent and output are checked, with two system calls: it bounds how late a dead client is
-// noticed, and leaves the rest of the second for clean-up. A death signal (PR_SET_PDEATHSIG) is no substitute: it is
-// sent when the parent's thread ends, and not at all if the parent has ended before.
-const pollInterval = 50 * time.Millisecond
+// pollInterval is how often ends are checked that this system cannot wait for. It bounds how late a dead client is
+// noticed, and leaves the rest of the second for clean-up.
+const pollInterval = 100 * time.Millisecond
 
 // Lifetime configures which events end this process.
 type Lifetime struct {
@@ -76,27 +75,19 @@ func (l Lifetime) Context(parent context.Context) (ctx context.Context, stop fun
 
 // watch waits for a cause and ends the context; after Force or a second signal it calls Exit.
 func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end context.CancelCauseFunc) {
-	gone := func() bool { return false }
-	if l.Parent {
-		gone = parentGone()
+	gone := make(chan error, 1)
+	if l.Parent || l.Out != nil {
+		go func() { gone <- awaitGone(l, stopped) }()
 	}
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
 	var cause error
-	for cause == nil {
-		select {
-		case s := <-signals:
-			cause = &SignalError{s}
-		case <-tick.C:
-			switch {
-			case gone():
-				cause = ErrParentGone
-			case l.Out != nil && outGone(l.Out):
-				cause = ErrOutGone
-			}
-		case <-stopped:
-			return
-		}
+	select {
+	case s := <-signals:
+		cause = &SignalError{s}
+	case cause = <-gone:
+	case <-stopped:
+	}
+	if cause == nil {
+		return
 	}
 	end(cause)
 	force := time.NewTimer(l.Force)

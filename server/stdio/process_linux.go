@@ -8,3 +8,6 @@ func dupFD(from, to int) error { return unix.Dup3(from, to, 0) }
 // pollRDHup is the poll event of a socket whose peer has closed its writing side but may still read. Some clients use
 // sockets as pipes.
 const pollRDHup = unix.POLLRDHUP
+
+// processFD returns a descriptor that is readable once a process has ended.
+func processFD(pid int) (int, error) { return unix.PidfdOpen(pid, 0) }

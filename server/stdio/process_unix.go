@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,16 +19,53 @@ import (
 // clean-up. (Children would inherit an ignored SIGPIPE, but not a handler.)
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// parentGone returns a function that reports whether the current parent process has ended since.
-func parentGone() func() bool {
+// awaitGone waits until the parent process has ended or Out has no reader any more, and returns which of them. It
+// returns nil if stopped is closed. It waits for descriptors; the parent is checked every [pollInterval] where it has
+// none. A death signal (PR_SET_PDEATHSIG) is no substitute: it is sent when the parent's thread ends, and not at all if
+// the parent has ended before.
+func awaitGone(l Lifetime, stopped <-chan struct{}) error {
 	first := os.Getppid()
-	return func() bool { return os.Getppid() != first }
-}
-
-// outGone reports whether all readers of a pipe, socket or terminal have closed it.
-func outGone(out *os.File) bool {
-	reported, ok := pollFile(out, 0)
-	return !ok || reported&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0
+	wake, end, err := os.Pipe()
+	if err != nil {
+		return nil //nolint:nilerr // without descriptors nothing can be watched; the end of the input still ends it
+	}
+	defer wake.Close() //nolint:errcheck // nothing was written to it
+	go func() {
+		<-stopped
+		_ = end.Close()
+	}()
+	poll := []unix.PollFd{{Fd: int32(wake.Fd()), Events: unix.POLLIN}, {Fd: -1}, {Fd: -1, Events: unix.POLLIN}}
+	if l.Out != nil {
+		// Its own descriptor: closing a file waits for those that use it.
+		if err := osfile.Control(l.Out, func(fd int) error {
+			own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+			poll[1].Fd = int32(own)
+			return err
+		}); err != nil {
+			return ErrOutGone
+		}
+		defer unix.Close(int(poll[1].Fd)) //nolint:errcheck // nothing was written to it
+	}
+	wait := -1
+	if l.Parent {
+		if fd, err := processFD(first); err == nil {
+			poll[2].Fd = int32(fd)
+			defer unix.Close(fd) //nolint:errcheck // nothing was written to it
+		} else {
+			wait = int(pollInterval / time.Millisecond)
+		}
+	}
+	for {
+		_, err := unix.Poll(poll, wait)
+		switch {
+		case err == nil && poll[0].Revents != 0:
+			return nil
+		case l.Parent && (err == nil && poll[2].Revents != 0 || os.Getppid() != first):
+			return ErrParentGone
+		case err == nil && poll[1].Revents&(unix.POLLERR|unix.POLLHUP|unix.POLLNVAL) != 0:
+			return ErrOutGone
+		}
+	}
 }
 
 // inputGone reports whether all writers of a pipe, socket or terminal have closed it, even if data is unread. For

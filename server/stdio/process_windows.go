@@ -4,27 +4,35 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
 
 func surviveBrokenPipes() {}
 
-// parentGone returns a function that reports whether the parent process has ended. It keeps a handle from the start,
-// because Windows gives an orphan no new parent and reuses process IDs.
-func parentGone() func() bool {
+// awaitGone waits until the parent process has ended. It returns nil if stopped is closed. It keeps a handle from the
+// start, because Windows gives an orphan no new parent and reuses process IDs. (Only writing would show that an output
+// has no reader.)
+func awaitGone(l Lifetime, stopped <-chan struct{}) error {
 	parent, err := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(os.Getppid()))
-	if err != nil {
-		return func() bool { return false }
+	if err != nil || !l.Parent {
+		<-stopped
+		return nil //nolint:nilerr // a parent that cannot be watched; the end of the input still ends this process
 	}
-	return func() bool {
-		event, err := windows.WaitForSingleObject(parent, 0)
-		return err == nil && event == windows.WAIT_OBJECT_0
+	defer windows.CloseHandle(parent) //nolint:errcheck // nothing depends on it
+	for {
+		event, err := windows.WaitForSingleObject(parent, uint32(pollInterval/time.Millisecond))
+		if err == nil && event == windows.WAIT_OBJECT_0 {
+			return ErrParentGone
+		}
+		select {
+		case <-stopped:
+			return nil
+		default:
+		}
 	}
 }
-
-// outGone returns false: on Windows only writing would show it.
-func outGone(*os.File) bool { return false }
 
 // inputGone returns false: on Windows only reading would show it.
 func inputGone(io.Reader) bool { return false }

@@ -35,6 +35,7 @@ type Outbox struct {
 	lastProgress time.Time // when that write last made progress
 	err          error
 	ready        chan struct{}   // holds one token while a message is queued
+	began        chan struct{}   // holds one token after a write began
 	Ctx          context.Context // ends when err is set
 	cancel       context.CancelFunc
 
@@ -47,7 +48,7 @@ type Outbox struct {
 
 // NewOutbox returns an outbox that writes to out once [Outbox.Run] runs.
 func NewOutbox(out io.Writer) *Outbox {
-	o := &Outbox{out: out, ready: make(chan struct{}, 1)}
+	o := &Outbox{out: out, ready: make(chan struct{}, 1), began: make(chan struct{}, 1)}
 	o.Ctx, o.cancel = context.WithCancel(context.Background())
 	o.room.L = &o.mu
 	return o
@@ -101,11 +102,16 @@ func (o *Outbox) enqueue(message []byte, answer func()) error {
 	}
 	o.queue = append(o.queue, message)
 	o.queued += len(message)
+	wake(o.ready)
+	return nil
+}
+
+// wake puts a token into a channel that holds one.
+func wake(c chan struct{}) {
 	select {
-	case o.ready <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // HasWaiters reports whether senders are blocked by a full queue.
@@ -161,6 +167,7 @@ func (o *Outbox) nextWrite() ([]byte, bool) {
 		o.queue = nil
 	}
 	o.writing, o.lastProgress = true, time.Now()
+	wake(o.began)
 	o.room.Broadcast()
 	return batch, true
 }
@@ -196,14 +203,11 @@ func (o *Outbox) failLocked(err error) {
 	o.room.Broadcast()
 }
 
-// stalled returns the time for which the current write has made no progress; 0 if there is no write.
-func (o *Outbox) stalled() time.Duration {
+// stalled returns the time for which the current write has made no progress; ok is false if there is no write.
+func (o *Outbox) stalled() (d time.Duration, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.writing {
-		return 0
-	}
-	return time.Since(o.lastProgress)
+	return time.Since(o.lastProgress), o.writing
 }
 
 // Flush waits until every queued message is written or the outbox fails, and returns the error of the outbox.
@@ -225,13 +229,37 @@ const StallPollInterval = 50 * time.Millisecond
 func (o *Outbox) FailWhenStalled(
 	ctx context.Context, limit func(stalled time.Duration) time.Duration, hasRoom func() bool,
 ) time.Duration {
+	for {
+		if _, writing := o.stalled(); writing {
+			if l := o.watchWrites(ctx, limit, hasRoom); l > 0 {
+				return l
+			}
+		}
+		select {
+		case <-o.began:
+		case <-o.Ctx.Done():
+			return 0
+		case <-ctx.Done():
+			return 0
+		}
+	}
+}
+
+// watchWrites is [Outbox.FailWhenStalled] until no write is in progress: then it returns 0, too.
+func (o *Outbox) watchWrites(
+	ctx context.Context, limit func(stalled time.Duration) time.Duration, hasRoom func() bool,
+) time.Duration {
 	tick := time.NewTicker(StallPollInterval)
 	defer tick.Stop()
 	var stalled time.Duration
 	for {
 		select {
 		case <-tick.C:
-			if stalled = min(stalled+StallPollInterval, o.stalled()); stalled > 0 && hasRoom() {
+			now, writing := o.stalled()
+			if !writing {
+				return 0
+			}
+			if stalled = min(stalled+StallPollInterval, now); hasRoom() {
 				stalled = 0
 			}
 			if l := limit(stalled); stalled > l {

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"bufio"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,6 +115,9 @@ func (i *initProcess) run() error {
 	if err := i.prepare(); err != nil {
 		return err
 	}
+	if err := i.notifyEnded(); err != nil {
+		return err
+	}
 	if err := i.startCommand(); err != nil {
 		return err
 	}
@@ -203,20 +207,17 @@ func (i *initProcess) watchServer() {
 // reap waits for the end of the command, reaps what ends meanwhile, and ends the tree if it exceeds a limit.
 // All of it is done in the thread that started the command: Landlock lets only that one see its processes' files.
 func (i *initProcess) reap() (status Status) {
-	w := &watch{initProcess: i}
-	fd, err := unix.PidfdOpen(i.pid, 0)
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	if err != nil {
-		poll = nil
-	}
+	w := newWatch(i)
+	poll := []unix.PollFd{{Fd: int32(i.childEnded), Events: unix.POLLIN}}
 	for {
-		n, _ := unix.Poll(poll, int(watchEvery.Milliseconds()))
+		_, _ = unix.Poll(poll, w.timeout())
+		_, _ = unix.Read(i.childEnded, make([]byte, 8)) // before children are reaped: one that ends now wakes the next Poll
 		ended, ok := i.reapEnded()
 		if ok {
 			ended.Limit, ended.Scratch = status.Limit, w.scratchSize
 			return ended
 		}
-		if n != 0 {
+		if !w.due() {
 			continue
 		}
 		if hit := w.exceeded(); hit != "" {
@@ -224,6 +225,22 @@ func (i *initProcess) reap() (status Status) {
 			i.signalTree()
 		}
 	}
+}
+
+// notifyEnded makes i.childEnded readable whenever a child of this process ends.
+func (i *initProcess) notifyEnded() (err error) {
+	if i.childEnded, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGCHLD)
+	go func() {
+		one := binary.NativeEndian.AppendUint64(nil, 1)
+		for range ended {
+			_, _ = unix.Write(i.childEnded, one)
+		}
+	}()
+	return nil
 }
 
 // reapEnded reaps processes that have ended; ok reports that the command is among them.

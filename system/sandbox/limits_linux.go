@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -43,20 +44,56 @@ func (i *initProcess) setLimits() error {
 	return nil
 }
 
-// watchEvery is how often the limits of the tree are compared.
-const watchEvery = 50 * time.Millisecond
+// The limits of a tree that works are compared every watchEvery. While it uses no processor time it can exceed none,
+// and the time doubles up to watchIdle, to which all growth between two comparisons is bounded.
+const (
+	watchEvery = 50 * time.Millisecond
+	watchIdle  = time.Second
+)
 
-// watch remembers what the limits were compared with.
+// watch compares the limits of a tree with what it uses.
 type watch struct {
 	*initProcess
-	free        int64 // free space when the size of the scratch directory was last measured
+	every       time.Duration // until the next comparison; 0: there is no limit
+	next        time.Time
+	used        [2]int // processes and clock ticks at the last comparison
+	free        int64  // free space when the size of the scratch directory was last measured
 	measured    time.Time
 	scratchSize int64 // then; 0: it was not measured
 }
 
+func newWatch(i *initProcess) *watch {
+	w := &watch{initProcess: i}
+	if i.Processes > 0 || i.Memory > 0 || i.MinFree > 0 || i.ScratchMax > 0 {
+		w.every, w.next = watchEvery, time.Now().Add(watchEvery)
+	}
+	return w
+}
+
+// timeout returns the milliseconds until the next comparison, -1 if there is none.
+func (w *watch) timeout() int {
+	if w.every == 0 {
+		return -1
+	}
+	return int(max(0, time.Until(w.next)+time.Millisecond-1) / time.Millisecond)
+}
+
+// due reports whether it is time for a comparison.
+func (w *watch) due() bool { return w.every > 0 && !time.Now().Before(w.next) }
+
 // exceeded returns the limit that is exceeded, "" if none is.
 func (w *watch) exceeded() string {
 	pids := w.tree()
+	used := [2]int{len(pids), ticks(pids)}
+	idle := used == w.used
+	w.used = used
+	if idle {
+		w.every = min(2*w.every, watchIdle)
+		w.next = time.Now().Add(w.every)
+		return ""
+	}
+	w.every = watchEvery
+	w.next = time.Now().Add(w.every)
 	if w.Processes > 0 && len(pids) > w.Processes {
 		return fmt.Sprintf("%d processes", w.Processes)
 	}
@@ -180,8 +217,27 @@ func residentMemory(pids []int) (sum int64) {
 	return sum
 }
 
+// ticks returns the processor time of processes and of the children that they have waited for, in clock ticks.
+func ticks(pids []int) (sum int) {
+	const user, children = 11, 15 // of the fields after the name: utime, stime, cutime, cstime
+	for _, pid := range pids {
+		if f := statOf(pid); len(f) >= children {
+			for _, field := range f[user:children] {
+				n, _ := strconv.Atoi(string(field))
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
 // tree returns the processes of the command: in namespaces all but init, else init's descendants.
 func (i *initProcess) tree() []int {
+	if !i.Namespaces {
+		if pids, ok := descendants(os.Getpid()); ok {
+			return pids
+		}
+	}
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -196,39 +252,49 @@ func (i *initProcess) tree() []int {
 			continue
 		}
 		pids = append(pids, pid)
-		if !i.Namespaces {
-			parents[pid] = parentOf(pid)
+		if f := statOf(pid); !i.Namespaces && len(f) > 1 {
+			parents[pid], _ = strconv.Atoi(string(f[1]))
 		}
 	}
 	if i.Namespaces {
 		return pids
 	}
-	var ours []int
-	for _, pid := range pids {
+	return slices.DeleteFunc(pids, func(pid int) bool {
 		up := pid
 		for range len(pids) {
 			if up = parents[up]; up == os.Getpid() || up == 0 {
 				break
 			}
 		}
-		if up == os.Getpid() {
-			ours = append(ours, pid)
-		}
-	}
-	return ours
+		return up != os.Getpid()
+	})
 }
 
-// parentOf returns the parent of a process, 0 if it is gone.
-func parentOf(pid int) int {
-	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	// The name of the program, in parentheses, may hold any byte.
-	if end := bytes.LastIndexByte(b, ')'); end > 0 {
-		if fields := bytes.Fields(b[end+1:]); len(fields) > 1 {
-			parent, _ := strconv.Atoi(string(fields[1]))
-			return parent
+// descendants returns the processes below one, by the lists of children that the kernel keeps; ok is false if it was
+// built without them (CONFIG_PROC_CHILDREN). A process that ends meanwhile gives its children to init: what this call
+// misses, the next one finds.
+func descendants(pid int) (pids []int, ok bool) {
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil || len(tasks) == 0 {
+		return nil, false
+	}
+	for _, task := range tasks {
+		b, _ := os.ReadFile(task) // it is empty if the task has ended
+		for _, field := range bytes.Fields(b) {
+			if child, err := strconv.Atoi(string(field)); err == nil {
+				below, _ := descendants(child)
+				pids = append(append(pids, child), below...)
+			}
 		}
 	}
-	return 0
+	return pids, true
+}
+
+// statOf returns the fields of /proc/PID/stat after the name: state, parent and so on; nil if the process is gone.
+func statOf(pid int) [][]byte {
+	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	// The name of the program, in parentheses, may hold any byte.
+	return bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 }
 
 func sizeText(n int64) string {

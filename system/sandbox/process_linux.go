@@ -17,6 +17,8 @@ type initProcess struct {
 	mounts  []int // descriptors of detached mounts
 	stdin   int   // of the command, with header.Input
 
+	childEnded int // descriptor of an event: a child of init has ended
+
 	sharedByKey bool // System V shared memory has a bounded size
 }
 

@@ -82,7 +82,7 @@ func startInit(k kind) (*Process, error) {
 	p.cmd = exec.Command(initBinary, argument, asInit) //nolint:noctx // Kill ends the whole tree
 	p.cmd.Args[0] = "mcp-funnel"
 	p.cmd.Dir = "/"
-	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=off"}
+	p.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=1", "GOGC=25"} // it collects from 1 MiB on
 	p.cmd.ExtraFiles = []*os.File{theirs}
 	p.cmd.SysProcAttr = attributes(k.namespaces, k.net)
 	if err := p.launch(); err != nil {
