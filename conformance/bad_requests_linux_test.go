@@ -94,7 +94,7 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 	}
 	cases := badCases(t, "requests")
 	host := strings.TrimPrefix(s.url, "http://")
-	tried, failures := requested(cases, promise.Size(2, 20), promise.Size(2, 1), host, 20*time.Second, alive)
+	tried, failures := requested(cases, promise.Size(2, 20), promise.Size(2, 1), host, 5*time.Minute, alive)
 	for _, f := range failures {
 		t.Error(f)
 	}

@@ -65,7 +65,7 @@ func listening(t testing.TB, cmd *exec.Cmd, mark string) *httpServer {
 		}
 	})
 	line, found := "", false
-	waitFor(20*time.Second, func() bool {
+	waitFor(5*time.Minute, func() bool {
 		line, found = s.log.after(mark)
 		return found || !s.running()
 	})

@@ -59,7 +59,7 @@ type answer struct {
 func (a answer) text() string { return strings.Join(a.blocks, "\n") }
 
 // answerLimit is the default time limit of an answer, against tests that hang.
-const answerLimit = time.Minute
+const answerLimit = 5 * time.Minute
 
 // errNoAnswer means that no answer came within the limit, or that the server has ended.
 var errNoAnswer = errors.New("no answer")

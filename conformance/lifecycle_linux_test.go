@@ -163,7 +163,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored under nohup, which children inherit
 	// The promise is one second, of which the server's own waits take at most 750 ms. In an ordinary run tests of other
 	// packages slow the machine down.
-	slowest := promise.Size(5*time.Second, time.Second)
+	slowest := promise.Size(promise.HangAfter, time.Second)
 	var mu sync.Mutex
 	var took []time.Duration
 	failures, control := 0, 0

@@ -154,7 +154,7 @@ func TestNotes(t *testing.T) {
 			t.Parallel()
 			l := &ledger{}
 			for range rounds {
-				ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				err := round(ctx, t, l)
 				stop()
 				if err != nil {

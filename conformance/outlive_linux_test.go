@@ -33,10 +33,10 @@ var lasting = map[string]map[string]any{
 
 // patience is the time after which a process that still runs counts as left behind. The promise is one second on an
 // idle machine.
-const patience = 10 * time.Second
+const patience = promise.HangAfter
 
 // starts is the time limit for the start of a worker; a fast start is not required.
-const starts = 40 * time.Second
+const starts = 5 * time.Minute
 
 // left waits until processes have ended. It returns the time, and the number of those that did not end, which it kills.
 func left(pids []int) (took time.Duration, n int) {

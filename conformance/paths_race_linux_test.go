@@ -74,7 +74,7 @@ func FuzzPath(f *testing.F) {
 		if strings.Contains(name, canaryText) || strings.Contains(name, "48613") || strings.Contains(name, canaryYear) {
 			t.Skip("it would be repeated")
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer stop()
 		p := places[int(place)%len(places)]
 		if leak := leaks(name, call(ctx, p.tool, p.args(name))); leak != "" {
@@ -184,7 +184,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 		size = 500
 	}
 	inside := func(tool string, args any) (answer, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		return call(ctx, tool, args), nil
 	}

@@ -248,14 +248,12 @@ func TestS4SpecialFiles(t *testing.T) {
 		t.Error(what)
 	}
 	c := serveStdio(t, dir)
-	c.limit = 20 * time.Second // which no machine is too slow for
 	took := trySpecials(
 		t, c, slices.DeleteFunc(slices.Clone(all), func(s special) bool { return s.name == "sparse" }), fail,
 	)
 
 	// A sparse file is as large as it says: what goes through it to its end ends with the call.
 	sparse := serveStdio(t, dir, "--call-timeout", "300ms")
-	sparse.limit = 20 * time.Second
 	big := trySpecials(t, sparse, []special{{name: "sparse"}}, fail)
 
 	stop := changing(t, dir)
@@ -266,7 +264,6 @@ func TestS4SpecialFiles(t *testing.T) {
 
 	// The kernel's files say that they are empty, and some have no end or wait.
 	proc := serveStdio(t, "/proc", "--call-timeout", "5s")
-	proc.limit = 20 * time.Second
 	kernel := []special{
 		{name: "version", holds: ""},
 		{name: "self/status", holds: ""},

@@ -203,7 +203,7 @@ func (w *wire) real(line string) string {
 }
 
 func (w *wire) ask(request string) {
-	ctx, stop := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer stop()
 	var answer json.RawMessage
 	w.conn.Handle(ctx, []byte(w.real(request)), func(m []byte, last func()) error {

@@ -194,7 +194,7 @@ func (k *cleaning) round(jump time.Duration, quota int64, guarded bool) {
 	go func() { group.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		k.t.Fatal("cleaning up hangs")
 	}
 	close(notes)

@@ -43,8 +43,8 @@ func (l *listener) next(want ...string) string {
 	case m := <-l.heard:
 		servertest.Contains(l.t, m, want...)
 		return m
-	case <-time.After(10 * time.Second):
-		l.t.Fatalf("nothing was heard within 10 s, want %q", want)
+	case <-time.After(5 * time.Minute):
+		l.t.Fatalf("nothing was heard in time, want %q", want)
 		return ""
 	}
 }
@@ -80,7 +80,7 @@ func looked(t *testing.T, s *Server) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatal("the store was not looked at within 10 s")
+	t.Fatal("the store was not looked at in time")
 }
 
 const listChanged = `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`

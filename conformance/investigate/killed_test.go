@@ -52,7 +52,7 @@ func (r *runner) call(args object, after time.Duration) (text string, o order, o
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(r.t.Context(), 5*time.Minute)
 	defer stop()
 	c := r.command(ctx, "--toolsets", "core,investigation", "call", "--json", "investigate", string(raw))
 	var out, errs bytes.Buffer

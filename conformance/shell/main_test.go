@@ -114,7 +114,7 @@ func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.A
 // run runs a command.
 func (b *bench) run(command string) (string, funnel.Answer) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
 	defer cancel()
 	return b.call(ctx, map[string]any{"command": command})
 }

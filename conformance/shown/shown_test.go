@@ -134,7 +134,7 @@ func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limit
 	if len(limits) > 0 {
 		r.Limits = limits[0]
 	}
-	ctx, stop := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer stop()
 	a, err := h.funnel.Call(ctx, r)
 	if err != nil {

@@ -183,7 +183,7 @@ func TestNotifications(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && strings.Count(all, "\n") < 5; {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline) && strings.Count(all, "\n") < 5; {
 		line, err := c.out.ReadString('\n')
 		if err != nil {
 			t.Fatal(err)

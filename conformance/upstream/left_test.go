@@ -51,7 +51,7 @@ func runOnce(command []string, by syscall.Signal, early bool) error {
 	} else if err := cmd.Process.Signal(by); err != nil {
 		return err
 	}
-	late := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	_, _ = io.Copy(io.Discard, out) // until the process ends
 	_ = cmd.Wait()                  // a signal is an error
 	_ = in.Close()
@@ -90,7 +90,7 @@ func TestS10ServersEndWithWrap(t *testing.T) {
 				fault, by := faults[(i+n)%len(faults)], endings[(i+n/len(faults))%len(endings)]
 				err := runOnce(wrapped(store, sick(fault, state)...), by, (i+n)%7 == 6)
 				began := time.Now()
-				left := leftAfter(5*time.Second, state)
+				left := leftAfter(5*time.Minute, state)
 				mu.Lock()
 				took = append(took, time.Since(began))
 				if err != nil || len(left) > 0 {

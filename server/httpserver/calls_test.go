@@ -142,8 +142,8 @@ func take(t testing.TB, what string, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s: not within 20 s", what)
+	case <-time.After(5 * time.Minute):
+		t.Fatalf("%s: not in time", what)
 	}
 }
 
@@ -498,7 +498,7 @@ func TestAskOverHTTP(t *testing.T) {
 	w := serveWeb(t, newTestServer(t, withAskTools))
 	got := w.post(strings.Replace(servertest.Initialize, `"capabilities":{}`, `"capabilities":`+servertest.CanAll, 1))
 	session := header("Mcp-Session-Id", got.header.Get("Mcp-Session-Id"))
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	res, err := w.request(ctx, http.MethodPost, "/mcp", servertest.ToolCall("1", "greet", "{}", ""), session)
 	if err != nil {

@@ -191,7 +191,7 @@ func attack(t *testing.T, off bool) (cases int, effects []string) {
 				e.with = w.open()
 			}
 			before := ran.Load()
-			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 			res, err := w.request(ctx, e.method, e.path, e.body, e.with, h.with)
 			effect := ""
 			switch {

@@ -65,8 +65,8 @@ func (w *webServer) close() {
 			w.t.Errorf("Serve: %v", err)
 		}
 		w.ends <- nil // close may be called again
-	case <-time.After(10 * time.Second):
-		w.t.Error("the server did not end within 10 s")
+	case <-time.After(5 * time.Minute):
+		w.t.Error("the server did not end in time")
 	}
 }
 
@@ -112,7 +112,7 @@ func (r reply) last() string {
 
 func (w *webServer) do(method, path, body string, change ...with) reply {
 	w.t.Helper()
-	ctx, stop := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer stop()
 	res, err := w.request(ctx, method, path, body, change...)
 	if err != nil {
@@ -549,8 +549,8 @@ func (s *sse) next() string {
 	select {
 	case e := <-s.events:
 		return e.data
-	case <-time.After(20 * time.Second):
-		s.w.t.Fatal("no event within 20 s")
+	case <-time.After(5 * time.Minute):
+		s.w.t.Fatal("no event in time")
 		return ""
 	}
 }

@@ -142,7 +142,7 @@ func TestS19SessionsCannotBeGuessed(t *testing.T) {
 		legacy := strings.TrimPrefix(stream.path, "/message?sessionId=")
 		try := func(id string, who with) {
 			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-				ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				res, err := w.request(
 					ctx, method, "/mcp", servertest.Ping, func(r *http.Request) { r.Header["Mcp-Session-Id"] = []string{id} }, who,
 				)
@@ -319,7 +319,7 @@ func httpFlood(
 			case <-time.After(time.Millisecond):
 			}
 			began := time.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			res, err := own.request(ctx, http.MethodPost, "/mcp", call, good)
 			if err != nil {
 				t.Log(err)

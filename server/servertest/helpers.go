@@ -251,8 +251,8 @@ func Within(t testing.TB, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatalf("%s did not end within 10 s", what)
+	case <-time.After(5 * time.Minute):
+		t.Fatalf("%s did not end in time", what)
 	}
 }
 
@@ -280,9 +280,9 @@ func SaysLate(text string) bool {
 
 func Wait(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 20 s", what)
+			t.Fatalf("%s: not in time", what)
 		}
 	}
 }

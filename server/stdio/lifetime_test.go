@@ -156,7 +156,7 @@ func startProcess(t *testing.T, role, weak string) *process {
 // await reads stderr up to a line that begins so.
 func (p *process) await(line string) string {
 	p.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(5 * time.Minute)
 	for {
 		select {
 		case got, ok := <-p.errors:
@@ -167,7 +167,7 @@ func (p *process) await(line string) string {
 				return got
 			}
 		case <-limit:
-			p.t.Fatalf("no %q on stderr within 20 s", line)
+			p.t.Fatalf("no %q on stderr in time", line)
 		}
 	}
 }
@@ -442,8 +442,8 @@ func TestFloodThatEnds(t *testing.T) {
 				if !errors.Is(err, jsonrpc.ErrStalled) {
 					t.Errorf("%v, want %v", err, jsonrpc.ErrStalled)
 				}
-			case <-time.After(20 * time.Second):
-				t.Fatal("not ended within 20 s")
+			case <-time.After(5 * time.Minute):
+				t.Fatal("not ended in time")
 			}
 			if n := <-f.written; n == floodSize {
 				t.Error("the flood was taken whole: nothing was full")
@@ -507,7 +507,7 @@ func TestForcedEnd(t *testing.T) {
 		if code != 1 {
 			t.Errorf("exit code %d", code)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Error("never forced")
 	}
 }

@@ -85,8 +85,8 @@ func (p *pipe) end() error {
 	select {
 	case err := <-p.ends:
 		return err
-	case <-time.After(20 * time.Second):
-		p.t.Fatal("the server did not end within 20 s")
+	case <-time.After(5 * time.Minute):
+		p.t.Fatal("the server did not end in time")
 		return nil
 	}
 }
@@ -174,13 +174,12 @@ func TestGraceAtEOF(t *testing.T) {
 
 // Nobody can answer a question once the input has ended: the call does not wait for it.
 func TestQuestionAtEOF(t *testing.T) {
-	s := newTestServer(t, func(o *server.Options) { o.Tools = servertest.AskTools() })
+	s := newTestServer(t, func(o *server.Options) { o.Tools, o.EOFGrace = servertest.AskTools(), time.Hour })
 	p := servePipe(t, t.Context(), s)
 	p.write(
 		strings.Replace(servertest.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1),
 		servertest.ToolCall("1", "greet", `{}`, ""),
 	)
-	began := time.Now()
 	var said string
 	for m, ok := p.read(); ok; m, ok = p.read() {
 		switch {
@@ -190,8 +189,8 @@ func TestQuestionAtEOF(t *testing.T) {
 			said = string(m.Result)
 		}
 	}
-	if !strings.Contains(said, "its input has ended") || time.Since(began) > server.DefaultEOFGrace/2 {
-		t.Errorf("after %s: %s", time.Since(began), said)
+	if !strings.Contains(said, "its input has ended") {
+		t.Error(said)
 	}
 	if err := p.end(); err != nil {
 		t.Error(err)

@@ -129,11 +129,10 @@ func TestPDFDeadline(t *testing.T) {
 	data := pdfOf(t, nil, slices.Repeat([]string{strings.Repeat("many words on a page ", 100)}, 300)...)
 	for range pdfInstances + 1 {
 		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
-		start := time.Now()
 		_, err := Read(ctx, "pdf", bytes.NewReader(data), int64(len(data)))
 		cancel()
-		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
-			t.Errorf("ended after %v with %v", took, err)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended with %v", err)
 		}
 	}
 	if _, err := read(t, "pdf", pdfSample(t)); err != nil {

@@ -108,7 +108,7 @@ func TestLargeSortsTakeTurns(t *testing.T) {
 		}
 		return show.(*sortedWriter), err
 	}
-	soon, stop := context.WithTimeout(t.Context(), time.Minute) // against hanging
+	soon, stop := context.WithTimeout(t.Context(), 5*time.Minute) // against hanging
 	defer stop()
 	var holders []*sortedWriter
 	for range maxLargeSorts {

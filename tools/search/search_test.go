@@ -478,16 +478,10 @@ func TestADearPatternIsCancelled(t *testing.T) {
 		{"pattern": `(?s)(?:\d.){400}\pL`, "multiline": true, "glob": "b.txt"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		began := time.Now()
 		_, err := callOn(t, ctx, &answer{}, Search(), s, a)
 		cancel()
-		t.Logf("%v: ended after %v", a, time.Since(began))
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v: %v after %v", a, err, time.Since(began))
-		}
-		// S7 allows 0.5 s; a loaded machine more. Not stopped, it would take minutes
-		if d := time.Since(began); d > 30*time.Second {
-			t.Errorf("%v: ended only after %v", a, d)
+		if !errors.Is(err, context.DeadlineExceeded) { // not stopped, it would take minutes and find nothing
+			t.Errorf("%v: %v", a, err)
 		}
 	}
 }

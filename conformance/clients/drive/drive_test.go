@@ -39,7 +39,7 @@ func TestDrive(t *testing.T) {
 	d := driver{
 		transport: *transport, version: *version, url: *url, token: *token, matches: *matches, command: flag.Args(),
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	if err := d.run(ctx); err != nil {
 		t.Error("not ok", d.label("connect"), err)
@@ -75,7 +75,7 @@ func isBusy(err error) bool {
 
 // check prints what a check found. It is made again for as long as the server is busy.
 func (d *driver) check(ctx context.Context, name string, of func(context.Context) (string, error)) {
-	ctx, stop := context.WithTimeout(ctx, 20*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
 	defer stop()
 	found, err := of(ctx)
 	for isBusy(err) && ctx.Err() == nil {
