@@ -77,6 +77,14 @@ func TestSniff(t *testing.T) {
 		{"x.csv", "a,b\n1,2,\n3,4,\n", content.Table},    // every row has one more column than the header
 		{"x.tsv", "a\tb\n1\t2\t3\n", content.Table},
 		{"", "a,b\n1,2,3\n1,2\n1\n", content.Text},
+		{"", "ok  \ta/b\t0.011s\nok  \ta/c\t0.012s\n?   \ta/d\t[no test files]\n", content.Text},
+		{"", "\ta/b\t\tcoverage: 0.0% of statements\nok  \ta/c\t0.1s\tcoverage: 1% of statements\n" +
+			"ok  \ta/d\t0.1s\tcoverage: 2% of statements\n", content.Text},
+		{"", "FAIL\ta/b\t0.011s\nok  \ta/c\t(cached)\n", content.Text},
+		{"", "PASS,test_a,0.1\nFAIL,test_b,0.1\nSKIP,test_c,0.0\n", content.Text},
+		{"results.tsv", "ok\ta\nok\tb\n", content.Table},
+		{"", "result\ttest\nok\ta\nfail\tb\n", content.Table},
+		{"", "pass\tfail\n10\t2\n", content.Table},
 		{"x.csv", "Dear Sir, dear Madam\nthis is a letter, not a table, and that\nfor a reason\n", content.Text},
 		{"x.csv", "Report of sales\n1,2,3\n4,5,6\n", content.Text}, // the first line is no header
 		{"x.csv", "\"a\"\n\"b\"\n", content.Table},

@@ -63,6 +63,8 @@ func isTable(p []byte, whole bool, ext string) bool {
 		return c.columns > 1 && !spaced
 	case c.columns < 2 || c.rows < 2 || c.same < c.rows:
 		return false
+	case c.unnamed && c.verdicts*2 > c.rows:
+		return false // the output of a test runner, such as go test
 	case (rows.Delimiter == ',' || rows.Delimiter == '|') && c.columns == 2 && c.rows < 3:
 		return false // two lines with a comma each
 	case spaced:
@@ -73,19 +75,31 @@ func isTable(p []byte, whole bool, ext string) bool {
 
 // columnCensus counts properties that distinguish a table from other lines with commas.
 type columnCensus struct {
-	columns       int // number of cells in the first row
-	rows, same    int // same: number of rows with exactly columns cells
-	cells, spaced int // spaced: number of cells that begin with a space, not counting first cells
-	empty         int // number of rows whose first cell is empty
-	nameless      int // number of empty cells in the first row
-	odd           int // number of cells with unbalanced brackets
+	columns       int  // number of cells in the first row
+	rows, same    int  // same: number of rows with exactly columns cells
+	cells, spaced int  // spaced: number of cells that begin with a space, not counting first cells
+	empty         int  // number of rows whose first cell is empty
+	nameless      int  // number of empty cells in the first row
+	odd           int  // number of cells with unbalanced brackets
+	verdicts      int  // number of rows that begin with the result of a test
+	unnamed       bool // the first row does, or its first cell is empty
 }
+
+// verdict matches a cell with the result of a test.
+var verdict = content.Pattern(`^(?i:ok|pass(?:ed)?|fail(?:ed)?|skip(?:ped)?|\?) *$`)
 
 func (c *columnCensus) add(fields [][]byte) {
 	if c.rows == 0 {
 		c.columns = len(fields)
 	}
 	c.rows++
+	is := len(fields[0]) <= 8 && verdict().Match(fields[0])
+	if is {
+		c.verdicts++
+	}
+	if c.rows == 1 {
+		c.unnamed = is || len(fields[0]) == 0
+	}
 	if len(fields) == c.columns {
 		c.same++
 	}

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
@@ -47,7 +46,7 @@ var firstOf, secondOf = func() (first, second [256]uint8) {
 // levelOf returns the level of a line, which is passed without its time. The level is the first level name in
 // capitals, in brackets, after level=, or before a colon. stamped reports whether the line has a time.
 func levelOf(b []byte, stamped bool) level {
-	if reportsFailure(b) {
+	if reportsFailure(b) || runnerFailure(b, stamped) {
 		return failure
 	}
 	b = b[:min(len(b), levelWithin)]
@@ -110,6 +109,9 @@ func levelByPosition(b []byte, from, to int, stamped bool) bool {
 	if to < len(b) {
 		next = b[to]
 	}
+	if codeFollows(b[to:]) {
+		return true
+	}
 	if from == 0 {
 		return next == ':' || next == '[' || stamped && (next == ' ' || next == '\t' || next == '|')
 	}
@@ -130,16 +132,6 @@ func levelByPosition(b []byte, from, to int, stamped bool) bool {
 		return next == ':' && from >= 2 && b[from-2] == ':' && !inLiteral(b, from, stamped) // main.c:12:3: error: …
 	}
 	return false
-}
-
-// failures are the beginnings of lines with which test runners and build tools report a failure.
-var failures = []string{"--- FAIL", "FAIL\t", "FAIL ", "FAILED ", "FAIL: ", "not ok ", "npm ERR!", "make: *** "}
-
-// reportsFailure reports whether a line begins with one of failures.
-func reportsFailure(b []byte) bool {
-	return len(b) > 0 && bytes.IndexByte([]byte("-Fnm"), b[0]) >= 0 && slices.ContainsFunc(failures, func(s string) bool {
-		return bytes.HasPrefix(b, []byte(s))
-	})
 }
 
 // status returns the HTTP status of an access log line, which follows the quoted request; 0 if there is none.

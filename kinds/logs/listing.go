@@ -29,6 +29,50 @@ type listing struct {
 	dirs    digest.FileCounts // directories of the path lines
 	headed  headings
 	inside  bool // the previous line is not empty
+	others  strays
+	placed  strays // the lines "file:12: …"
+}
+
+// strays are lines of another form than the others: what a tool wrote beside its list.
+type strays struct {
+	n      int64
+	errors []quoted // the first ones that report an error
+	lines  []quoted // the other first ones
+}
+
+// program matches the beginning of a message that names its program: "find: '/root': Permission denied".
+var program = content.Pattern(`^[\w.+-]+(?:\[\d+\])?: \S`)
+
+func (s *strays) add(line []byte, at int64) {
+	if bytes.IndexByte(line, 0x1b) >= 0 {
+		line = content.WithoutEscapes(nil, line)
+	}
+	list := &s.lines
+	if levelOf(line, false) >= failure || program().Match(line) {
+		list = &s.errors
+	} else if bytes.IndexByte(line, ' ') < 0 {
+		return // README.md among paths
+	}
+	s.n++
+	if len(*list) < rareShown {
+		q := quoted{}
+		q.set(at, line)
+		*list = append(*list, q)
+	}
+}
+
+// summarize adds the lines, errors first, and how many there are.
+func (s *strays) summarize(to *digest.Summary) {
+	if s.n == 0 {
+		return
+	}
+	last := &to.Total[len(to.Total)-1]
+	*last += ", " + content.Plural(s.n, "other line", "other lines")
+	all := append(s.errors, s.lines...)
+	for _, q := range all[:min(len(all), rareShown)] {
+		to.Says = append(to.Says, to.AddQuote("stands out, line "+digest.Number(q.line), q.line,
+			content.Clip(string(bytes.TrimSpace(q.text)), digest.LineRunes), ""))
+	}
 }
 
 // headings counts the lines of rg --heading.
@@ -40,8 +84,8 @@ type headings struct {
 	files   digest.FileCounts
 }
 
-// add counts a line. Empty lines and "--" (between groups of grep's context) are ignored.
-func (l *listing) add(line []byte) {
+// add counts a line, which has the number at. Empty lines and "--" (between groups of grep's context) are ignored.
+func (l *listing) add(line []byte, at int64) {
 	if len(line) == 0 {
 		l.inside = false
 		return
@@ -55,9 +99,15 @@ func (l *listing) add(line []byte) {
 	if l.done() {
 		return
 	}
-	if l.classify(line, first) {
-		l.known++
+	found := l.found
+	switch known := l.classify(line, first); {
+	case !known:
+		l.others.add(line, at)
+		return
+	case l.found > found:
+		l.placed.add(line, at)
 	}
+	l.known++
 }
 
 // done reports whether the text is not a listing: over a quarter of more than 100 lines name no file.
@@ -231,8 +281,10 @@ func (l *listing) summarize(s *digest.Summary) {
 			total += " in " + content.Plural(d, "directory", "directories")
 		}
 		s.Total = append(s.Total, total)
+		l.placed.summarize(s)
 		addTop(s, &l.dirs)
 	}
+	l.others.summarize(s)
 }
 
 func contextLines(n int64) string {

@@ -17,6 +17,7 @@ const (
 	templatesShown = 12
 	errorsShown    = 5
 	rareShown      = 4
+	indentedShown  = 2
 	rareLines      = 100 // minimum number of lines before any line counts as rare
 )
 
@@ -39,6 +40,8 @@ type logs struct {
 	times    times
 	errors   errorLines
 	tests    testErrors
+	numbers  numbers
+	indented errorLines // lines of prose that follow another one by their indentation, and are no errors
 	panics   panics
 	patterns patterns
 }
@@ -173,6 +176,9 @@ func (l *logs) line(line []byte, size int64) {
 	}
 	lv := l.countLevel(line, text, at)
 	if len(text) == 0 || !timed && (text[0] == ' ' || text[0] == '\t') {
+		if l.prose && len(text) > 0 && lv < failure {
+			l.indented.add(1, at, line)
+		}
 		return // continues the previous line
 	}
 	l.patterns.match(text, at, lv, l.read)
@@ -192,7 +198,9 @@ func (l *logs) countLevel(line, text []byte, at int64) level {
 	case e.form == access:
 		lv = l.countStatus(text)
 	case lv == noLevel:
-		lv = levelOf(line[e.rest:], e.to > 0)
+		if lv = levelOf(line[e.rest:], e.to > 0); lv == noLevel {
+			lv = l.numbers.level(line[e.rest:])
+		}
 	}
 	if lv >= failure && e.to == 0 {
 		lv = l.tests.level(line, lv, at)
@@ -360,6 +368,12 @@ func (l *logs) rare(s *digest.Summary) []string {
 		return nil
 	}
 	var warned, out []string
+	if n := l.indented.n; n > 0 && n <= indentedShown {
+		for _, q := range []quoted{l.indented.first, l.indented.last}[:n] {
+			out = append(out, s.AddQuote("stands out, line "+digest.Number(q.line), q.line,
+				content.Clip(string(bytes.TrimSpace(q.text)), digest.LineRunes), ""))
+		}
+	}
 	for _, c := range t.all {
 		if c.n*500 > t.lines && c.n > 1 || c.n > 3 || c.level >= failure {
 			if c.level < failure {

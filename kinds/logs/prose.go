@@ -34,6 +34,7 @@ type prose struct {
 	longest quoted
 	size    int64
 	rest    rest
+	report  xmlReport
 }
 
 type title struct {
@@ -56,7 +57,10 @@ func NewProse(name string) *prose {
 	return p
 }
 
-func (p *prose) Add(b []byte) { p.logs.Add(b) }
+func (p *prose) Add(b []byte) {
+	p.report.add(b)
+	p.logs.Add(b)
+}
 
 // ahead skips the leading lines of b that are like the line before, once no more than their number counts, and those
 // of the rest that are no findings.
@@ -83,7 +87,7 @@ func (p *prose) line(line []byte, size int64) {
 		p.longest.line = at
 	}
 	rest := p.inRest()
-	p.listing.add(line)
+	p.listing.add(line, at)
 	p.logs.line(line, size)
 	if p.logs.source {
 		if _, ok := content.FileHeader(line); ok && !p.logs.named {
@@ -166,6 +170,10 @@ func (p *prose) Finish(s *digest.Summary) {
 	p.logs.end()
 	if p.pending.line > 0 {
 		p.addTitle(p.pending)
+	}
+	if p.report.tests > 0 {
+		p.report.summarize(s)
+		return
 	}
 	if p.listing.is() { // the listed lines quote other files
 		p.listing.summarize(s)

@@ -19,7 +19,7 @@ type rest struct {
 }
 
 // newRestSearcher makes a searcher for texts of which each line that is a finding has at least one: levels from error
-// on, the failures of [reportsFailure], incidentHeads, frames, and what changes the meaning of lines after it. It is
+// on, those that [reportsFailure] or [runnerFailure] takes, incidentHeads, frames, and what changes the meaning of lines after it. It is
 // nil if the processor cannot. The order affects speed only: a searcher takes each eighth as one set. This one was
 // found by swaps.
 var newRestSearcher = func() func() literal.Searcher {
@@ -28,6 +28,7 @@ var newRestSearcher = func() func() literal.Searcher {
 		"err", "==> ", "make: ***", "not ok ", "alert", "Unhandled", "FAIL", "panic", "emerg", "terminate called ",
 		"Segmentation fault", "\tat ", "fatal", "Uncaught ", "SIG", "Out of memory: Kill", "crit", "=== ", "Traceback (",
 		" at ", "severe", "Exception in ", "WARNING: DATA",
+		"ailed", "\xe2\x9c", "× ", "√ ", "failing", "ailures:", "[E]", "***", "There was", "There were",
 	} {
 		level := strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") == ""
 		needles = append(needles, literal.Needle{Text: text, Fold: level})
@@ -54,7 +55,7 @@ func (p *prose) inRest() bool {
 func (p *prose) skipRest(b []byte) int {
 	l := p.logs
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	if !p.inRest() || l.block.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" ||
+	if !p.inRest() || l.block.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" || l.numbers.left > 0 ||
 		len(b) == 0 {
 		return 0
 	}

@@ -25,8 +25,8 @@ func TestErrorsOfTests(t *testing.T) {
 			"=== CONT  TestB\nERROR b\n--- FAIL: TestB (0.00s)\n--- PASS: TestA (0.00s)\n", "2 errors", "line 8: ERROR b",
 			"line 9: --- FAIL: TestB (0.00s)"},
 		{"below", "=== RUN   TestA\n=== RUN   TestA/1\nERROR x\n=== RUN   TestA/2\nERROR y\n--- FAIL: TestA (0.00s)\n" +
-			"    --- PASS: TestA/1 (0.00s)\n    --- FAIL: TestA/2 (0.00s)\n", "2 errors", "line 5: ERROR y",
-			"line 6: --- FAIL: TestA (0.00s)"},
+			"    --- PASS: TestA/1 (0.00s)\n    --- FAIL: TestA/2 (0.00s)\n", "3 errors", "line 5: ERROR y",
+			"line 8:     --- FAIL: TestA/2 (0.00s)"},
 		{"counts", "building\n     12 error: something\n      3 ERROR other\n   1234 [error] x\ndone\n", "", "", ""},
 		{"no counts", "  ERROR other\n12: ERROR x\nERROR 12 y\n", "3 errors", "line 1:   ERROR other", "line 3: ERROR 12 y"},
 		{"no test", "ERROR printed\n--- PASS: TestA (0.00s)\npanic: bare\n", "1 panic, 1 error", "line 1: ERROR printed", ""},

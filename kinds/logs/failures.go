@@ -1,0 +1,104 @@
+package logs
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// failures are the beginnings of lines with which test runners and build tools report a failure.
+var failures = []string{"--- FAIL", "FAIL\t", "FAIL ", "FAILED ", "FAILED: ", "FAIL: ", "not ok ", "npm ERR!", "make: *** "}
+
+// reportsFailure reports whether a line begins with one of failures.
+func reportsFailure(b []byte) bool {
+	return len(b) > 0 && bytes.IndexByte([]byte("-Fnm"), b[0]) >= 0 && slices.ContainsFunc(failures, func(s string) bool {
+		return bytes.HasPrefix(b, []byte(s))
+	})
+}
+
+var (
+	// failedTest matches a line, passed without the blanks before it, by which a runner names a failed test: go, dotnet
+	// and MSTest, gtest, bun; and a message of eslint or stylelint below the name of its file.
+	failedTest = content.Pattern(
+		`^(?:--- FAIL: |not ok \d|FAIL(?:ED)? {1,2}\S|(?:[Ff]ailed|X) \S.* [\[(](?:< ?)?\d[\d., hms]*m?s[\])]$|` +
+			`\[  FAILED  \] |\(fail\) |\d+:\d+ +(?:error|✖|×) )`,
+	)
+	// crossed matches such a line of jest, vitest, mocha, bats, playwright or node, which begins with a cross; the
+	// capture is the time that it took.
+	crossed = content.Pattern(`^[✗✕✖✘×] +(?:\d+ problems?|\S.*?)( [\[(]?[\d.]+ ?m?s[\])]?)?$`)
+	// failedAtEnd matches the end of such a line of pytest, unittest, cargo, gradle, maven, ctest, ScalaTest, xUnit,
+	// dart, Robot Framework or XCTest.
+	failedAtEnd = content.Pattern(
+		`(?: (?:FAILED|\(Failed\)|\[FAIL\]|\[E\]|\| FAIL \|)|\.\.\. (?:FAIL|ERROR)|<<< (?:FAILURE|ERROR)!| FAILED +\[ *\d+%\]|` +
+			` FAILED \([\d.]+ ?m?s\)| FAILED in [\d.]+s|\*\*\* FAILED \*\*\*|\*\*\*(?:Failed|Timeout|Exception.*?) +[\d.]+ sec|` +
+			` failed \([\d.]+ seconds\)\.?)$`,
+	)
+)
+
+// runnerFailure reports whether a test runner or linter names a failure by a line. A cross without a time is one
+// only behind a time or blanks, because lists in prose have crosses. Most lines fail the cheap tests.
+func runnerFailure(b []byte, stamped bool) bool {
+	text := bytes.TrimSpace(b)
+	if len(text) < 5 {
+		return false
+	}
+	switch c := text[0]; {
+	case c == 0xe2 && text[1] == 0x9c || c == 0xc3 && text[1] == 0x97:
+		m := crossed().FindSubmatch(text)
+		return m != nil && (len(m[1]) > 0 || stamped || b[0] == ' ' || bytes.HasPrefix(text, []byte("✖ ")) && text[4]-'0' <= 9)
+	case c-'0' <= 9 || bytes.IndexByte([]byte("-nFfX[("), c) >= 0:
+		if failedTest().Match(text) {
+			return true
+		}
+	}
+	end := text[max(0, len(text)-40):]
+	return (bytes.Contains(end, []byte("FAIL")) || bytes.Contains(end, []byte("ailed")) || bytes.HasSuffix(end, []byte("[E]")) ||
+		bytes.Contains(end, []byte("***")) || bytes.HasSuffix(end, []byte("ERROR"))) && failedAtEnd().Match(end)
+}
+
+// codeFollows reports whether the number of a message follows a level: " C2065: …", as compilers of Microsoft and
+// TypeScript's write it.
+func codeFollows(b []byte) bool {
+	if len(b) < 4 || b[0] != ' ' {
+		return false
+	}
+	letters := 1
+	for letters < len(b) && b[letters]-'A' < 26 {
+		letters++
+	}
+	end := digitsEnd(b, letters)
+	return letters > 1 && end > letters && bytes.HasPrefix(bytes.TrimLeft(b[end:], " "), []byte(":"))
+}
+
+// numberedLines is how many lines after the last sign of a report on failed tests a numbered line names one.
+const numberedLines = 1000
+
+var (
+	// numberedReport matches the beginning of a report that numbers failed tests, and a test that passed in the output
+	// of mocha, which numbers failed ones in between.
+	numberedReport = content.Pattern(`^\s*(?:[✓✔√] |\d+ (?:failing|failed|passing)(?: \(.*\))?$|Failures:$|` +
+		`There (?:was|were) \d+ (?:failure|error)s?:$)`)
+	// numberedTest matches a failed test of mocha, cypress, playwright, rspec, phpunit or ExUnit.
+	numberedTest = content.Pattern(`^\s*\d+\) \S`)
+)
+
+// numbers reads the lines of reports that number failed tests.
+type numbers struct{ left int }
+
+// level returns the level of a line without a level: failure if it names a failed test.
+func (n *numbers) level(b []byte) level {
+	if n.left > 0 {
+		n.left--
+		if numberedTest().Match(b) {
+			n.left = numberedLines
+			return failure
+		}
+	}
+	text := bytes.TrimLeft(b, " ")
+	if len(text) > 4 && (text[0] == 0xe2 || text[0]-'0' <= 9 || bytes.IndexByte([]byte("FET"), text[0]) >= 0) &&
+		numberedReport().Match(b) {
+		n.left = numberedLines
+	}
+	return noLevel
+}
