@@ -35,7 +35,7 @@ func Render(f Facts, asIs bool) (w Whole, ok bool) {
 	shown := held
 	if f.Terminal && !asIs && c.Kind() != content.Binary {
 		shown = text.Terminal(held)
-		w.Collapsed = len(shown) != len(held)
+		w.Collapsed = !bytes.Equal(shown, held)
 	}
 	w.Text = text.Sanitize(string(shown), c.JSON(), text.Standalone)
 	if f.Terminal {

@@ -9,10 +9,10 @@ import (
 // StderrMark begins a line that holds standard error, if an output has lines of both streams.
 const StderrMark = "stderr| "
 
-// Terminal returns a text as a terminal would show it at the end: without colours, and with the last state of each line
-// that was overwritten by a carriage return. Text without either is returned as it is.
+// Terminal returns a text as a terminal would show it at the end: without colours, and each line as it was
+// after the last move of the cursor within it. Text without either is returned as it is.
 func Terminal(b []byte) []byte {
-	if bytes.IndexByte(b, '\r') < 0 && bytes.IndexByte(b, '\x1b') < 0 {
+	if bytes.IndexByte(b, '\r') < 0 && bytes.IndexByte(b, '\x1b') < 0 && bytes.IndexByte(b, '\b') < 0 {
 		return b
 	}
 	var out []byte
@@ -27,7 +27,7 @@ func Terminal(b []byte) []byte {
 func (l Line) Terminal() Line {
 	if l.Whole() {
 		shown := content.TerminalLine(l.Left)
-		if len(shown) == len(l.Left) {
+		if bytes.Equal(shown, l.Left) {
 			return l
 		}
 		return LineOf(string(shown))

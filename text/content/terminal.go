@@ -1,18 +1,117 @@
 package content
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
 
-// terminalControl matches the sequences by which programs colour and move text on a terminal.
-var terminalControl = Pattern("\x1b\\[[0-9;:?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[=>()][A-Z0-9]?")
+// controlText matches the sequences by which programs colour and move text on a terminal.
+const controlText = "(?:\x1b\\[[0-9;:?]*[ -/]*[@-~]|\x1b\\][^\x07\x1b]*(\x07|\x1b\\\\)|\x1b[=>()][A-Z0-9]?)"
 
-// TerminalLine returns a line as a terminal would show it at the end: without colours, and only its last state if it was
-// overwritten after a carriage return.
+var terminalControl, firstControl = Pattern(controlText), Pattern("^" + controlText)
+
+// terminalMove matches the sequences that move within a line.
+var terminalMove = Pattern("\x1b\\[[0-9]*[CDG]")
+
+// Limits: terminalWidth is the column that a sequence may move to if the text is not that wide.
+const (
+	terminalWidth = 200
+	maxColumns    = 4096 // that are erased
+	maxMarks      = 32   // bytes of a character with its accents
+)
+
+// TerminalLine returns a line as a terminal would show it at the end: without colours, and with what was written last in
+// each column if the cursor moved back. A character is taken to be as wide as any other.
 func TerminalLine(line []byte) []byte {
-	if bytes.IndexByte(line, '\x1b') >= 0 {
-		line = terminalControl().ReplaceAll(line, nil)
-	}
 	line = bytes.TrimRight(line, "\r")
-	return line[bytes.LastIndexByte(line, '\r')+1:]
+	escapes := bytes.IndexByte(line, '\x1b') >= 0
+	switch {
+	case bytes.IndexByte(line, '\r') >= 0 || bytes.IndexByte(line, '\b') >= 0 || escapes && terminalMove().Match(line):
+		return overwritten(line)
+	case escapes:
+		return terminalControl().ReplaceAll(line, nil)
+	}
+	return line
+}
+
+// overwritten returns a line in which the cursor moves.
+func overwritten(line []byte) []byte {
+	var (
+		cells  [][]byte
+		at     int
+		blank  = []byte{' '}
+		extend = func(to int) {
+			for len(cells) < to {
+				cells = append(cells, blank)
+			}
+		}
+	)
+	for len(line) > 0 {
+		n := 1
+		switch c := line[0]; {
+		case c == '\r':
+			at = 0
+		case c == '\b':
+			at = max(at-1, 0)
+		case c == '\t':
+			at = at&^7 + 8
+			extend(at)
+		case c == '\x1b':
+			control := firstControl().Find(line)
+			if control == nil {
+				break
+			}
+			n = len(control)
+			switch to := moved(line[:n], at); {
+			case line[n-1] != 'K' || line[1] != '[':
+				at = min(to, max(at, len(cells), terminalWidth))
+				extend(at)
+			case line[2] == '2' || line[2] == '1': // erase from the beginning
+				for i := range min(at+1, len(cells), maxColumns) {
+					cells[i] = blank
+				}
+				if line[2] == '2' {
+					cells = cells[:min(at, len(cells))]
+				}
+			default:
+				cells = cells[:min(at, len(cells))]
+			}
+		default:
+			r, size := utf8.DecodeRune(line)
+			if n = size; unicode.Is(unicode.Mn, r) && at > 0 && len(cells[at-1]) < maxMarks { // it is shown on the character before it
+				cells[at-1] = append(slices.Clone(cells[at-1]), line[:n]...)
+				break
+			}
+			extend(at + 1)
+			cells[at] = line[:n]
+			at++
+		}
+		line = line[n:]
+	}
+	return bytes.TrimRight(bytes.Join(cells, nil), " ")
+}
+
+// moved returns the column to which a control sequence moves the cursor from a column.
+func moved(control []byte, at int) int {
+	last := len(control) - 1
+	n, err := strconv.Atoi(string(control[min(2, last):last]))
+	if n = min(n, 1<<20); err != nil {
+		n = 1
+	}
+	switch {
+	case control[1] != '[':
+		return at
+	case control[last] == 'C':
+		return at + max(n, 1)
+	case control[last] == 'D':
+		return max(at-max(n, 1), 0)
+	case control[last] == 'G':
+		return max(n-1, 0)
+	}
+	return at
 }
 
 // WithoutEscapes appends b to dst without terminal escape sequences, which otherwise hide times and levels: colours

@@ -147,15 +147,16 @@ type Age time.Duration
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (a *Age) UnmarshalText(text []byte) error {
 	t := strings.TrimSpace(string(text))
-	if days, ok := strings.CutSuffix(t, "d"); ok {
-		if n, err := strconv.ParseFloat(days, 64); err == nil && n >= 0 && n < 36500 {
-			*a = Age(n * 24 * float64(time.Hour))
+	for unit, days := range map[string]float64{"d": 1, "w": 7} {
+		number, ok := strings.CutSuffix(t, unit)
+		if n, err := strconv.ParseFloat(number, 64); ok && err == nil && n >= 0 && n*days < 36500 {
+			*a = Age(n * days * 24 * float64(time.Hour))
 			return nil
 		}
 	}
 	d, err := time.ParseDuration(t)
 	if err != nil || d < 0 {
-		return fmt.Errorf("%.60q is not a time span; write 90s, 12h or 7d", t)
+		return fmt.Errorf("%.60q is not a time span; write 90s, 12h, 7d or 2w", t)
 	}
 	*a = Age(d)
 	return nil
