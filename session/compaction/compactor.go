@@ -58,9 +58,11 @@ type compactor struct {
 	m       *Map
 	keeper  Keeper
 	o       Options
-	cost    []int // tokens of each block
-	was     []int // tokens of each block in the request that the client reported last
-	rest    int   // tokens that it reported for that request and that no block has
+	cost    []int  // tokens of each block
+	was     []int  // tokens of each block in the request that the client reported last
+	usage   int    // tokens of that request; 0: none is reported
+	ignored string // why the report is ignored; "" if it is not
+	rest    int    // tokens that it reported for that request and that no block has
 	scale   float64
 	total   int
 	first   int // the first block that is changed

@@ -5,24 +5,34 @@ import (
 	"math"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
+
+// credible is the least share of the lower bound of a count that a report is believed with.
+const credible = 0.9
 
 // compareReport compares what was counted with what the client reported of its last request. The rest of the report is
 // its system prompt and its definitions of tools, which every request has. If more was counted than it reported, the
-// counts are estimates that are too high: all of them are scaled down.
+// counts are estimates that are too high: all of them are scaled down. A report that the error of the counts does not
+// explain is not of this text, and is ignored.
 func (c *compactor) compareReport() {
-	if c.t.Usage == 0 {
+	if c.usage == 0 {
 		return
 	}
 	counted := 0
 	for i := range c.t.Reported {
 		counted += c.was[i]
 	}
-	c.rest = max(c.t.Usage-counted, 0)
-	if counted <= c.t.Usage {
+	if float64(c.usage) < credible*float64(c.low(counted)) {
+		c.ignored, c.usage = fmt.Sprintf("the session reports %s for its last request, but the text of it has about %d: the report"+
+			" is ignored", content.Plural(int64(c.usage), "token", "tokens"), counted), 0
 		return
 	}
-	c.scale = float64(c.t.Usage) / float64(counted)
+	c.rest = max(c.usage-counted, 0)
+	if counted <= c.usage {
+		return
+	}
+	c.scale = float64(c.usage) / float64(counted)
 	for i := range c.cost {
 		c.cost[i], c.was[i] = c.scaled(c.cost[i]), c.scaled(c.was[i])
 	}
@@ -45,10 +55,10 @@ func (c *compactor) sum() int {
 // most returns how many tokens the next request has at most. A report is exact: what stood in its request counts with
 // an error only if it was replaced since.
 func (c *compactor) most() int {
-	most := c.t.Usage
+	most := c.usage
 	for i, cost := range c.cost {
 		switch {
-		case i >= c.t.Reported || c.t.Usage == 0:
+		case i >= c.t.Reported || c.usage == 0:
 			most += c.high(cost) + c.encrypted(i)
 		case cost != c.was[i]:
 			most += c.high(cost) - c.low(c.was[i])
@@ -71,7 +81,7 @@ func (c *compactor) encrypted(i int) int {
 // restOfAnswer returns what the client reported of its answer beyond what most adds of its blocks. It may report less
 // than they have, because it writes a line when only a part has arrived.
 func (c *compactor) restOfAnswer() int {
-	if c.t.Usage == 0 {
+	if c.usage == 0 {
 		return 0
 	}
 	seen := 0
@@ -83,7 +93,10 @@ func (c *compactor) restOfAnswer() int {
 
 // note says what the figures leave out; "" if nothing.
 func (c *compactor) note() string {
-	if c.t.Usage == 0 && (c.t.Format == transcript.Claude || c.t.Format == transcript.Codex) {
+	if c.ignored != "" {
+		return c.ignored
+	}
+	if c.usage == 0 && (c.t.Format == transcript.Claude || c.t.Format == transcript.Codex) {
 		return "the session reports no usage: its system prompt and definitions of tools are not counted"
 	}
 	return ""
@@ -93,7 +106,7 @@ func (c *compactor) note() string {
 func (c *compactor) doubt() string {
 	t := c.t
 	for i := range t.Blocks {
-		if b := &t.Blocks[i]; b.Sent && b.Binary != "" && (i >= t.Reported || t.Usage == 0) {
+		if b := &t.Blocks[i]; b.Sent && b.Binary != "" && (i >= t.Reported || c.usage == 0) {
 			return fmt.Sprintf("line %d has files or binary data (%s), which are not counted", t.Number(b.Line, b.At),
 				b.Binary)
 		}
@@ -106,7 +119,7 @@ func (c *compactor) doubt() string {
 
 // reportedWhole counts a block in the reported request as it was before a swap, if the request is older than the swap.
 func (c *compactor) reportedWhole(i int, s Swap) {
-	if c.t.Usage == 0 || i >= c.t.Reported || s.Lines <= c.t.ReportLine {
+	if c.usage == 0 || i >= c.t.Reported || s.Lines <= c.t.ReportLine {
 		return
 	}
 	if text, err := readSame(c.m, s, c.keeper); err == nil {

@@ -127,3 +127,25 @@ func TestReportedBounds(t *testing.T) {
 		}
 	})
 }
+
+// TestReportFarTooLow checks that the larger figure counts where a report is far below the text, and that the note says
+// so; a report that the error of the counts explains is believed.
+func TestReportFarTooLow(t *testing.T) {
+	for _, c := range []struct {
+		prompt int
+		margin float64
+		before int // at least
+		noted  bool
+	}{
+		{20_500, 0.35, 80_000, true}, {20_500, 0, 80_000, true}, {79_000, 0, 79_000, false}, {65_000, 0.25, 65_000, false},
+		{50_000, 0.25, 80_000, true},
+	} {
+		_, r, err := compact(read(t, reported(80, c.prompt, 1, ok)), &compaction.Map{}, newKeeper(t), compaction.Options{
+			Budget: 45_000, Keep: 1, Count: count, Margin: c.margin,
+		})
+		noted := strings.Contains(r.Note, fmt.Sprintf("the session reports %d tokens", c.prompt))
+		if err != nil || r.Before < c.before || r.Replaced == 0 || noted != c.noted {
+			t.Errorf("%+v: %v, %+v", c, err, r)
+		}
+	}
+}

@@ -77,14 +77,14 @@ func TestZeroIsNoLimit(t *testing.T) {
 
 func TestAgeIsReadInDaysToo(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "90s": 90 * time.Second, "12h": 12 * time.Hour, "0": 0,
+		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "2w": 14 * 24 * time.Hour, "90s": 90 * time.Second, "12h": 12 * time.Hour, "0": 0,
 	} {
 		var a Age
 		if err := a.UnmarshalText([]byte(text)); err != nil || time.Duration(a) != want {
 			t.Errorf("%s: %v, %v", text, time.Duration(a), err)
 		}
 	}
-	for _, bad := range []string{"", "d", "-1d", "-5s", "7", "7 days", "NaNd", "1e9d"} {
+	for _, bad := range []string{"", "d", "-1d", "-5s", "7", "7 days", "NaNd", "1e9d", "w", "-1w", "1e9w"} {
 		var a Age
 		if err := a.UnmarshalText([]byte(bad)); err == nil {
 			t.Errorf("%q was taken as %v", bad, time.Duration(a))
