@@ -39,6 +39,7 @@ type Text struct {
 	File string // where all of it is, if the client has cut it; else ""
 	By   string // what replaces it; "" for nothing
 	at   span
+	list bool   // it is the elements of an array of strings, one a line; so is what replaces it
 	drop []span // of the output; removed together with the text
 }
 
@@ -95,7 +96,26 @@ func (c Call) Texts() (texts []Text, err error) {
 		}
 		texts = append(texts, t)
 	}
+	if c.Tool == "Grep" && len(texts) == 0 { // it lists the files that match
+		for _, m := range all {
+			if names, ok := elements(c.output[m.from:m.end]); ok && m.name == "filenames" {
+				texts = append(texts, Text{Text: strings.Join(names, "\n"), at: m.span, list: true})
+			}
+		}
+	}
 	return texts, err
+}
+
+// elements returns the strings of an array; ok is false for another value and for an empty array.
+func elements(raw []byte) (list []string, ok bool) {
+	all, err := children(raw, '[')
+	for _, e := range all {
+		if raw[e.from] != '"' {
+			return nil, false
+		}
+		list = append(list, text(raw[e.from:e.end]))
+	}
+	return list, err == nil && len(list) > 0
 }
 
 // blocks returns the texts of an output that is an array of blocks of MCP.
@@ -126,6 +146,9 @@ func (c Call) Answer(texts []Text) []byte {
 	for _, t := range texts {
 		if t.By != "" {
 			edits[t.at], _ = content.PlainJSON(t.By) // a string never fails
+			if t.list {
+				edits[t.at] = slices.Concat([]byte("["), edits[t.at], []byte("]"))
+			}
 			order = append(append(order, t.at), t.drop...)
 		}
 	}

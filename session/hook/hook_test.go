@@ -75,7 +75,16 @@ func TestOnlyTextsAreReplaced(t *testing.T) {
 			"Grep", `{"mode":"content","numFiles":0,"filenames":["content"],"content":"a:1:b","numLines":1}`,
 			`{"mode":"content","numFiles":0,"filenames":["content"],"content":"R0","numLines":1}`, []string{"a:1:b"},
 		},
-		"Grep, names": {"Grep", `{"numFiles":1,"filenames":["a"]}`, "", nil},
+		"Grep, names": {
+			"Grep", `{"mode":"files_with_matches","filenames":[ "a","b\"c" ],"numFiles":2}`,
+			`{"mode":"files_with_matches","filenames":["R0"],"numFiles":2}`, []string{"a\nb\"c"},
+		},
+		"Grep, no names":    {"Grep", `{"mode":"files_with_matches","filenames":[],"numFiles":0}`, "", nil},
+		"Grep, other names": {"Grep", `{"mode":"files_with_matches","filenames":["a",1],"numFiles":2}`, "", nil},
+		"Grep, counts": {
+			"Grep", `{"mode":"count","filenames":[],"content":"a:1","numFiles":1}`,
+			`{"mode":"count","filenames":[],"content":"R0","numFiles":1}`, []string{"a:1"},
+		},
 		"WebFetch": {
 			"WebFetch", `{"bytes":1,"code":200,"codeText":"OK","result":"r","durationMs":1,"url":"u"}`,
 			`{"bytes":1,"code":200,"codeText":"OK","result":"R0","durationMs":1,"url":"u"}`, []string{"r"},
