@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
@@ -94,7 +95,7 @@ func (d *Documents) Read(ctx context.Context, names []string, files []*os.File) 
 	}
 	for part := range slices.Chunk(due, maxDocuments) {
 		for len(part) > 0 {
-			done := runDocuments(ctx, names, files, part, texts)
+			done, ended := runDocuments(ctx, names, files, part, texts)
 			for _, i := range part[:done] { // also if ctx has ended, so that the next call has less to read
 				d.remember(keys[i], texts[i])
 			}
@@ -102,12 +103,26 @@ func (d *Documents) Read(ctx context.Context, names []string, files []*os.File) 
 				return nil, err
 			}
 			if part = part[done:]; len(part) > 0 { // the next one ended the worker
-				texts[part[0]] = &Document{Failed: "too large or broken: its reader ended"}
+				texts[part[0]] = &Document{Failed: failureOf(ended)}
 				part = part[1:]
 			}
 		}
 	}
 	return texts, nil
+}
+
+// tookTooLong begins the failure of a document that another try may read.
+const tookTooLong = "took too long"
+
+// failureOf says why a document has no text whose worker ended.
+func failureOf(ended error) string {
+	switch {
+	case errors.Is(ended, context.DeadlineExceeded), errors.Is(ended, worker.ErrCPU):
+		return tookTooLong + ": its reader was ended; read it again"
+	case errors.Is(ended, worker.ErrMemory):
+		return "too large: its reader ran out of memory"
+	}
+	return "broken: its reader ended"
 }
 
 // documentKey returns the hash of a document and its format; "" if it cannot be read.
@@ -143,8 +158,10 @@ func (d *Document) encoded() ([]byte, error) {
 	return append(append(head, '\n'), d.Body...), err
 }
 
-// runDocuments reads documents in one worker and returns how many of them it read before it ended.
-func runDocuments(ctx context.Context, names []string, files []*os.File, which []int, texts []*Document) (done int) {
+// runDocuments reads documents in one worker and returns how many of them it read before it ended, and why it did.
+func runDocuments(
+	ctx context.Context, names []string, files []*os.File, which []int, texts []*Document,
+) (done int, ended error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime+documentTime*time.Duration(len(which)))
 	defer cancel()
 	spec := worker.Spec{Name: DocumentWorker, Memory: documentMemory}
@@ -155,7 +172,7 @@ func runDocuments(ctx context.Context, names []string, files []*os.File, which [
 	}
 	job, err := json.Marshal(formats)
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	spec.In = bytes.NewReader(append(job, '\n'))
 	out, in := io.Pipe()
@@ -166,16 +183,16 @@ func runDocuments(ctx context.Context, names []string, files []*os.File, which [
 		line, err := r.ReadBytes('\n')
 		var reply documentReply
 		if err != nil || json.Unmarshal(line, &reply) != nil || reply.Size < 0 || reply.Size > maxTextFile {
-			return done
+			return done, err
 		}
 		body := make([]byte, reply.Size)
 		if _, err := io.ReadFull(r, body); err != nil {
-			return done
+			return done, err
 		}
 		texts[i] = reply.document(body)
 		done++
 	}
-	return done
+	return done, nil
 }
 
 // ReadDocuments is the worker function that reads documents: its input is a JSON array of the files' formats.
@@ -221,7 +238,8 @@ func readDocument(ctx context.Context, format string, f *os.File) *Document {
 		text string
 	}{
 		{extract.ErrEncrypted, "encrypted"}, {extract.ErrNoText, format + " without text"},
-		{extract.ErrTooLarge, "too large"}, {context.DeadlineExceeded, "no text within 10 s"},
+		{extract.ErrTooLarge, "too large"},
+		{context.DeadlineExceeded, fmt.Sprintf("%s: no text within %g s; read it again", tookTooLong, limit.Seconds())},
 	} {
 		if errors.Is(err, known.err) {
 			return &Document{Failed: known.text}
@@ -324,9 +342,10 @@ func (d *Documents) recall(key string) *Document {
 	return t
 }
 
-// remember stores a text. Errors are ignored, because the texts are only a cache.
+// remember stores a text, or why there is none, unless that was the time. Errors are ignored, because the texts are only
+// a cache.
 func (d *Documents) remember(key string, t *Document) {
-	if key == "" || t == nil {
+	if key == "" || t == nil || strings.HasPrefix(t.Failed, tookTooLong) {
 		return
 	}
 	d.memory.Put(key, t, len(t.Body)+256)
