@@ -301,6 +301,8 @@ func scalar(n ast.Node, flag *kong.Flag) (any, error) {
 		return list, nil
 	case *ast.StringNode:
 		return v.Value, nil
+	case *ast.LiteralNode: // after | or >
+		return strings.TrimRight(v.Value.Value, "\n"), nil
 	case *ast.BoolNode:
 		return v.Value, nil
 	case *ast.IntegerNode, *ast.FloatNode:

@@ -110,3 +110,20 @@ func TestTooWide(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockTexts: a value may be written as a block of YAML.
+func TestBlockTexts(t *testing.T) {
+	var c struct{ Settings }
+	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"model: |\n  gpt-5\n", "model: |-\n  gpt-5\n", "model: >\n  gpt-5\n\n\n", "model: |2\n  gpt-5", "root:\n- |\n  a\nmodel: >-\n  gpt-5\n",
+	} {
+		values, err := parseConfig("funnel.yaml", []byte(text), settingNames(parser.Model))
+		if err != nil || values["model"] != "gpt-5" {
+			t.Errorf("%q: %v, %v", text, values, err)
+		}
+	}
+}

@@ -141,7 +141,7 @@ func (s *size) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Age is a time span, written as 90s, 12h or 7d.
+// Age is a time span, written as 90s, 12h, 7d or 2w.
 type Age time.Duration
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
