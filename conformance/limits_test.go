@@ -25,7 +25,7 @@ type limit struct {
 	told  string
 }
 
-// limits are all caps that a call can run into. A cap of a library is named with the library.
+// limits are the caps that a call of a tool of the toolset core can run into. A cap of a library is named with the library.
 var limits = []struct {
 	of  string
 	all []limit
@@ -224,7 +224,10 @@ func worded(n int64, unit string) string {
 func limitsPage(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(
-		"# Limits\n\nEvery limit that a call can reach, and how it is reported. Written by `make update` from the constants of the program.\n",
+		"# Limits\n\nThe limits of `find`, `search`, `read`, `slice`, `grep` and `jq`, of answers, the store, the protocol and HTTP, and how " +
+			"each is reported.\nWritten by `make update` from the constants of the program. Other pages have those of `run` ([RUN.md](RUN.md)), " +
+			"`ask` and the text of\ndocuments ([ASK.md](ASK.md)), `deliver` ([CONTINUATION.md](CONTINUATION.md), [INTENT.md](INTENT.md)), " +
+			"`investigate`\n([INVESTIGATION.md](INVESTIGATION.md)), and `wrap` ([UPSTREAM.md](UPSTREAM.md)).\n",
 	)
 	for _, group := range limits {
 		fmt.Fprintf(&b, "\n## %s\n\n| what | at most | how it is reported |\n|---|---|---|\n", group.of)
