@@ -26,3 +26,5 @@ func TestLogs(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) { script(t, "run/terminal.py") }
+
+func TestScratch(t *testing.T) { script(t, "run/scratch.py") }

@@ -41,6 +41,7 @@ func (i *initProcess) setLimits() error {
 			return fmt.Errorf("limit %d: %w", resource, err)
 		}
 	}
+	i.scratch.begin(i.scratchDirs())
 	return nil
 }
 
@@ -120,8 +121,7 @@ func (w *watch) exceeded() string {
 		return ""
 	}
 	size := directorySize(scratch) + deletedFiles(pids)
-	w.scratchSize = size
-	if size > max(w.ScratchMax, w.ScratchNow) { // a command may delete what earlier ones have left
+	if w.overfills(pids, size) {
 		return sizeText(w.ScratchMax) + " in the scratch directory: delete files in /tmp and $HOME"
 	}
 	return ""

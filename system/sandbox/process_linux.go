@@ -16,6 +16,7 @@ type initProcess struct {
 	pid     int   // of the command
 	mounts  []int // descriptors of detached mounts
 	stdin   int   // of the command, with header.Input
+	scratch scratchUse
 
 	childEnded int // descriptor of an event: a child of init has ended
 
