@@ -77,6 +77,16 @@ func TestListingsAgreeWithTheirTools(t *testing.T) {
 	}
 }
 
+// TestStrayRows: what a program wrote beside its table is shown.
+func TestStrayRows(t *testing.T) {
+	rows := repeated(40, "\n", func(i int) string { return fmt.Sprintf("%d,shop/a%d", i, i) })
+	s := summarize("x.csv", []byte("size,name\n"+rows+"\nERROR: no more\nabc\n"+rows+"\n"))
+	if got := strings.Join(s.Says, "; "); got !=
+		"2 rows have not 2 cells: first record 40 (line 42) with 1; stands out, line 42: ERROR: no more" {
+		t.Error(got)
+	}
+}
+
 // TestNoListing: texts that resemble a listing are not taken for one.
 func TestNoListing(t *testing.T) {
 	rows := func(format string) string {

@@ -30,11 +30,14 @@ var (
 	// failedAtEnd matches the end of such a line of pytest, unittest, cargo, gradle, maven, ctest, ScalaTest, xUnit,
 	// dart, Robot Framework or XCTest.
 	failedAtEnd = content.Pattern(
-		`(?: (?:FAILED|\(Failed\)|\[FAIL\]|\[E\]|\| FAIL \|)|\.\.\. (?:FAIL|ERROR)|<<< (?:FAILURE|ERROR)!| FAILED +\[ *\d+%\]|` +
+		`(?: (?:FAILED|\(Failed\)|\[FAIL\]|\[E\]|\(FAILED - \d+\)|\| FAIL \|)|\.\.\. (?:FAIL|ERROR)|<<< (?:FAILURE|ERROR)!| FAILED +\[ *\d+%\]|` +
 			` FAILED \([\d.]+ ?m?s\)| FAILED in [\d.]+s|\*\*\* FAILED \*\*\*|\*\*\*(?:Failed|Timeout|Exception.*?) +[\d.]+ sec|` +
 			` failed \([\d.]+ seconds\)\.?)$`,
 	)
 )
+
+// testVerdict matches the result of the next test, which ends the stack of the one before.
+var testVerdict = content.Pattern(`^\s+(?:Passed|Skipped|Failed|ok|not ok|[✓✔√✕✗✖×]) \S`)
 
 // runnerFailure reports whether a test runner or linter names a failure by a line. A cross without a time is one
 // only behind a time or blanks, because lists in prose have crosses. Most lines fail the cheap tests.
@@ -52,7 +55,7 @@ func runnerFailure(b []byte, stamped bool) bool {
 			return true
 		}
 	}
-	end := text[max(0, len(text)-40):]
+	end := text[max(0, len(text)-100):]
 	return (bytes.Contains(end, []byte("FAIL")) || bytes.Contains(end, []byte("ailed")) || bytes.HasSuffix(end, []byte("[E]")) ||
 		bytes.Contains(end, []byte("***")) || bytes.HasSuffix(end, []byte("ERROR"))) && failedAtEnd().Match(end)
 }

@@ -51,6 +51,7 @@ func TestFailureAmongOthers(t *testing.T) {
 		"test tax::rounds ... FAILED", "rounds ... FAILED (3ms)", "- should round *** FAILED ***",
 		"12/30 Test #12: tax_round ...........***Failed    0.02 sec", "	 12 - tax_round (Failed)", "00:03 +12 -1: Tax rounds [E]",
 		"Test Case '-[TaxTests testRound]' failed (0.003 seconds).", "//tax:test      FAILED in 0.3s", "FAILED: tax.o",
+		"tests/test_tax.py::test_a_long_name FAILED" + strings.Repeat(" ", 40) + "[ 50%]", "  rounds (FAILED - 1)",
 		"Rounds half up                                | FAIL |", "t.TaxTest  Time elapsed: 0.1 s  <<< FAILURE!",
 	} {
 		for _, stamp := range []string{"", "2026-11-20T14:30:22.1234567Z "} {
@@ -109,6 +110,7 @@ func TestStrayLines(t *testing.T) {
 			"900 paths in 900 directories, 6 other lines",
 			"stands out, line 456: [error] a/b.ts: no\nstands out, line 451: a name/of words.txt\nstands out, line 452: b c/d\n" +
 				"stands out, line 453: e f/g"},
+		{list(paths, "Killed"), "900 paths in 900 directories, 1 other line", "stands out, line 451: Killed"},
 		{list(paths, "README.md", "LICENSE"), "900 paths in 900 directories", ""},
 		{list(paths, "src/a.ts:3:7: Unexpected token"), "900 paths in 900 directories, 1 other line",
 			"stands out, line 451: src/a.ts:3:7: Unexpected token"},
@@ -167,5 +169,15 @@ func TestReportsInXML(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestVerdictEndsAStack: the stack of a failed test ends before the next test, which may fail too.
+func TestVerdictEndsAStack(t *testing.T) {
+	const stack = "  Stack Trace:\n     at Shop.Tax.Rounds() in /src/Tax.cs:line 14\n"
+	sum := summary(NewProse(""), "  Failed A [3 ms]\n"+stack+"  Passed B [1 ms]\n  Failed C [3 ms]\n"+stack+"  Passed D [1 ms]\n", 99)
+	if says := strings.Join(sum.Says, "\n"); !strings.Contains(says, "lines 2-3") ||
+		!strings.Contains(says, "last error, line 5:   Failed C [3 ms]") {
+		t.Error(says)
 	}
 }

@@ -166,7 +166,7 @@ func (p *panics) continues(b []byte, at int64, stamped bool) bool {
 		case isFrame(b) && (i.detail == "" || i.foreign && !isForeign(b)):
 			i.detail = strings.TrimSpace(string(b[:min(len(b), digest.HeadBytes)]))
 			i.foreign = isForeign(b)
-		case indented && !blank:
+		case indented && !blank && !testVerdict().Match(b):
 		default:
 			return false
 		}

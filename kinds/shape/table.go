@@ -17,6 +17,7 @@ const (
 	distinctMost = 1024    // maximum number of distinct values counted per column
 	distinctAll  = 1 << 16 // maximum number of distinct values over all columns
 	numbersShown = 8
+	straysShown  = 4
 )
 
 // tableSummary summarises tables: the number of rows, counted as in kinds.Records, and statistics of each column.
@@ -27,9 +28,16 @@ type tableSummary struct {
 	files   digest.FileCounts // files named by the rows
 	wide    int               // number of cells in the header; 0 before the header
 	rows    int64
+	strays  []stray // the first rows of one cell with words: what a program wrote beside its table
 
 	seed   maphash.Seed
 	values int // number of distinct values in memory
+}
+
+// stray is a row that is none of the table.
+type stray struct {
+	line int64
+	text string
 }
 
 // column holds the name and statistics of one column.
@@ -62,6 +70,9 @@ func (t *tableSummary) row(r *table.Row) bool {
 			t.columns = append(t.columns, &column{name: name, place: digest.ColumnPlace(name)})
 		}
 		return true
+	}
+	if r.N == 1 && t.wide > 1 && len(t.strays) < straysShown && bytes.IndexByte(r.Cells[0], ' ') > 0 {
+		t.strays = append(t.strays, stray{r.Line, string(r.Cells[0])})
 	}
 	for i, c := range r.Cells[:min(len(r.Cells), len(t.columns))] {
 		t.cell(t.columns[i], bytes.TrimSpace(c))
@@ -145,6 +156,10 @@ func (t *tableSummary) Finish(s *digest.Summary) {
 	s.Total = []string{content.Plural(t.rows, "row", "rows") + ", " + content.Plural(int64(t.wide), "column", "columns")}
 	s.Damage = t.scan.Damage().Notes()
 	s.Says = append(s.Says, s.Damage...)
+	for _, l := range t.strays {
+		s.Says = append(s.Says, s.AddQuote("stands out, line "+digest.Number(l.line), l.line,
+			content.Clip(l.text, digest.LineRunes), ""))
+	}
 	if t.wide > columnsMost {
 		s.Says = append(s.Says, "only the first "+digest.Number(columnsMost)+" columns are described")
 	}
