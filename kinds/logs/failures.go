@@ -40,24 +40,44 @@ var (
 var testVerdict = content.Pattern(`^\s+(?:Passed|Skipped|Failed|ok|not ok|[✓✔√✕✗✖×]) \S`)
 
 // runnerFailure reports whether a test runner or linter names a failure by a line. A cross without a time is one
-// only behind a time or blanks, because lists in prose have crosses. Most lines fail the cheap tests.
+// only behind a time or blanks, because lists in prose have crosses.
 func runnerFailure(b []byte, stamped bool) bool {
 	text := bytes.TrimSpace(b)
 	if len(text) < 5 {
 		return false
 	}
-	switch c := text[0]; {
-	case c == 0xe2 && text[1] == 0x9c || c == 0xc3 && text[1] == 0x97:
+	if c := text[0]; c == 0xe2 && text[1] == 0x9c || c == 0xc3 && text[1] == 0x97 {
 		m := crossed().FindSubmatch(text)
 		return m != nil && (len(m[1]) > 0 || stamped || b[0] == ' ' || bytes.HasPrefix(text, []byte("✖ ")) && text[4]-'0' <= 9)
-	case c-'0' <= 9 || bytes.IndexByte([]byte("-nFfX[("), c) >= 0:
-		if failedTest().Match(text) {
-			return true
-		}
 	}
-	end := text[max(0, len(text)-100):]
-	return (bytes.Contains(end, []byte("FAIL")) || bytes.Contains(end, []byte("ailed")) || bytes.HasSuffix(end, []byte("[E]")) ||
-		bytes.Contains(end, []byte("***")) || bytes.HasSuffix(end, []byte("ERROR"))) && failedAtEnd().Match(end)
+	return mayBeginFailed(text) && failedTest().Match(text) || mayEndFailed(text) &&
+		failedAtEnd().Match(text[max(0, len(text)-100):])
+}
+
+// mayBeginFailed is a cheap test for [failedTest], which most lines fail.
+func mayBeginFailed(b []byte) bool {
+	switch c := b[0]; c {
+	case '-', 'n', 'F', 'f', 'X', '[', '(':
+		return slices.ContainsFunc([]string{"--- F", "not o", "FAIL", "Faile", "faile", "X ", "[  FA", "(fail"}, func(s string) bool {
+			return string(b[:len(s)]) == s
+		})
+	default:
+		n := digitsEnd(b, 0)
+		return n > 0 && n < len(b) && b[n] == ':' && bytes.IndexByte(b[n:], ' ') > 0
+	}
+}
+
+// mayEndFailed is a cheap test for [failedAtEnd], which most lines fail.
+func mayEndFailed(b []byte) bool {
+	switch c, before := b[len(b)-1], b[len(b)-2]; c {
+	case 'D', 'L', 'R', '|', '*', '!':
+		return before == 'E' || before == 'I' || before == 'O' || before == ' ' || before == '*' || before == 'R'
+	case ']', ')', 'c', 's', '.':
+		end := b[max(0, len(b)-100):]
+		return c == ']' && (before == 'E' || before == 'L') || bytes.Contains(end, []byte("FAILED")) ||
+			c != 's' && c != ']' && (bytes.Contains(end, []byte("ailed")) || bytes.Contains(end, []byte("***")))
+	}
+	return false
 }
 
 // codeFollows reports whether the number of a message follows a level: " C2065: …", as compilers of Microsoft and
@@ -99,8 +119,12 @@ func (n *numbers) level(b []byte) level {
 		}
 	}
 	text := bytes.TrimLeft(b, " ")
-	if len(text) > 4 && (text[0] == 0xe2 || text[0]-'0' <= 9 || bytes.IndexByte([]byte("FET"), text[0]) >= 0) &&
-		numberedReport().Match(b) {
+	if len(text) < 5 {
+		return noLevel
+	}
+	count := digitsEnd(text, 0)
+	if rest := text[count:]; (text[0] == 0xe2 && text[1] != 0x80 || bytes.HasPrefix(text, []byte("Fail")) || bytes.HasPrefix(text, []byte("There w")) ||
+		count > 0 && (bytes.HasPrefix(rest, []byte(" fail")) || bytes.HasPrefix(rest, []byte(" pass")))) && numberedReport().Match(b) {
 		n.left = numberedLines
 	}
 	return noLevel
