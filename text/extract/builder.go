@@ -28,13 +28,16 @@ func (b *builder) add(place, line string) error {
 }
 
 // addRaw appends a line as it is, without control characters. It keeps blank lines and indentation.
-func (b *builder) addRaw(line string) error {
+func (b *builder) addRaw(line string) error { return b.addRawAt("", line) }
+
+// addRawAt appends a line like addRaw, at a place.
+func (b *builder) addRawAt(place, line string) error {
 	for _, r := range line {
 		if r == '\t' || !dropped(r) {
 			b.body = utf8.AppendRune(b.body, r)
 		}
 	}
-	return b.endLine("")
+	return b.endLine(place)
 }
 
 func (b *builder) endLine(place string) error {

@@ -3,6 +3,7 @@ package extract
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -13,58 +14,87 @@ import (
 	"mime/multipart"
 	"mime/quotedprintable"
 	"net/textproto"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/cention-sany/utf7"
+	"github.com/jhillyerd/enmime/v2/mediatype"
 	"golang.org/x/net/html/charset"
-	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/ianaindex"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
 const (
 	maxHeader    = 1 << 20 // bytes of the header of a message
+	maxMediaType = 8 << 10 // bytes of a field that are parsed as a media type: the parser takes quadratic time
 	maxMIMEDepth = 32      // nested parts and messages
+	maxMailNotes = 10      // notes on charsets and encodings of one file
 )
 
 var (
 	errNoHeader  = errors.New("the header has no From, To, Date, Subject, Received, Message-Id or Content-Type")
-	mailFields   = []string{"From", "To", "Date", "Subject"} // shown first, in this order
-	wordDecoder  = mime.WordDecoder{CharsetReader: charset.NewReaderLabel}
 	errTruncated = errors.New("the message is truncated")
+
+	// mailFields are shown first, in this order.
+	mailFields = []string{"From", "Reply-To", "To", "Cc", "Bcc", "Date", "Subject"}
 )
 
-// mail reads the parts of a message.
+// mail reads the parts of messages.
+//
+// The parsers of the standard library, and of go-message, which wraps them, reject what real messages have: a header
+// line without a name, a word in an unknown charset, stray bytes in base64. What they would lose is mended before.
 type mail struct {
 	ctx         context.Context
 	b           *builder
-	left        int64 // bytes of decoded text that may still be read
+	left        int64  // bytes of decoded text that may still be read
+	place       string // of the message that is read; "" if the file is one message
 	attachments int
 	names       []string // of the first attachments
-	damaged     error    // the first decoding error; the text before it is kept
+	notes       []string
+	damaged     error // the first decoding error; the text before it is kept
 }
 
 func readEML(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	m := mail{ctx: ctx, b: b, left: maxText}
-	err := m.message(io.NewSectionReader(r, 0, size), 0)
-	if err != nil && !errors.Is(err, errTruncated) {
+	if err := m.message(io.NewSectionReader(r, 0, size), 0); errors.Is(err, errTruncated) {
+		m.damaged = err
+	} else if err != nil {
 		return err
 	}
-	if m.attachments > 0 {
-		b.note("%s: %s", count(m.attachments, "attachment"), list(m.names))
-	}
-	if err == nil {
-		err = m.damaged
-	}
-	if err != nil {
-		b.note("some text is missing: %v", err)
-	}
+	m.addNotes()
 	return nil
+}
+
+// addNotes adds the notes on all messages of the file.
+func (m *mail) addNotes() {
+	if m.attachments > 0 {
+		m.b.note("%s: %s", count(m.attachments, "attachment"), list(m.names))
+	}
+	m.b.notes = append(m.b.notes, m.notes...)
+	if m.damaged != nil {
+		m.b.note("some text is missing: %v", m.damaged)
+	}
+}
+
+// note adds a note once, and only so many.
+func (m *mail) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); len(m.notes) < maxMailNotes && !slices.Contains(m.notes, text) {
+		m.notes = append(m.notes, text)
+	}
 }
 
 // message reads a whole message.
 func (m *mail) message(r io.Reader, depth int) error {
 	limited := &io.LimitedReader{R: r, N: maxHeader}
 	in := bufio.NewReader(limited)
+	if mark, _ := in.Peek(3); string(mark) == "\xef\xbb\xbf" {
+		_, _ = in.Discard(len(mark))
+	}
 	h, err := readHeader(in)
 	if err != nil {
 		return err
@@ -76,14 +106,14 @@ func (m *mail) message(r io.Reader, depth int) error {
 	if depth == 0 && !hasMailField(h) {
 		return errNoHeader
 	}
-	if depth > 0 {
+	if depth > 0 || len(m.b.body) > 0 {
 		if err := m.b.addRaw(""); err != nil {
 			return err
 		}
 	}
 	for _, field := range mailFields {
 		if v := h.Values(field); len(v) > 0 {
-			if err := m.b.add("", collapsed(field+": "+decodeWords(strings.Join(v, ", ")))); err != nil {
+			if err := m.b.add(m.place, collapsed(field+": "+m.decodeWords(strings.Join(v, ", ")))); err != nil {
 				return err
 			}
 		}
@@ -128,15 +158,25 @@ func hasMailField(h textproto.MIMEHeader) bool {
 	return slices.ContainsFunc(fields, func(field string) bool { return h.Get(field) != "" })
 }
 
-// decodeWords decodes a header value. Bytes that are not UTF-8 are windows-1252.
-func decodeWords(value string) string {
-	if s, err := wordDecoder.DecodeHeader(value); err == nil {
+// decodeWords decodes a header value. A word in an unknown charset does not keep the others from being decoded.
+func (m *mail) decodeWords(value string) string {
+	d := mime.WordDecoder{CharsetReader: func(label string, in io.Reader) (io.Reader, error) {
+		raw, err := io.ReadAll(in)
+		return bytes.NewReader(m.decode(label, raw)), err
+	}}
+	if s, err := d.DecodeHeader(value); err == nil {
 		value = s
 	}
-	if !utf8.ValidString(value) {
-		value, _ = charmap.Windows1252.NewDecoder().String(value)
+	return string(m.decode("", []byte(value)))
+}
+
+// mediaType returns a media type or disposition and its parameters. It accepts parameters that should be quoted.
+func mediaType(value string) (kind string, params map[string]string) {
+	kind, params, _, err := mediatype.Parse(value[:min(len(value), maxMediaType)])
+	if err != nil {
+		return "", nil
 	}
-	return value
+	return kind, params
 }
 
 // part reads a part, and reports whether it is plain text.
@@ -147,15 +187,12 @@ func (m *mail) part(h textproto.MIMEHeader, body io.Reader, depth int) (plain bo
 	if depth > maxMIMEDepth {
 		return false, fmt.Errorf("%w: more than %d nested parts", ErrBroken, maxMIMEDepth)
 	}
-	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	if err != nil && kind == "" {
+	kind, params := mediaType(h.Get("Content-Type"))
+	if !strings.Contains(kind, "/") {
 		kind = "text/plain"
 	}
-	disposition, dparams, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
-	name := decodeWords(dparams["filename"])
-	if name == "" {
-		name = decodeWords(params["name"])
-	}
+	disposition, dparams := mediaType(h.Get("Content-Disposition"))
+	name := m.decodeWords(cmp.Or(dparams["filename"], params["name"]))
 	text := kind == "text/plain" || kind == "text/html"
 	sealed := kind == "multipart/encrypted" ||
 		strings.HasSuffix(kind, "pkcs7-mime") && params["smime-type"] != "signed-data"
@@ -166,9 +203,9 @@ func (m *mail) part(h textproto.MIMEHeader, body io.Reader, depth int) (plain bo
 	case strings.HasPrefix(kind, "multipart/"):
 		return false, m.multipart(kind, params["boundary"], body, depth)
 	case kind == "message/rfc822" || kind == "message/global":
-		return false, m.message(decodeTransfer(h, body), depth+1)
+		return false, m.message(m.decodeTransfer(h, body), depth+1)
 	case text && disposition != "attachment":
-		return kind == "text/plain", m.text(kind, params["charset"], decodeTransfer(h, body))
+		return kind == "text/plain", m.text(kind, params["charset"], m.decodeTransfer(h, body))
 	}
 	if name == "" {
 		name = kind
@@ -179,12 +216,14 @@ func (m *mail) part(h textproto.MIMEHeader, body io.Reader, depth int) (plain bo
 	return false, nil
 }
 
-// multipart reads the parts of a part. Of alternatives it keeps one: the first plain text, else the first text.
+// multipart reads the parts of a part. Of alternatives it keeps one: the first plain text, else the first text. A
+// further one is also kept if the plain text lacks its words.
 func (m *mail) multipart(kind, boundary string, body io.Reader, depth int) error {
 	if boundary == "" {
 		return fmt.Errorf("%w: %s without a boundary", ErrBroken, kind)
 	}
-	outer, best, found := m.b, builder{}, false
+	outer := m.b
+	var best, rich builder // the first plain text, the first other text
 	defer func() { m.b = outer }()
 	in := multipart.NewReader(body, boundary)
 	var err error
@@ -201,14 +240,14 @@ func (m *mail) multipart(kind, boundary string, body io.Reader, depth int) error
 		}
 		m.b = &builder{}
 		plain, err := m.part(p.Header, p, depth+1)
-		if blank := len(bytes.TrimSpace(m.b.body)) == 0; !blank && !found && (plain || len(best.body) == 0) {
-			best, found = *m.b, plain
+		if of := map[bool]*builder{true: &best, false: &rich}[plain]; of.blank() && !m.b.blank() {
+			*of = *m.b
 		}
 		if err != nil {
-			return errors.Join(err, m.keep(outer, &best))
+			return errors.Join(err, keep(outer, &best, &rich))
 		}
 	}
-	if err := m.keep(outer, &best); err != nil {
+	if err := keep(outer, &best, &rich); err != nil {
 		return err
 	}
 	if err == io.EOF {
@@ -220,25 +259,117 @@ func (m *mail) multipart(kind, boundary string, body io.Reader, depth int) error
 	return fmt.Errorf("%w: %w", errTruncated, err)
 }
 
-// keep appends the lines of an alternative to the text.
-func (m *mail) keep(outer, best *builder) error {
-	outer.body = append(outer.body, best.body...)
-	outer.lines += best.lines
+// blank reports whether there is no text.
+func (b *builder) blank() bool { return len(bytes.TrimSpace(b.body)) == 0 }
+
+// keep appends the lines of alternatives to the text.
+func keep(outer, plain, rich *builder) error {
+	if plain.blank() || lacksWords(plain.body, rich.body) {
+		plain.body = append(plain.body, rich.body...)
+		plain.lines += rich.lines
+	}
+	outer.body = append(outer.body, plain.body...)
+	outer.lines += plain.lines
 	if len(outer.body) > maxText {
 		return fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText)
 	}
 	return nil
 }
 
+// lacksWords reports whether more than a fifth of the different words of rich are not in plain, as if plain only said
+// that the message should be read in another form.
+func lacksWords(plain, rich []byte) bool {
+	has, all, missing := map[string]bool{}, map[string]bool{}, 0
+	words.Each(string(plain), func(w string) { has[w] = true })
+	words.Each(string(rich), func(w string) {
+		if !all[w] && !has[w] {
+			missing++
+		}
+		all[w] = true
+	})
+	return missing*5 > len(all)
+}
+
 // decodeTransfer decodes base64 and quoted-printable; other encodings are the content itself.
-func decodeTransfer(h textproto.MIMEHeader, body io.Reader) io.Reader {
-	switch strings.ToLower(strings.TrimSpace(h.Get("Content-Transfer-Encoding"))) {
+func (m *mail) decodeTransfer(h textproto.MIMEHeader, body io.Reader) io.Reader {
+	switch of := strings.ToLower(strings.TrimSpace(h.Get("Content-Transfer-Encoding"))); of {
 	case "base64":
-		return base64.NewDecoder(base64.StdEncoding, body)
+		raw, err := io.ReadAll(io.LimitReader(body, 2*maxText))
+		if err != nil && m.damaged == nil {
+			m.damaged = err
+		}
+		return bytes.NewReader(m.decodeBase64(raw))
 	case "quoted-printable":
-		return quotedprintable.NewReader(body)
+		return quotedprintable.NewReader(bufio.NewReaderSize(body, maxHeader)) // its default limits lines to 4 KiB
+	case "7bit", "8bit", "binary", "":
+	default:
+		m.note("the encoding %s is not decoded", content.ClipBytes(of, 40))
 	}
 	return body
+}
+
+// notBase64 are the bytes that decoders skip (RFC 2045, 6.8).
+var notBase64 = regexp.MustCompile(`[^A-Za-z0-9+/=]+`)
+
+// decodeBase64 decodes base64, also without padding and with padding within.
+func (m *mail) decodeBase64(raw []byte) (text []byte) {
+	clean := notBase64.ReplaceAllFunc(raw, func(skipped []byte) []byte {
+		if len(bytes.TrimSpace(skipped)) > 0 {
+			m.note("bytes in base64 that are not base64 are skipped")
+		}
+		return nil
+	})
+	for run := range bytes.SplitSeq(clean, []byte("=")) {
+		if len(run)%4 == 1 { // half a byte
+			run = run[:len(run)-1]
+		}
+		text, _ = base64.RawStdEncoding.AppendDecode(text, run)
+	}
+	return text
+}
+
+// charsetOf returns a charset by its name; nil if it is not known.
+func charsetOf(label string) encoding.Encoding {
+	label = strings.ToLower(strings.TrimSpace(label))
+	if strings.HasSuffix(label, "utf-7") {
+		return utf7.UTF7
+	}
+	if enc, name := charset.Lookup(label); enc != nil && name != "replacement" {
+		return enc
+	}
+	enc, err := ianaindex.IANA.Encoding(label) // of DOS, among others
+	if err != nil {
+		return nil
+	}
+	return enc
+}
+
+// decode decodes text in a charset. Text in UTF-8, in none or in an unknown charset is decoded by its bytes.
+func (m *mail) decode(label string, raw []byte) []byte {
+	label = strings.ToLower(strings.TrimSpace(label))
+	enc := charsetOf(label)
+	switch {
+	case label == "", label == "us-ascii", label == "utf-8":
+	case enc == nil:
+		m.note("the charset %s is not known", content.ClipBytes(label, 40))
+	default:
+		if text, err := enc.NewDecoder().Bytes(raw); err == nil {
+			return text
+		}
+		m.note("some text is not in its charset %s", content.ClipBytes(label, 40))
+	}
+	if utf8.Valid(raw) {
+		return raw
+	}
+	in, e, err := content.Decode(bytes.NewReader(raw))
+	if err != nil || e == content.NoText || e == content.UTF8 {
+		in = content.Latin1.Reader(bytes.NewReader(raw))
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return raw
+	}
+	return text
 }
 
 // text adds a part of text. A decoding error ends the part; the text before it is kept.
@@ -253,21 +384,14 @@ func (m *mail) text(kind, label string, body io.Reader) error {
 	if err != nil && m.damaged == nil {
 		m.damaged = err
 	}
-	enc, _ := charset.Lookup(label)
-	switch {
-	case kind == "text/html" && enc == nil:
+	if kind == "text/html" && charsetOf(label) == nil {
 		in, err := decodeHTML(bytes.NewReader(raw), int64(len(raw)))
 		if err != nil {
 			return err
 		}
 		return htmlText(m.ctx, m.b, in)
-	case enc == nil || strings.EqualFold(label, "us-ascii"):
-		if !utf8.Valid(raw) {
-			raw, _ = charmap.Windows1252.NewDecoder().Bytes(raw)
-		}
-	default:
-		raw, _ = enc.NewDecoder().Bytes(raw)
 	}
+	raw = m.decode(label, raw)
 	if kind == "text/html" {
 		return htmlText(m.ctx, m.b, bytes.NewReader(raw))
 	}

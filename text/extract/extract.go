@@ -55,7 +55,7 @@ var formats = map[string]string{
 	".pptx": "pptx", ".pptm": "pptx", ".ppsx": "pptx", ".potx": "pptx",
 	".odt": "odt", ".ott": "odt",
 	".html": "html", ".htm": "html", ".xhtml": "html",
-	".eml": "eml",
+	".eml": "eml", ".mht": "eml", ".mhtml": "eml", ".mbox": "mbox", ".ipynb": "ipynb", ".rtf": "rtf",
 	".pdf": "pdf",
 }
 
@@ -68,6 +68,7 @@ var readers = map[string]func(context.Context, *builder, io.ReaderAt, int64) err
 	"odt":  archived(readODT),
 	"html": readHTML,
 	"eml":  readEML,
+	"mbox": readMbox, "ipynb": readNotebook, "rtf": readRTF,
 }
 
 // Format returns the format of a document by its file name: docx, xlsx, pptx, odt, html, eml or pdf; "" for others.

@@ -78,7 +78,15 @@ func FuzzReadEML(f *testing.F) {
 	f.Add(emlSample(f))
 	f.Add(crlf("Subject: =?koi8-r?b?wQ==?=", "Content-Type: text/html", "Content-Transfer-Encoding: base64", "",
 		"PHA+YQ=="))
-	f.Fuzz(func(t *testing.T, data []byte) { check(t, "eml", data) })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		check(t, "eml", data)
+		check(t, "mbox", data)
+	})
+}
+
+func FuzzReadRTF(f *testing.F) {
+	f.Add([]byte(`{\rtf1\ansicpg1251{\fonttbl{\f1\fcharset128 x;}}\f1\'8b\'9e\u-10179?\par{\pict\bin2 ab}}`))
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, "rtf", data) })
 }
 
 func FuzzReadPDF(f *testing.F) {

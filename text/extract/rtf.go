@@ -1,0 +1,235 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+var (
+	// rtfSkipped are the groups without text to read.
+	rtfSkipped = content.SetOf(`fonttbl colortbl stylesheet info nonshppict objdata listtable listoverridetable
+		rsidtbl revtbl filetbl xmlnstbl themedata datastore latentstyles`)
+	rtfText = map[string]string{
+		"tab": "\t", "cell": " | ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
+		"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
+	}
+	rtfLineEnds = content.SetOf("par line row sect page column")
+	// rtfCharsets are the charsets of fonts; others are the document's.
+	rtfCharsets = map[int]string{
+		128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: "big5", 161: "windows-1253", 162: "windows-1254", 163: "windows-1258",
+		177: "windows-1255", 178: "windows-1256", 186: "windows-1257", 204: "windows-1251", 222: "windows-874",
+		238: "windows-1250",
+	}
+)
+
+// rtfGroup is what holds up to the end of a group.
+type rtfGroup struct {
+	skip, inFonts bool
+	again         bool // pictures that were already there, in another format
+	font, uc      int  // uc: how many bytes follow a character of \u for readers that cannot show it
+}
+
+// rtf reads a document in the Rich Text Format.
+type rtf struct {
+	rtfGroup
+	outer    []rtfGroup
+	charset  encoding.Encoding         // of the document
+	fonts    map[int]encoding.Encoding // those with a charset of their own
+	raw      []byte                    // to decode
+	line     []byte
+	high     uint16 // the first half of a surrogate pair
+	unread   int    // bytes to ignore after \u
+	pictures int
+	fields   int
+	b        *builder
+}
+
+func readRTF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
+	if size > maxText {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, maxText)
+	}
+	text := make([]byte, size)
+	if _, err := r.ReadAt(text, 0); err != nil && err != io.EOF {
+		return err
+	}
+	if !bytes.HasPrefix(text, []byte(`{\rtf`)) {
+		return fmt.Errorf(`%w: it does not begin with {\rtf`, ErrBroken)
+	}
+	d := rtf{rtfGroup: rtfGroup{uc: 1}, charset: charmap.Windows1252, fonts: map[int]encoding.Encoding{}, b: b}
+	for len(text) > 0 {
+		var err error
+		if text, err = d.next(text); err != nil {
+			return err
+		}
+		if len(text)%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	if d.fields > 0 {
+		b.note("%s: only the text is read, no address of a link", count(d.fields, "field"))
+	}
+	if d.pictures > 0 {
+		b.note("%s without text", count(d.pictures, "picture"))
+	}
+	return d.endLine()
+}
+
+// next reads the next byte or control word, and returns the text after it.
+func (d *rtf) next(text []byte) (rest []byte, err error) {
+	c, rest := text[0], text[1:]
+	switch c {
+	case '{':
+		d.flush()
+		if d.outer = append(d.outer, d.rtfGroup); len(d.outer) > maxDepth {
+			return nil, fmt.Errorf("%w: more than %d nested groups", ErrBroken, maxDepth)
+		}
+	case '}':
+		d.flush()
+		if n := len(d.outer) - 1; n >= 0 {
+			d.rtfGroup, d.outer = d.outer[n], d.outer[:n]
+		}
+	case '\\':
+		if len(rest) > 0 {
+			return d.control(rest)
+		}
+	case '\r', '\n':
+	default:
+		d.byte(c)
+	}
+	return rest, nil
+}
+
+// byte adds a byte of text.
+func (d *rtf) byte(c byte) {
+	if d.unread > 0 {
+		d.unread--
+	} else if !d.skip {
+		d.raw = append(d.raw, c)
+	}
+}
+
+// control reads what follows a backslash.
+func (d *rtf) control(text []byte) (rest []byte, err error) {
+	c, rest := text[0], text[1:]
+	switch {
+	case c == '\'' && len(rest) >= 2:
+		if code, err := strconv.ParseUint(string(rest[:2]), 16, 8); err == nil {
+			d.byte(byte(code))
+		}
+		return rest[2:], nil
+	case c == '\\', c == '{', c == '}':
+		d.byte(c)
+	case c == '~':
+		d.byte(' ')
+	case c == '_':
+		d.byte('-')
+	case c == '*':
+		d.skip = true
+	case c == '\r', c == '\n':
+		return rest, d.endLine()
+	case c|0x20 >= 'a' && c|0x20 <= 'z':
+		n := 1
+		for n < len(text) && n < 32 && text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z' {
+			n++
+		}
+		word, digits := string(text[:n]), n
+		for n < len(text) && n < digits+11 && (text[n] >= '0' && text[n] <= '9' || n == digits && text[n] == '-') {
+			n++
+		}
+		value, err := strconv.Atoi(string(text[digits:n]))
+		if rest = text[n:]; len(rest) > 0 && rest[0] == ' ' {
+			rest = rest[1:]
+		}
+		if word == "bin" && err == nil {
+			return rest[min(max(value, 0), len(rest)):], nil
+		}
+		return rest, d.word(word, value, err == nil)
+	}
+	return rest, nil
+}
+
+// word applies a control word; has reports whether it has a value.
+func (d *rtf) word(word string, value int, has bool) error {
+	d.flush()
+	switch {
+	case word == "pict":
+		if d.skip = true; !d.again {
+			d.pictures++
+		}
+	case word == "fldinst":
+		d.fields++
+		d.skip = true
+	case rtfSkipped[word]:
+		d.skip, d.inFonts, d.again = true, word == "fonttbl", word == "nonshppict"
+	case word == "fcharset" && d.inFonts:
+		if enc := charsetOf(rtfCharsets[value]); enc != nil {
+			d.fonts[d.font] = enc
+		}
+	case word == "ansicpg":
+		if enc := charsetOf("cp" + strconv.Itoa(value)); enc != nil {
+			d.charset = enc
+		} else if enc := charsetOf("windows-" + strconv.Itoa(value)); enc != nil {
+			d.charset = enc
+		}
+	case word == "f", word == "deff":
+		d.font = value
+	case word == "uc":
+		d.uc = min(max(value, 0), maxDepth)
+	case d.skip:
+	case word == "u" && has:
+		d.unicode(uint16(value)) //nolint:gosec // negative values are those over 32767
+	case rtfLineEnds[word]:
+		return d.endLine()
+	default:
+		d.line = append(d.line, rtfText[word]...)
+	}
+	return nil
+}
+
+// unicode adds a UTF-16 unit.
+func (d *rtf) unicode(unit uint16) {
+	d.unread = d.uc
+	r := rune(unit)
+	if utf16.IsSurrogate(r) {
+		if d.high == 0 {
+			d.high = unit
+			return
+		}
+		r = utf16.DecodeRune(rune(d.high), r)
+	}
+	d.high = 0
+	d.line = utf8.AppendRune(d.line, r)
+}
+
+// flush decodes the bytes of text so far.
+func (d *rtf) flush() {
+	d.unread = 0
+	if len(d.raw) == 0 {
+		return
+	}
+	enc := d.fonts[d.font]
+	if enc == nil {
+		enc = d.charset
+	}
+	if text, err := enc.NewDecoder().Bytes(d.raw); err == nil {
+		d.line = append(d.line, text...)
+	}
+	d.raw = d.raw[:0]
+}
+
+func (d *rtf) endLine() error {
+	d.flush()
+	line := d.line
+	d.line = d.line[:0]
+	return d.b.add("", collapsed(string(line)))
+}
