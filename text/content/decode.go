@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gabriel-vasile/mimetype"
-	"golang.org/x/text/encoding/charmap"
 	utf "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
@@ -23,7 +22,8 @@ import (
 const SniffSize = 64 << 10
 
 // Encoding is the character encoding of a stored text: "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "utf-32le",
-// "utf-32be", "latin-1" (windows-1252), "an unknown 8-bit encoding, read as latin-1", or "binary".
+// "utf-32be", "latin-1" (windows-1252), another name of the WHATWG standard, one of these after "perhaps ",
+// "an unknown 8-bit encoding, read as latin-1", or "binary".
 type Encoding string
 
 // The encodings that [Detect] can return.
@@ -35,7 +35,7 @@ const (
 	UTF32LE Encoding = "utf-32le"
 	UTF32BE Encoding = "utf-32be"
 	Latin1  Encoding = "latin-1" // windows-1252, which browsers read as latin-1 too
-	// KOI8-R, Shift-JIS, GBK …: the decoded letters are wrong
+	// perhaps decoded to wrong letters
 	Unknown Encoding = "an unknown 8-bit encoding, read as latin-1"
 	NoText  Encoding = "binary"
 )
@@ -86,8 +86,9 @@ func (e Encoding) decoder() transform.Transformer {
 		return utf32.UTF32(utf32.LittleEndian, utf32.UseBOM).NewDecoder()
 	case UTF32BE:
 		return utf32.UTF32(utf32.BigEndian, utf32.UseBOM).NewDecoder()
-	case Latin1, Unknown:
-		return charmap.Windows1252.NewDecoder()
+	}
+	if enc := e.legacy(); enc != nil {
+		return enc.NewDecoder()
 	}
 	return nil
 }
@@ -105,9 +106,8 @@ var byteOrderMarks = []struct {
 // whole text.
 //
 // Detect checks in this order: a byte order mark; NULs in the places where UTF-16 and UTF-32 have them; binary data,
-// by its NULs and control characters; UTF-8; bytes that are plausible as windows-1252. Texts in other 8-bit encodings
-// can be plausible too. If most of their letters are non-ASCII, unlike in any language of windows-1252, the result is
-// [Unknown]. Texts with few such letters (Polish in windows-1250) are wrongly reported as [Latin1].
+// by its NULs and control characters; UTF-8; a declared encoding; a detector of others. A text that the detector
+// cannot tell from one in another encoding has "perhaps" before its name, and [Unknown] in place of [Latin1].
 func Detect(prefix []byte, whole bool) Encoding {
 	for _, b := range byteOrderMarks {
 		if bytes.HasPrefix(prefix, []byte(b.mark)) {
@@ -134,11 +134,11 @@ func Detect(prefix []byte, whole bool) Encoding {
 		return UTF8
 	case c.control*50 > n, hasMagic(prefix):
 		return NoText
-	case c.sensible*10 >= c.invalid*9 && c.invalid > c.letters/2:
-		return Unknown
-	case c.sensible*10 >= c.invalid*9:
-		return Latin1
-	case c.invalid*3 > n:
+	}
+	if e := legacyEncoding(prefix); e != "" {
+		return e
+	}
+	if c.invalid*3 > n {
 		return NoText
 	}
 	return UTF8
@@ -171,11 +171,9 @@ var control = [256]uint8{
 
 // census counts the bytes and sequences by which [Detect] distinguishes encodings.
 type census struct {
-	control  int
-	multi    int // UTF-8 sequences of several bytes
-	invalid  int // bytes that are not valid UTF-8
-	sensible int // invalid bytes that are plausible as windows-1252, see sensible1252
-	letters  int // ASCII letters
+	control int
+	multi   int // UTF-8 sequences of several bytes
+	invalid int // bytes that are not valid UTF-8
 }
 
 func countBytes(p []byte, whole bool) census {
@@ -183,9 +181,6 @@ func countBytes(p []byte, whole bool) census {
 	for i := 0; i < len(p); {
 		b := p[i]
 		if b < utf8.RuneSelf {
-			if b|0x20-'a' < 26 {
-				c.letters++
-			}
 			c.control += int(control[b])
 			i++
 			continue
@@ -198,35 +193,10 @@ func countBytes(p []byte, whole bool) census {
 			return c
 		default:
 			c.invalid++
-			if sensible1252(p, i) {
-				c.sensible++
-			}
 		}
 		i += size
 	}
 	return c
-}
-
-// sensible1252 reports whether the byte at i is plausible as windows-1252: a letter next to a letter, or a common
-// sign.
-func sensible1252(p []byte, i int) bool {
-	switch b := p[i]; {
-	case letter1252(b):
-		return i > 0 && letter1252(p[i-1]) || i+1 < len(p) && letter1252(p[i+1])
-	case b == 0x80, b == 0x85, b >= 0x91 && b <= 0x97, b >= 0xa0 && b <= 0xbf, b == 0xd7, b == 0xf7: // € … ‘’“”•–— § ° × ÷
-		return true
-	}
-	return false
-}
-
-func letter1252(b byte) bool {
-	switch b {
-	case 0x8a, 0x8c, 0x8e, 0x9a, 0x9c, 0x9e, 0x9f: // Š Œ Ž š œ ž Ÿ
-		return true
-	case 0xd7, 0xf7, 0xfe, 0xff: // × ÷, and þ ÿ, whose bytes are far more common in other encodings
-		return false
-	}
-	return b >= 0xc0 || b|0x20-'a' < 26
 }
 
 // wide detects UTF-16 and UTF-32 without byte order mark: the NULs are in the places of the high bytes of ASCII

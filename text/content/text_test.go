@@ -13,9 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/simplifiedchinese"
 	"pgregory.net/rapid"
 )
 
@@ -116,39 +113,6 @@ func TestDecode(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Encodings of 8 bits that are not told apart are not called latin-1 either.
-func TestUnknownEncoding(t *testing.T) {
-	const russian = "Это русский текст, который записан в старой кодировке.\n"
-	for _, tt := range []struct {
-		name string
-		by   encoding.Encoding
-		text string
-		want Encoding
-	}{
-		{"koi8-r", charmap.KOI8R, russian, Unknown},
-		{"windows-1251", charmap.Windows1251, russian, Unknown},
-		{"koi8-r in code", charmap.KOI8R, "// комментарий\nfunc main() { fmt.Println(1) }\n", Unknown},
-		{"windows-1253", charmap.Windows1253, "Αυτό είναι ένα ελληνικό κείμενο.\n", Unknown},
-		{"gbk", simplifiedchinese.GBK, "这是一个中文文本，用旧编码保存。\n", Unknown},
-		{"iso-8859-2", charmap.ISO8859_2, "Příliš žluťoučký kůň úpěl ďábelské ódy.\n", Unknown},
-		{"French", charmap.Windows1252, "Été à la forêt, où l'élève naïf a déjà mangé.\n", Latin1},
-		{"German", charmap.Windows1252, "Die Größe der Füße überrascht.\n", Latin1},
-	} {
-		stored, err := tt.by.NewEncoder().String(strings.Repeat(tt.text, 3))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, e, err := Decode(strings.NewReader(stored))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := io.ReadAll(d)
-		if e != tt.want || err != nil || !utf8.Valid(got) {
-			t.Errorf("%s is taken for %s: %q, %v", tt.name, e, got, err)
-		}
 	}
 }
 
