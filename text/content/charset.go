@@ -68,7 +68,8 @@ type guess struct {
 func legacyEncoding(p []byte) Encoding {
 	text := wordsBeyondASCII(p)
 	if m := declared.FindSubmatch(p[:min(len(p), 1024)]); m != nil {
-		if e := Encoding(strings.ToLower(string(m[1]))); !strings.HasPrefix(string(e), "utf") && newGuess(e, text, 0).text != "" {
+		name := strings.ToLower(string(m[1]))
+		if e := Encoding(name); newGuess(e, text, 0).words > 0 && !strings.HasPrefix(name, "utf") {
 			return e
 		}
 	}
@@ -80,6 +81,10 @@ func legacyEncoding(p []byte) Encoding {
 	found = append(found, chardet.Result{Charset: "ISO-8859-1", Confidence: 1})
 	for _, name := range []string{"windows-1251", "koi8-r", "ibm866", perhaps + "cp850"} {
 		found = append(found, chardet.Result{Charset: name, Confidence: 25, Language: short})
+	}
+	beyond := 0
+	for _, b := range text {
+		beyond += int(b >> 7)
 	}
 	var all []guess
 	for _, r := range found {
@@ -93,7 +98,7 @@ func legacyEncoding(p []byte) Encoding {
 				g = of
 			}
 		}
-		if g.words >= 0.95 || g.words >= 0.5 && r.Language != short {
+		if g.words > 0.5 && (r.Language != short || g.words >= 0.95 && beyond >= 3) {
 			all = append(all, g)
 		}
 	}
@@ -117,15 +122,17 @@ func (g guess) rank() int {
 func best(all []guess) Encoding {
 	first, next := all[0], 0.0
 	for _, g := range all[1:] {
-		if g.text != first.text {
-			next = g.score
-			break
+		switch {
+		case g.text != first.text:
+			next = max(next, g.score)
+		case g.rank() < first.rank():
+			first.Encoding = g.Encoding
 		}
 	}
 	certain := first.score >= 40 && first.score-next >= 15
 	if first.Encoding == Latin1 {
 		certain = certain || first.words >= 0.9
-		if first.foreign() || slices.ContainsFunc(all, func(g guess) bool { return g.score >= 25 && g.score > first.score-20 && g.text != first.text }) {
+		if first.foreign() || next >= 25 && next > first.score-20 {
 			return Unknown
 		}
 	}
@@ -174,7 +181,8 @@ func newGuess(e Encoding, text []byte, confidence float64) guess {
 
 // commonLead has the ranges of the first bytes of common characters.
 var commonLead = map[Encoding]string{
-	"gbk": "\xb0\xd7", "shift_jis": "\x82\x83\x88\x97", "euc-kr": "\xb0\xc8", "big5": "\xa4\xc6", "euc-jp": "\xa4\xa5\xb0\xcf",
+	"gbk": "\xb0\xd7", "shift_jis": "\x82\x83\x88\x97", "euc-kr": "\xb0\xc8", "big5": "\xa4\xc6",
+	"euc-jp": "\xa4\xa5\xb0\xcf",
 }
 
 // commonShare returns which share of the characters of two bytes are common.
@@ -253,8 +261,10 @@ func wordShare(text string) float64 {
 		case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Hangul, unicode.Katakana):
 			switch within := latin(before) && latin(after); {
 			case within:
-			case r >= 0xff61 && r <= 0xff9f:
-				fit += 0.6 // half-width, which many other texts decode to
+			case r >= 0xff61 && r <= 0xff9f: // half-width, which many other texts decode to
+				if before >= 0xff61 || after >= 0xff61 {
+					fit += 0.6
+				}
 			default:
 				fit++
 			}
@@ -275,14 +285,14 @@ func signFit(before, r, after rune) float64 {
 	switch within := unicode.IsLetter(before) && unicode.IsLetter(after); {
 	case r == '’', r == '·':
 		return 1
-	case within, r >= 0x2500 && r < 0x25a0, unicode.Is(unicode.Sk, r): // signs within words, lines of frames, loose accents
+	case within, r >= 0x2500 && r < 0x25a0, unicode.Is(unicode.Sk, r): // lines of frames, loose accents
 		return 0
 	}
 	return 0.9
 }
 
 // oneLetterWords are words of one letter.
-const oneLetterWords = "àáâèéìíòóôåöæ" + "авиокуся"
+const oneLetterWords = "àáâäèéìíñòóôöøúüåæ" + "авиокус"
 
 // letterFit rates a letter by its neighbours.
 func letterFit(before, r, after rune) float64 {
@@ -299,15 +309,19 @@ func letterFit(before, r, after rune) float64 {
 	case strings.ContainsRune(oneLetterWords, r):
 		return 1
 	case unicode.IsLower(r):
-		return 0.5
+		return 0.4
 	}
 	return 0
 }
 
 func latin(r rune) bool { return unicode.Is(unicode.Latin, r) }
 
+var alphabets = []*unicode.RangeTable{
+	unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Hebrew, unicode.Arabic,
+}
+
 func sameScript(a, b rune) bool {
-	for _, s := range []*unicode.RangeTable{unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Hebrew, unicode.Arabic} {
+	for _, s := range alphabets {
 		if unicode.Is(s, a) != unicode.Is(s, b) {
 			return false
 		}
