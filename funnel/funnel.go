@@ -198,7 +198,7 @@ func (c *call) outcomeOfCall(o outcome) outcome {
 		o = outcome{status: failure, err: capture.ErrDefect, stopped: true}
 	}
 	if c.captured.Decoded {
-		c.output.notes = append(c.output.notes, "decoded from "+string(c.captured.Encoding)+"; it is kept as it was written")
+		c.output.notes = append(c.output.notes, c.captured.Encoding.Note()+"; it is kept as it was written")
 	}
 	if c.captured.Bytes == 0 {
 		c.output.kept = false // there is nothing to keep

@@ -51,7 +51,7 @@ func (c *tokensCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) er
 			}
 		}
 		if encoding.Writer(io.Discard) != nil { // the text was decoded
-			name += " (decoded from " + string(encoding) + ")"
+			name += " (" + encoding.Note() + ")"
 		}
 		_, _ = fmt.Fprintf(t, " %s\n", cli.InLine(name))
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Limits of a pattern. Braces multiply and "**" backtracks, so a short pattern could take longer than walking a whole
@@ -19,7 +20,8 @@ const (
 )
 
 // Glob is a compiled doublestar pattern: "*" and "?" (not "/"), "**" (any directories), "[a-z]", "[!a-z]", "{a,b}", and
-// "\" to escape a character. A pattern without a slash matches the base name at any depth. Matching is case-sensitive.
+// "\" to escape a character. A pattern without a slash matches the base name at any depth. Matching is case-sensitive,
+// and the same for all normal forms of Unicode: macOS has names in another than most programs write.
 // It is safe for concurrent use.
 type Glob struct {
 	pattern      string
@@ -62,7 +64,7 @@ func compileGlob(pattern string) (*Glob, error) {
 	if hint := extendedGlob(pattern); hint != "" {
 		return nil, errors.New(hint)
 	}
-	plain, err := unescapeSlashes(pattern)
+	plain, err := unescapeSlashes(norm.NFC.String(pattern))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/text/unicode/norm"
 )
 
 // op is one step of a compiled pattern: opStar and so on, or opRune with the pattern of the runes that it matches.
@@ -183,6 +184,9 @@ func (g *Glob) step(s *globState, r rune) *globState {
 func (g *Glob) after(s *globState, name string) *globState {
 	if s == everything {
 		return s
+	}
+	if g.wide {
+		name = norm.NFC.String(name)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -36,6 +36,9 @@ func TestGlob(t *testing.T) {
 		{"a/[+-9]/d", "a/1/d", "a//d"},
 		{"**/a/**/b/**/c*", "a/b/c x/a/y/b/b/cc", "a/c b/a/c"},
 		{"日本*", "日本語 x/日本", "日"},
+		{"*gebühr*", "gebühr.md x/gebu\u0308hr.md", "gebuhr.md"},
+		{"*gebu\u0308hr*", "gebühr.md x/gebu\u0308hr.md", "gebuhr.md"},
+		{"[äö]", "ä x/o\u0308", "a o a\u0301"},
 	} {
 		g, err := CompileGlob(test.pattern)
 		if err != nil {

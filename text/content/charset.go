@@ -18,8 +18,16 @@ import (
 // perhaps precedes the name of an encoding that is only likely.
 const perhaps = "perhaps "
 
-// Certain reports whether the text was decoded as it was meant, as far as can be known.
-func (e Encoding) Certain() bool { return e != Unknown && !strings.HasPrefix(string(e), perhaps) }
+// Certain reports whether the encoding is not only a guess.
+func (e Encoding) Certain() bool { return !strings.HasPrefix(string(e), perhaps) }
+
+// Note says that a text was decoded.
+func (e Encoding) Note() string {
+	if !e.Certain() {
+		return "not UTF-8: read as " + strings.TrimPrefix(string(e), perhaps) + ", which is a guess"
+	}
+	return "decoded from " + string(e)
+}
 
 // legacy returns an encoding by its name; nil for Unicode, binary data and unknown names.
 func (e Encoding) legacy() encoding.Encoding {

@@ -22,8 +22,8 @@ import (
 const SniffSize = 64 << 10
 
 // Encoding is the character encoding of a stored text: "utf-8", "utf-8-bom", "utf-16le", "utf-16be", "utf-32le",
-// "utf-32be", "latin-1" (windows-1252), another name of the WHATWG standard, one of these after "perhaps ",
-// "an unknown 8-bit encoding, read as latin-1", or "binary".
+// "utf-32be", "latin-1" (windows-1252), another name of the WHATWG standard, "binary", or one that is only a guess, after
+// the word "perhaps".
 type Encoding string
 
 // The encodings that [Detect] can return.
@@ -35,8 +35,7 @@ const (
 	UTF32LE Encoding = "utf-32le"
 	UTF32BE Encoding = "utf-32be"
 	Latin1  Encoding = "latin-1" // windows-1252, which browsers read as latin-1 too
-	// perhaps decoded to wrong letters
-	Unknown Encoding = "an unknown 8-bit encoding, read as latin-1"
+	Unknown Encoding = perhaps + Latin1
 	NoText  Encoding = "binary"
 )
 

@@ -3,7 +3,9 @@
 //	zip ─► parts ─► flow (paragraphs, table rows)   docx, odt, pptx
 //	               cells with number formats        xlsx
 //	tokens ─► blocks                                html
-//	MIME parts                                      eml
+//	MIME parts                                      eml, mbox
+//	cells                                           ipynb
+//	control words                                   rtf
 //	PDFium in WebAssembly, without files or stdout  pdf
 //
 // A document can be hostile: unzipped bytes, text, nesting and memory are bounded, and a panic of a parser becomes
@@ -71,7 +73,8 @@ var readers = map[string]func(context.Context, *builder, io.ReaderAt, int64) err
 	"mbox": readMbox, "ipynb": readNotebook, "rtf": readRTF,
 }
 
-// Format returns the format of a document by its file name: docx, xlsx, pptx, odt, html, eml or pdf; "" for others.
+// Format returns the format of a document by its file name: docx, xlsx, pptx, odt, html, eml, mbox, ipynb, rtf
+// or pdf; "" for others.
 func Format(name string) string {
 	return formats[strings.ToLower(path.Ext(name))]
 }
@@ -106,7 +109,7 @@ func (t Text) PlaceOf(line int) string {
 func Read(ctx context.Context, format string, r io.ReaderAt, size int64) (Text, error) {
 	read := readers[format]
 	if read == nil {
-		return Text{}, fmt.Errorf("unknown document format %q; use docx, xlsx, pptx, odt, html, eml or pdf", format)
+		return Text{}, fmt.Errorf("unknown document format %q; use one of Format", format)
 	}
 	if size > maxInput {
 		return Text{}, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, maxInput)

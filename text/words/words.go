@@ -2,7 +2,7 @@
 // stemmed so that a question and a text that say the same have the same terms.
 //
 // "HTTPServer" is http, server; "read_all" is read, all; "450,000" and "450000" are one term; "Führung" is fuhrung;
-// English words are stemmed ("targets" is target). Each Chinese, Japanese, Korean or Thai character is a term.
+// English words are stemmed ("targets" is target). Each character of a script without blanks (Chinese, Thai, Lao, Burmese …) is a term.
 package words
 
 import (
@@ -56,7 +56,8 @@ func isWord(r rune) bool {
 
 // isSingle reports whether a character is a term by itself: its script has no blanks between words.
 func isSingle(r rune) bool {
-	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai)
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai,
+		unicode.Lao, unicode.Myanmar, unicode.Khmer)
 }
 
 func wordEnd(text string, i int) int {

@@ -222,6 +222,15 @@ func (q *question) noteParts() {
 	if n > most {
 		q.note("and %d more files are not whole", n-most)
 	}
+	var decoded source.Decoded
+	byName := func(a, b *file) int { return strings.Compare(a.Name(), b.Name()) }
+	for _, f := range slices.SortedFunc(maps.Keys(q.withFacts), byName) {
+		e := f.at.stored[f.Path]
+		if e != source.Mixed && (e.Certain() || !source.BeyondASCII(q.readAs)) { // others are in another note
+			decoded.Add(f.Name(), e)
+		}
+	}
+	q.note("%s", decoded.NoteAll())
 }
 
 func (q *question) progress(done, total int64, message string) {

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -35,7 +38,8 @@ type corpus struct {
 	status index.Status
 	texts  map[string][]byte // of files, while this call lasts
 	docs   map[string]*source.Document
-	parts  map[string]string // files whose text is not whole, and why
+	parts  map[string]string           // files whose text is not whole, and why
+	stored map[string]content.Encoding // of files that were read, if it is not UTF-8
 }
 
 // file is one file of a corpus.
@@ -69,6 +73,7 @@ func (q *question) gather() error {
 		c := &corpus{
 			set: q.caller.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{},
 			docs: map[string]*source.Document{}, parts: map[string]string{},
+			stored: map[string]content.Encoding{},
 		}
 		report, err := l.List(q.ctx, source.ListOptions{Walk: walk, Newest: true}, func(e source.Entry) error {
 			if e.Type != tree.File {
@@ -142,8 +147,28 @@ func (q *question) refresh() error {
 		if err != nil {
 			return err
 		}
+		c.noteDoubtful(q)
 	}
 	return nil
+}
+
+// notUTF8 begins the reason of a file in the index that was searched and whose encoding is not certain.
+const notUTF8 = "not UTF-8: "
+
+// noteDoubtful names files that may have words that were not found, if the question has other letters than ASCII.
+func (c *corpus) noteDoubtful(q *question) {
+	var doubtful source.Decoded
+	for _, p := range slices.Sorted(maps.Keys(c.status.Unsearchable)) {
+		e, ok := strings.CutPrefix(c.status.Unsearchable[p], notUTF8)
+		if !ok {
+			continue
+		}
+		delete(c.status.Unsearchable, p) // it was searched
+		if f := c.byPath[p]; f != nil && source.BeyondASCII(q.readAs) {
+			doubtful.Add(f.Name(), content.Encoding(e))
+		}
+	}
+	q.note("%s", doubtful.NoteDoubtful())
 }
 
 // readAhead reads the documents among files together.
@@ -164,8 +189,11 @@ func (c *corpus) read(ctx context.Context, f index.File) (index.Text, error) {
 		return index.Text{Why: why}, ctx.Err()
 	}
 	sum := sha256.Sum256(body)
+	if e := c.stored[f.Path]; !e.Certain() || e == source.Mixed {
+		why = notUTF8 + string(e)
+	}
 	return index.Text{
-		Body: body, Hash: hex.EncodeToString(sum[:]), Chunks: index.Chunks(ctx, f.Path, kind, body),
+		Body: body, Hash: hex.EncodeToString(sum[:]), Chunks: index.Chunks(ctx, f.Path, kind, body), Why: why,
 	}, ctx.Err()
 }
 
@@ -202,6 +230,9 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 	}
 	if err != nil {
 		return nil, "", unreadable(err)
+	}
+	if c.stored[f.Path] = src.Encoding; src.Encoding == content.UTF8 && !utf8.Valid(body) {
+		c.stored[f.Path] = source.Mixed
 	}
 	return body, src.Kind(), ""
 }

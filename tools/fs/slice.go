@@ -36,6 +36,11 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	if err != nil {
 		return err
 	}
+	if unit == "at" {
+		if src, err = src.Stored(); err != nil {
+			return err
+		}
+	}
 	defer tools.CloseSource(src, out)
 	if src.Encoding == content.NoText && unit != "bytes" {
 		if unit == "at" {

@@ -31,10 +31,14 @@ type runner struct {
 // such a source may use the slot reserved for small jobs.
 const smallText = 64 << 10
 
-// openRecords opens a source to read its records. Of the output of a command it reads standard output alone.
+// openRecords opens a source to read its records. Of the output of a command it reads standard output alone, of a
+// notebook the JSON.
 func openRecords(ctx context.Context, in tools.Input, name string) (*source.Source, error) {
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
+		return nil, err
+	}
+	if src, err = src.Stored(); err != nil {
 		return nil, err
 	}
 	return src.StandardOutput(), nil

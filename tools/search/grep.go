@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Grep returns the tool grep.
@@ -82,6 +83,10 @@ func (g *grepper) run(ctx context.Context) error {
 	}
 	if totals.Letters {
 		g.out.Note(linesearch.LettersNote)
+	}
+	if s := g.src; s.Encoding == content.UTF8 && s.Document == nil && source.BeyondASCII(g.Pattern) &&
+		!isUTF8(ctx, s, s.Size) {
+		g.out.Note("some bytes are not UTF-8, and words of them may not be found")
 	}
 	return g.reportTotals(totals.Matches, content.Plural(totals.Lines, "line", "lines"))
 }

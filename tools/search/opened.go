@@ -18,6 +18,7 @@ import (
 type openedText struct {
 	io.Reader
 	io.Closer
+	raw        io.ReaderAt      // as stored; nil: a document
 	size       int64            // bytes, as stored
 	stored     content.Encoding // not set for a smallFile, which detects it while reading
 	keptInPart bool             // an observation that was kept in part
@@ -47,14 +48,14 @@ func (w *searchWorker) openFile(t *target) (openedText, error) {
 	}
 	if size := w.file.Size(); size > 0 && size <= maxSmall && !w.Multiline {
 		w.small = smallFile{file: &w.file}
-		return openedText{Reader: &w.small, Closer: &w.small, size: size}, nil
+		return openedText{Reader: &w.small, Closer: &w.small, raw: &w.file, size: size}, nil
 	}
 	r, stored, err := newTextReader(&w.file, w.file.Size())
 	if err != nil {
 		_ = w.file.Close()
 		return openedText{}, err
 	}
-	return openedText{Reader: r, Closer: fileCloser{r, &w.file}, size: w.file.Size(), stored: stored}, nil
+	return openedText{Reader: r, Closer: fileCloser{r, &w.file}, raw: &w.file, size: w.file.Size(), stored: stored}, nil
 }
 
 // openSource opens a target that is not a file below a root, such as an observation.
@@ -67,7 +68,9 @@ func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, e
 			}
 		}
 		inPart := t.entry.Observation.Dropped > 0
-		return openedText{Reader: &w.small, Closer: &w.small, size: f.Size(), keptInPart: inPart, use: use}, nil
+		return openedText{
+			Reader: &w.small, Closer: &w.small, raw: &w.file, size: f.Size(), keptInPart: inPart, use: use,
+		}, nil
 	} else if ok {
 		_ = f.Close()
 	}
@@ -85,7 +88,9 @@ func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, e
 		return openedText{}, err
 	}
 	inPart := src.Observation != nil && src.Observation.Dropped > 0
-	return openedText{Reader: r, Closer: src, size: src.Size, stored: src.Encoding, keptInPart: inPart, use: src.Use}, nil
+	return openedText{
+		Reader: r, Closer: src, raw: src, size: src.Size, stored: src.Encoding, keptInPart: inPart, use: src.Use,
+	}, nil
 }
 
 // maxSmall is the maximum size in bytes of a file that is read with one call, into the buffer of the caller of Read.
@@ -197,6 +202,27 @@ func newTextReader(f rereadableFile, size int64) (io.Reader, content.Encoding, e
 		}
 	}
 	return p, encoding, nil
+}
+
+// isUTF8 reports whether a text is UTF-8 to its end. It reads all of it again, for patterns that are not found in other
+// bytes.
+func isUTF8(ctx context.Context, r io.ReaderAt, size int64) bool {
+	b := headPool.Get().(*[]byte)
+	defer headPool.Put(b)
+	for at := int64(0); at < size && ctx.Err() == nil; {
+		n, err := r.ReadAt(*b, at)
+		text := (*b)[:n]
+		if err == nil {
+			text = text[:runes.Complete(text)]
+		}
+		if !utf8.Valid(text) {
+			return false
+		}
+		if at += int64(len(text)); err != nil {
+			return true
+		}
+	}
+	return true
 }
 
 // isPlainUTF8 reports whether head is UTF-8 without NUL or byte order mark, as in most files; its last char may be cut.

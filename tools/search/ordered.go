@@ -180,12 +180,17 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	if j.short && len(s.cutMultiline) < 10 {
 		s.cutMultiline = append(s.cutMultiline, t.name())
 	}
+	if s.beyond && (!j.stored.Certain() || j.stored == source.Mixed) {
+		s.doubtful.Add(t.name(), j.stored)
+	}
 	if j.matches == 0 {
 		return
 	}
 	s.matches += j.matches
 	s.files++
-	s.decoded.Add(t.name(), j.stored)
+	if j.stored != source.Mixed {
+		s.decoded.Add(t.name(), j.stored)
+	}
 	if j.notUTF8 {
 		s.notUTF8++
 	}

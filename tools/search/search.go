@@ -25,7 +25,7 @@ func Search() tools.Tool {
 		Description: "Search files, or stored observations (path obs:), for matching lines.",
 		Rules: []string{
 			countingRule, "show=groups cannot be combined with context.",
-			"Of documents (docx, xlsx, pptx, odt, pdf, eml) the text is searched; place is a paragraph, cell, slide or page.",
+			"Of documents (docx, xlsx, pptx, odt, pdf, eml …) the text is searched; place is a paragraph, cell, slide or page.",
 		},
 		Effect: tools.ReadOnly,
 		Less:   `search with show="dirs", which counts by directory`,
@@ -38,6 +38,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 		return err
 	}
 	s := &searcher{searchArgs: a, m: m, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
+	s.beyond = source.BeyondASCII(a.Pattern)
 	locations, err := in.Sources.Locate(ctx, a.Path)
 	if err != nil {
 		return err
@@ -120,6 +121,7 @@ func (s *searcher) coverageNotes() []string {
 			countNote(s.shrunk, "file", "files",
 				" became shorter during this call: these results may mix old and new content; call again"),
 			s.decoded.NoteAll(),
+			s.doubtful.NoteDoubtful(),
 			countNote(s.skippedDerived, "observation", "observations", " derived from other observations skipped"),
 			cut,
 			countNote(s.report.CutRules, "ignore file is", "ignore files are", " too large: applied in part"),

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync/atomic"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
@@ -48,7 +51,7 @@ func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error
 // compilePattern compiles a pattern. Its error says what to do: acrossLines if the pattern matches line ends, else how
 // to search for it as plain text, if that is possible.
 func compilePattern(p linesearch.Pattern, acrossLines string) (*linesearch.Matcher, error) {
-	m, err := linesearch.Compile(p)
+	m, err := linesearch.Compile(anyForm(p))
 	switch {
 	case errors.Is(err, linesearch.ErrLineEnd):
 		return nil, fmt.Errorf("%w; %s", err, acrossLines)
@@ -56,6 +59,15 @@ func compilePattern(p linesearch.Pattern, acrossLines string) (*linesearch.Match
 		return nil, fmt.Errorf("%w\nto search for it as plain text: \"literal\": true", err)
 	}
 	return m, err
+}
+
+// anyForm returns a pattern that matches the normal forms of Unicode alike, if it is plain text.
+func anyForm(p linesearch.Pattern) linesearch.Pattern {
+	composed, decomposed := regexp.QuoteMeta(norm.NFC.String(p.Expr)), regexp.QuoteMeta(norm.NFD.String(p.Expr))
+	if composed != decomposed && (p.Literal || regexp.QuoteMeta(p.Expr) == p.Expr) && len(composed) < linesearch.MaxPattern/4 {
+		p.Expr, p.Literal = "(?:"+composed+"|"+decomposed+")", false
+	}
+	return p
 }
 
 // searcher runs one call.
@@ -96,6 +108,8 @@ type searcher struct {
 	dirs         map[string]dirCount // with show=dirs, by name
 	groups       groupCounts         // with show=groups
 	decoded      source.Decoded      // files with matches that were decoded
+	beyond       bool                // the pattern may match what a wrong encoding does not have
+	doubtful     source.Decoded      // files that are perhaps in another encoding, with such a pattern
 
 	window     *linesearch.Line // the first truncated match …
 	windowFile string           // … and its file

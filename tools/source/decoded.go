@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -33,19 +34,44 @@ func (d *Decoded) Note() string {
 	if d.n == 0 {
 		return ""
 	}
-	return "decoded from " + string(d.from)
+	return d.from.Note()
 }
 
 // NoteAll returns the note on all of several texts, with the names of up to three; "" if none was decoded.
 func (d *Decoded) NoteAll() string {
+	if d.n == 1 {
+		return "decoded: " + d.first[0]
+	}
+	return d.names("files are decoded")
+}
+
+// NoteDoubtful returns the note on texts that were searched and may have words that were not found; "" if there is none.
+func (d *Decoded) NoteDoubtful() string {
+	if d.n == 1 {
+		return "1 file is not UTF-8, and words of it may not be found: " + d.first[0]
+	}
+	return d.names("files are not UTF-8, and words of them may not be found")
+}
+
+func (d *Decoded) names(are string) string {
 	switch {
 	case d.n == 0:
 		return ""
-	case d.n == 1:
-		return "decoded: " + d.first[0]
-	case d.n == int64(len(d.first)):
-		return fmt.Sprintf("%d files are decoded: %s", d.n, strings.Join(d.first, ", "))
-	default:
-		return fmt.Sprintf("%d files are decoded, the first: %s", d.n, strings.Join(d.first, ", "))
+	case d.n > int64(len(d.first)):
+		are += ", the first"
 	}
+	return fmt.Sprintf("%d %s: %s", d.n, are, strings.Join(d.first, ", "))
+}
+
+// Mixed is in place of the encoding of a text in UTF-8 with bytes that are not.
+const Mixed content.Encoding = "some bytes"
+
+// BeyondASCII reports whether a pattern may match characters beyond ASCII by other means than a dot.
+func BeyondASCII(pattern string) bool {
+	for i := range len(pattern) {
+		if pattern[i] >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return strings.Contains(pattern, `\p`) || strings.Contains(pattern, `\P`) || strings.Contains(pattern, `\x`)
 }

@@ -33,13 +33,13 @@ const (
 	maxKept        = 1 << 30          // bytes of all kept texts
 	keptFor        = 30 * 24 * time.Hour
 	inMemory       = 64 << 20
-	textsVersion   = "2" // changes with what extract returns
+	textsVersion   = "3" // changes with what extract returns
 )
 
 // DocumentWorker is the name of [ReadDocuments] for worker.Main.
 const DocumentWorker = "documents"
 
-// Documents reads the text of documents (docx, xlsx, pptx, odt, eml, html and pdf) in a confined worker, and keeps it
+// Documents reads the text of documents, those of [extract.Format], in a confined worker, and keeps it
 // by the hash of the document. It is safe for concurrent use.
 type Documents struct {
 	dir    string // of kept texts; "": they are kept in memory
@@ -58,9 +58,12 @@ func (d *Document) note(name string) string {
 		return fmt.Sprintf("%s has no text that can be read (%s): these are its bytes", name, d.Failed)
 	}
 	text := "this is the text of the document " + name
-	if n := len(d.Places); n > 0 {
-		text += fmt.Sprintf("; line %d is %s, line %d is %s", d.Places[0].Line, d.Places[0].Name, d.Places[n-1].Line,
-			d.Places[n-1].Name)
+	n := len(d.Places)
+	if n > 0 {
+		text += fmt.Sprintf("; line %d is %s", d.Places[0].Line, d.Places[0].Name)
+	}
+	if n > 1 {
+		text += fmt.Sprintf(", line %d is %s", d.Places[n-1].Line, d.Places[n-1].Name)
 	}
 	for _, n := range d.Notes {
 		text += "; " + content.ClipBytes(n, 200)

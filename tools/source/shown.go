@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -18,7 +19,8 @@ import (
 const maxScanned = 100_000
 
 // resolveShown returns the path that was shown as rel: with hidden characters escaped, quoted in an error, or prefixed
-// with ">" because its line looked like a line of this program. A name that exists literally wins.
+// with ">" because its line looked like a line of this program; or that has another normal form of Unicode. A name that
+// exists literally wins.
 func resolveShown(root *tree.Root, rel string) (real string, ok bool) {
 	at := ""
 	for name := range strings.SplitSeq(strings.TrimSuffix(rel, "/"), "/") {
@@ -58,7 +60,7 @@ func unquote(name string) (plain string, ok bool) {
 
 // findShown returns the path of the entry that was shown as name in the directory dir ("" is the root).
 func findShown(root *tree.Root, dir, name string) (string, bool) {
-	for _, literal := range []string{name, content.Hidden(name)} {
+	for _, literal := range []string{name, content.Hidden(name), norm.NFC.String(name), norm.NFD.String(name)} {
 		at := path.Join(dir, literal)
 		if _, err := root.Lstat(at); err == nil {
 			return at, true

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/extract"
 )
 
 // A Source is an open text. Offsets are those of its bytes as stored. Not safe for concurrent use, except ReadAt.
@@ -91,6 +93,24 @@ func (s *Source) sniff(name string) error {
 	}
 	s.kind = sync.OnceValue(func() content.Kind { return kinds.Sniff(text, whole, name) })
 	return nil
+}
+
+// Stored returns the bytes of a document that is JSON, a notebook, in place of its text. Closing it closes s, and an error does.
+func (s *Source) Stored() (*Source, error) {
+	f, ok := s.closer.(*os.File)
+	if s.Document == nil || !ok || extract.Format(f.Name()) != "ipynb" {
+		return s, nil
+	}
+	stored := *s
+	at, err := f.Stat()
+	if err == nil {
+		stored.ReaderAt, stored.Size, stored.Document = f, at.Size(), nil
+		err = stored.sniff(path.Base(f.Name()))
+	}
+	if err != nil {
+		_ = s.Close()
+	}
+	return &stored, err
 }
 
 // Kind returns the kind of the source: the one recorded with an observation, else the one of its first bytes.

@@ -112,8 +112,9 @@ func read(t *testing.T, s source.Set, name string) (text, shown string, err erro
 }
 
 func TestOneRoot(t *testing.T) {
-	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00", "w\u202ex.txt": "hidden",
-		"tab\tx.txt": "tab", "a/nl\nx.txt": "newline", "esc\x1b.txt": "escape", `"ok.txt"`: "quotes of its own", `"q`: "one quote"})
+	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00", "u\u0308/e\u0301": "decomposed", "\u00f6": "composed",
+		"w\u202ex.txt": "hidden",
+		"tab\tx.txt":   "tab", "a/nl\nx.txt": "newline", "esc\x1b.txt": "escape", `"ok.txt"`: "quotes of its own", `"q`: "one quote"})
 	s := source.Set{
 		Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store(t), observations.Local)},
 	}
@@ -123,6 +124,9 @@ func TestOneRoot(t *testing.T) {
 		{filepath.Join(root.Dir(), "ok.txt"), "ok", "ok.txt"},
 		{"./obs:x", "a file", "./obs:x"},
 		{"utf16.txt", "hi", "utf16.txt"},
+		{"\u00fc/\u00e9", "decomposed", "\u00fc/\u00e9"},
+		{"u\u0308/\u00e9", "decomposed", "u\u0308/\u00e9"},
+		{"o\u0308", "composed", "o\u0308"},
 		{"w\u202ex.txt", "hidden", "w\u202ex.txt"},
 		{`w\u202ex.txt`, "hidden", `w\u202ex.txt`},
 		{`w\u{202e}x.txt`, "hidden", `w\u{202e}x.txt`},

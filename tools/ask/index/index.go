@@ -24,7 +24,7 @@ import (
 )
 
 // version changes with the tables, the terms and the way in which texts are cut.
-const version = 3
+const version = 4
 
 // weights of the fields in BM25: the path, the name of the file, the heading, and the text.
 const weights = "2.0, 3.0, 4.0, 1.0"

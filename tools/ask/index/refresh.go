@@ -25,7 +25,7 @@ type Text struct {
 	Body   []byte
 	Chunks []Chunk
 	Hash   string
-	Why    string // why it has no passages: "binary", "pdf without text"; "" if it has
+	Why    string // why it has no passages, such as "binary", or may have others; "" if it has
 }
 
 // Status says how far an index covers files.
