@@ -1,23 +1,138 @@
 package kinds
 
 import (
+	"bytes"
+	"cmp"
 	"path"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Language returns the language of a text file by its name, else by its kind; "Text" if both are unknown.
-func Language(name string, kind content.Kind) string {
-	for _, key := range []string{path.Ext(name), path.Base(name)} {
-		if language := languages[strings.ToLower(key)]; language != "" {
-			return language
+// languageHead is how much of a text is looked at, in bytes, to tell languages apart.
+const languageHead = 8 << 10
+
+// Language returns the language of a text file; "Text" if it is unknown. Its name decides; the beginning of its text
+// where several languages share a suffix; the program after "#!" where the name says nothing; then its kind.
+func Language(name string, head []byte, kind content.Kind) string {
+	base := strings.ToLower(path.Base(name))
+	suffix := path.Ext(base)
+	head = bytes.TrimPrefix(head[:min(len(head), languageHead)], []byte("\ufeff"))
+	language := cmp.Or(languages[base], languages[suffix])
+	switch stem, _, _ := strings.Cut(base, "."); {
+	case (stem == "dockerfile" || stem == "containerfile") && language != "Markdown":
+		return "Dockerfile"
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) && !slices.Contains(markup, language):
+		return "XML"
+	case language == "":
+		return cmp.Or(interpreters[interpreter(head)], kindLanguages[kind], "Text")
+	}
+	if all := rivals[suffix]; all != nil && len(head) > 0 {
+		marks := lineMarks(head)
+		for _, r := range all {
+			if slices.ContainsFunc(strings.Fields(r.marks), func(m string) bool { return m == "*" || marks[m] }) {
+				return r.language
+			}
 		}
 	}
-	if language := kindLanguages[kind]; language != "" {
-		return language
+	return language
+}
+
+// markup are languages whose texts may begin as XML does.
+var markup = []string{"HTML", "PHP", "SVG", "Svelte", "Vue"}
+
+// rivals are the languages that share a suffix with the one in the table, each with words that only its lines begin
+// with, or signs that only they have. The first one with such a line counts; * is in any text.
+var rivals = map[string][]struct{ language, marks string }{
+	".h": {
+		{"Objective-C", "@interface @protocol @class @end @import @property #import NS_ASSUME_NONNULL_BEGIN"},
+		{"C++", "class template namespace using public: private: protected: virtual friend explicit constexpr :: #include<>"},
+	},
+	".m": {
+		{"Objective-C", "@interface @implementation @protocol @class @import @end #import #include #define #pragma #if " +
+			"#ifdef #ifndef // int void static extern typedef"},
+		{"Mercury", ":-"}, {"Mathematica", "(*"}, {"MATLAB", "*"},
+	},
+	".pl":  {{"Perl", "use package my our sub require #! =pod =head1"}, {"Prolog", ":- % %%"}},
+	".pro": {{"QMake", "QT TEMPLATE CONFIG SOURCES TARGET HEADERS"}, {"Prolog", ":-"}},
+	".d":   {{"Makefile", ".o:"}},
+	".fs":  {{"GLSL", "#version precision uniform varying"}, {"Forth", "\\"}},
+	".v":   {{"Coq", "Require Theorem Lemma Fixpoint Inductive Definition"}, {"V", "fn pub import struct"}},
+	".r":   {{"Rebol", "REBOL"}},
+	".cls": {{"TeX", "\\N \\P %"}, {"Visual Basic", "VERSION Attribute"}},
+}
+
+// lineMarks returns the first words of lines outside of block comments, or their first one and two signs, and signs
+// anywhere in them.
+func lineMarks(head []byte) map[string]bool {
+	marks := map[string]bool{}
+	comment := false
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(line)
+		if comment = comment || bytes.HasPrefix(line, []byte("/*")); comment {
+			comment = !bytes.Contains(line, []byte("*/"))
+			continue
+		}
+		word := line[:len(line)-len(bytes.TrimLeftFunc(line, func(r rune) bool {
+			return r == '@' || r == '#' || r == '_' || r == ':' || r == '=' || unicode.IsLetter(r) || unicode.IsDigit(r)
+		}))]
+		for _, mark := range [][]byte{word, line[:min(len(line), 1)], line[:min(len(line), 2)]} {
+			marks[string(mark)] = true
+		}
+		if bytes.HasPrefix(line, []byte("#include <")) && !bytes.ContainsAny(line, ".") { // of C++: <vector>
+			marks["#include<>"] = true
+		}
+		code, _, _ := bytes.Cut(line, []byte("//"))
+		for _, sign := range []string{"::", ":-", ".o:"} {
+			marks[sign] = marks[sign] || bytes.Contains(code, []byte(sign))
+		}
 	}
-	return "Text"
+	return marks
+}
+
+var (
+	splitOption = content.Pattern(`[ \t](?:-[a-z]*S|--split-string=?)`)
+	restart     = content.Pattern(`(?m)^\W*exec\W+(?:\S*/)?([a-z]+)[^\n]*\$0`)
+)
+
+// interpreter returns the program that runs a script, by its first line, without directory and version; "" if it names
+// none. A script of sh that starts another program on itself is of that one.
+func interpreter(head []byte) string {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	text, ok := strings.CutPrefix(string(line), "#!")
+	words := strings.Fields(splitOption().ReplaceAllString(text, " "))
+	if !ok || len(words) == 0 {
+		return ""
+	}
+	program := path.Base(words[0])
+	for n := 1; program == "env" && n < len(words); n++ {
+		switch word := words[n]; {
+		case word == "-u", word == "-C": // with an argument
+			n++
+		case !strings.HasPrefix(word, "-") && !strings.Contains(word, "="):
+			program = path.Base(word)
+		}
+	}
+	program = strings.TrimRight(strings.TrimSuffix(strings.ToLower(program), ".exe"), "0123456789.-")
+	if m := restart().FindSubmatch(head); m != nil && interpreters[program] == "Shell" && interpreters[string(m[1])] != "" {
+		return string(m[1])
+	}
+	return program
+}
+
+// interpreters maps programs that run scripts to languages.
+var interpreters = map[string]string{
+	"ash": "Shell", "awk": "Awk", "bash": "Shell", "bun": "TypeScript", "cargo": "Rust", "csh": "Shell", "dash": "Shell",
+	"deno": "TypeScript", "elixir": "Elixir", "escript": "Erlang", "expect": "Tcl", "fish": "Shell", "gawk": "Awk",
+	"groovy": "Groovy", "guile": "Scheme", "ipython": "Python", "jruby": "Ruby", "julia": "Julia", "ksh": "Shell",
+	"lua": "Lua", "luajit": "Lua", "make": "Makefile", "mawk": "Awk", "nawk": "Awk", "node": "JavaScript",
+	"nodejs": "JavaScript", "npx": "JavaScript", "nu": "Nushell", "ocaml": "OCaml", "perl": "Perl", "php": "PHP",
+	"pwsh": "PowerShell", "pypy": "Python", "python": "Python", "racket": "Racket", "rscript": "R", "ruby": "Ruby",
+	"runghc": "Haskell", "runhaskell": "Haskell", "sbcl": "Lisp", "scala": "Scala", "sh": "Shell", "swift": "Swift",
+	"swipl": "Prolog", "tclsh": "Tcl", "tcsh": "Shell", "ts-node": "TypeScript", "tsx": "TypeScript", "uv": "Python",
+	"wish": "Tcl", "zsh": "Shell",
 }
 
 // kindLanguages are the languages of kinds, for files whose name has none.
@@ -28,23 +143,23 @@ var kindLanguages = map[content.Kind]string{
 
 // languages maps extensions and whole file names, in lower case, to languages.
 var languages = map[string]string{
-	".adb": "Ada", ".asm": "Assembly", ".s": "Assembly", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C", ".cc": "C++",
-	".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cmake": "CMake", "cmakelists.txt": "CMake", ".cpp": "C++", ".cs": "C#",
+	".adb": "Ada", ".astro": "Astro", ".asm": "Assembly", ".s": "Assembly", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C", ".cc": "C++",
+	".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cmake": "CMake", "cmakelists.txt": "CMake", ".cpp": "C++", ".cs": "C#", ".cls": "Apex",
 	".css": "CSS", ".csv": "CSV",
-	".cu": "CUDA", ".cxx": "C++", ".d": "D", ".dart": "Dart", ".diff": "Diff", "dockerfile": "Dockerfile", ".el": "Emacs Lisp",
+	".cts": "TypeScript", ".cu": "CUDA", ".cxx": "C++", ".d": "D", ".dart": "Dart", ".diff": "Diff", ".dockerfile": "Dockerfile", ".el": "Emacs Lisp",
 	".elm": "Elm", ".erl": "Erlang", ".ex": "Elixir", ".exs": "Elixir", ".f90": "Fortran", ".fish": "Shell", ".fs": "F#", ".go": "Go",
-	".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL", ".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++",
+	".geojson": "JSON", ".gemspec": "Ruby", ".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL", ".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++",
 	".hpp": "C++", ".hs": "Haskell", ".htm": "HTML", ".html": "HTML", ".hxx": "C++", ".ini": "INI", ".ipynb": "Jupyter", ".java": "Java",
-	".jl": "Julia", ".js": "JavaScript", ".json": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript", ".kt": "Kotlin", ".kts": "Kotlin",
+	".jl": "Julia", ".js": "JavaScript", ".json": "JSON", ".json5": "JSON", ".jsonc": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript", ".kt": "Kotlin", ".kts": "Kotlin",
 	".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C", "makefile": "Makefile",
-	".markdown": "Markdown", ".md": "Markdown", ".mjs": "JavaScript",
+	".markdown": "Markdown", ".md": "Markdown", ".mjs": "JavaScript", ".mts": "TypeScript",
 	".mk": "Makefile", ".ml": "OCaml", ".mli": "OCaml", ".mm": "Objective-C++", ".ndjson": "JSON", ".nim": "Nim", ".nix": "Nix",
 	".pas": "Pascal", ".patch": "Diff", ".php": "PHP",
-	".pl": "Perl", ".pm": "Perl", ".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python",
-	".pyi": "Python", ".r": "R", ".rb": "Ruby", "rakefile": "Ruby", "gemfile": "Ruby", ".rs": "Rust", ".rst": "reStructuredText",
+	".pl": "Perl", ".pm": "Perl", ".pro": "IDL", ".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python",
+	".pyi": "Python", ".pyw": "Python", ".r": "R", ".rb": "Ruby", ".rake": "Ruby", "rakefile": "Ruby", ".rkt": "Racket", "gemfile": "Ruby", ".rs": "Rust", ".rst": "reStructuredText",
 	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity", ".sql": "SQL", ".svelte": "Svelte",
 	".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL",
 	".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript",
-	".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
+	".v": "Verilog", ".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
 	".zig": "Zig", ".zsh": "Shell", "go.mod": "Go module", "go.sum": "Go checksums", "jenkinsfile": "Groovy",
 }

@@ -3,6 +3,7 @@ package fs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -195,7 +196,16 @@ func (s *statWriter) appendText(
 	}
 	var lines runes.LineCounter
 	counter := s.f.in.NewTokenCounter()
-	if _, err := io.CopyBuffer(io.MultiWriter(&lines, counter), content.WithContext(s.ctx, text), buf); err != nil {
+	all, text := io.MultiWriter(&lines, counter), content.WithContext(s.ctx, text)
+	head, err := io.ReadFull(text, buf)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return b, err
+	}
+	language := kinds.Language(e.Path, buf[:head], kind)
+	if _, err = all.Write(buf[:head]); err == nil {
+		_, err = io.CopyBuffer(all, text, buf)
+	}
+	if err != nil {
 		return b, err
 	}
 	n, off := counter.Total()
@@ -203,5 +213,5 @@ func (s *statWriter) appendText(
 	if off > 0 { // an estimate
 		b = fmt.Appendf(b, `,"tokens_within":"±%.1f %%"`, math.Ceil(off*1000)/10)
 	}
-	return appendString(append(b, `,"language":`...), kinds.Language(e.Path, kind)), nil
+	return appendString(append(b, `,"language":`...), language), nil
 }

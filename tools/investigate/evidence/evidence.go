@@ -117,6 +117,7 @@ func (c *checker) sentence(start, end int, tokens []token) {
 		found := Citation{Cited: c.text[t.from:t.to], From: t.first, To: t.last,
 			Start: t.from, End: t.to, SentenceStart: start, SentenceEnd: end}
 		if owned[i] != nil {
+			owned[i] = c.deciding(t, owned[i])
 			found.Quote = truncate(c.text[owned[i][0].from:owned[i][0].to])
 		}
 		if len(c.all) < maxCitations {
@@ -127,6 +128,35 @@ func (c *checker) sentence(start, end int, tokens []token) {
 		}
 		c.all = append(c.all, found)
 	}
+}
+
+// deciding returns those quotes of a citation that decide: the nearest one and those joined to it, in order. Names in
+// back-ticks decide only if there is no quote; they are returned by their distance.
+func (c *checker) deciding(cite token, owned []token) []token {
+	distance := func(t token) int { return max(t.start-cite.end, cite.start-t.end) }
+	byDistance := func(a, b token) int { return cmp.Compare(distance(a), distance(b)) }
+	quotes := slices.DeleteFunc(slices.Clone(owned), c.isName)
+	if len(quotes) == 0 {
+		slices.SortStableFunc(owned, byDistance)
+		return owned
+	}
+	nearest := slices.MinFunc(quotes, byDistance)
+	all := append(quotes, cite)
+	slices.SortFunc(all, func(a, b token) int { return cmp.Compare(a.start, b.start) })
+	isJoined := func(i int) bool { // to the one before
+		a, b := all[i-1], all[i]
+		return a.start == cite.start && b.start == nearest.start || a.start == nearest.start && b.start == cite.start ||
+			joined().MatchString(c.text[a.end:b.start])
+	}
+	from := slices.IndexFunc(all, func(t token) bool { return t.start == nearest.start })
+	to := from + 1
+	for from > 0 && isJoined(from) {
+		from--
+	}
+	for to < len(all) && isJoined(to) {
+		to++
+	}
+	return slices.DeleteFunc(all[from:to], func(t token) bool { return t.start == cite.start })
 }
 
 // lookUp sets found.File and returns the rest of the result.
@@ -176,7 +206,9 @@ func (c *checker) lookUp(found *Citation, t token, quotes []token) (v Verdict, l
 		return Unknown, 0, errTooMuch.Error()
 	case lost == 1:
 		return Absent, 0, "the quote is not in the file"
-	case lost > 1:
+	case c.isName(quotes[0]) && held > 0: // of names the nearest must be in the file, and one in the lines
+		return Holds, held, ""
+	case lost > 1 && !c.isName(quotes[0]):
 		return Absent, 0, fmt.Sprintf("quote %d of %d is not in the file", lost, len(quotes))
 	case moved > 0:
 		return Moved, moved, ""

@@ -31,7 +31,12 @@ type token struct {
 	name        string // path of a word or citation
 	first, last int    // cited lines
 	ticked      bool   // in back-ticks
-	parts       []string
+	parts       []part
+}
+
+// isName reports whether a quote is a name in back-ticks: it says less than text between quotation marks.
+func (c *checker) isName(t token) bool {
+	return t.ticked && !strings.ContainsAny(c.text[t.from:t.to], " \t\n")
 }
 
 // cite makes the token a citation of lines; last may be "".
@@ -58,6 +63,7 @@ var (
 	plainPath = content.Pattern(`^` + pathRunes + `(?: +` + pathRunes + `)*$`)
 	extension = content.Pattern(`\.[\pL\pN]*\pL[\pL\pN]*$`)
 	letter    = content.Pattern(`\pL`)
+	joined    = content.Pattern("^(?:[^\\pL\\pN]|\\b(?:and|or|then)\\b|\"[^\"]*\"|“[^”]*”|`[^`]*`)*$") // between quotes
 	opening   = content.Pattern("^(?:\"|“|`+)")
 
 	sentenceEnd  = content.Pattern("^[.!?](?:[\\s\\pZ]*$|[\\s\\pZ]+[\\p{Lu}`\"“])")

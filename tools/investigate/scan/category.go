@@ -91,19 +91,9 @@ func isConfiguration(base string) bool {
 	}, base) || strings.HasSuffix(base, ".conf") || strings.HasSuffix(base, ".cfg")
 }
 
-// mimeOf returns the MIME type of a text in a language.
-func mimeOf(language string) string {
-	switch language {
-	case "HTML", "CSS", "JavaScript", "Markdown", "CSV":
-		return "text/" + strings.ToLower(language)
-	case "JSON":
-		return "application/json"
-	case "XML":
-		return "application/xml"
-	case "SVG":
-		return "image/svg+xml"
-	case "YAML", "TOML":
-		return "application/" + strings.ToLower(language)
-	}
-	return "text/plain"
+// mimes are the MIME types of texts by their language; the others are text/plain.
+var mimes = map[string]string{
+	"HTML": "text/html", "CSS": "text/css", "JavaScript": "text/javascript", "Markdown": "text/markdown", "CSV": "text/csv",
+	"JSON": "application/json", "XML": "application/xml", "YAML": "application/yaml", "TOML": "application/toml",
+	"SVG": "image/svg+xml",
 }

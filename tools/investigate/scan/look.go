@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gabriel-vasile/mimetype"
 
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/kinds/outline"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -40,8 +42,6 @@ func (s *scanner) work() {
 
 // emptyHash is the SHA-256 of no bytes.
 var emptyHash = hex.EncodeToString(sha256.New().Sum(nil))
-
-var newline = []byte{'\n'}
 
 func (f *File) unread(err error) {
 	f.Error = content.ClipBytes(err.Error(), 200)
@@ -102,13 +102,14 @@ func (s *scanner) look(j job, buf []byte) {
 	if s.o.Hash {
 		sum = sha256.New()
 	}
+	var lines runes.LineCounter
 	for first := true; ; first = false {
 		n, err := io.ReadFull(&file, buf)
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if first {
 			s.classify(f, buf[:n], end || int64(n) >= f.Size, j.number)
 		}
-		f.Lines += int64(bytes.Count(buf[:n], newline))
+		_, _ = lines.Write(buf[:n]) // never fails
 		if sum != nil {
 			sum.Write(buf[:n])
 		}
@@ -122,7 +123,7 @@ func (s *scanner) look(j job, buf []byte) {
 			return
 		}
 	}
-	if sum != nil {
+	if f.Lines = lines.Lines(); sum != nil {
 		f.Hash = hex.EncodeToString(sum.Sum(nil))
 	}
 }
@@ -141,16 +142,15 @@ func (s *scanner) classify(f *File, head []byte, whole bool, number int) {
 		f.Category = categoryOf(f)
 		return
 	}
-	if f.Language = kinds.Language(f.Path, content.Text); f.Language == "Text" {
+	kind := content.Text
+	if Extension(f.Path) == "(none)" { // an extension says more than what the text looks like
+		kind = kinds.Sniff(prefix, whole && len(prefix) == len(head), path.Base(f.Path))
+	}
+	if f.Language = kinds.Language(f.Path, prefix, kind); f.Language == "Text" {
 		f.Language = ""
-		if Extension(f.Path) != "(none)" {
-			// an extension that stands for no language: what its text looks like says less
-		} else if kind := kinds.Sniff(prefix, whole && len(prefix) == len(head), path.Base(f.Path)); kind != content.Text {
-			f.Language = kinds.Language(f.Path, kind)
-		}
 	}
 	f.Generated = mayBeGenerated(prefix) && outline.IsGenerated(prefix)
-	f.MIME = mimeOf(f.Language)
+	f.MIME = cmp.Or(mimes[f.Language], "text/plain")
 	f.Category = categoryOf(f)
 	if s.o.Count != nil && (number < sampleFirst || number%sampleEvery == 0) {
 		sample := head[:min(len(head), sampleSize)]

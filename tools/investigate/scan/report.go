@@ -12,7 +12,7 @@ import (
 type Report struct {
 	Target      string           `json:"target"`
 	Files       int64            `json:"files"`
-	Lines       int64            `json:"lines"` // newline bytes
+	Lines       int64            `json:"lines"` // the last one of a file may have no newline
 	Bytes       int64            `json:"bytes"`
 	DiskBytes   int64            `json:"disk_bytes"`
 	Tokens      int64            `json:"tokens"` // of texts, estimated

@@ -38,7 +38,7 @@ type Options struct {
 type File struct {
 	Path string `json:"path"` // slash path below the directory that was scanned
 	tree.Mark
-	Lines     int64  `json:"lines"` // newline bytes
+	Lines     int64  `json:"lines"` // the last one may have no newline
 	Tokens    int64  `json:"tokens"`
 	Category  string `json:"category"` // see [Categories]
 	Language  string `json:"language,omitempty"`
@@ -177,6 +177,10 @@ func (s *scanner) visit(e tree.Entry) error {
 	}
 	switch e.Type {
 	case tree.Dir:
+		if path.Base(p) == ".git" { // the walk does not enter it
+			s.skip(e.Path, "git")
+			return nil
+		}
 		if why := s.skippedByName(e.Path); why != "" {
 			s.pruned, s.prunedPath = &Skip{Path: p, Why: why}, p
 			return nil
@@ -228,12 +232,12 @@ func (s *scanner) skippedByName(p string) string {
 	return ""
 }
 
-// countSkipped counts the files below the directories that the walk did not enter. ".git" is never entered.
+// countSkipped counts the files below the directories that the walk did not enter.
 func (s *scanner) countSkipped() {
 	s.endPruned()
 	for i := range s.tree.Skipped {
 		k := &s.tree.Skipped[i]
-		if k.Files >= 0 || path.Base(k.Path) == ".git" {
+		if k.Files >= 0 {
 			continue
 		}
 		at := path.Join(s.start, k.Path)
@@ -241,10 +245,14 @@ func (s *scanner) countSkipped() {
 			k.Files = 1
 			continue
 		}
-		report, err := s.root.Walk(s.ctx, tree.Options{Start: at, All: true}, func(tree.Entry) error { return nil })
-		if err == nil {
+		dir, err := s.root.Sub(at) // as a root, .git is a directory like others
+		if err != nil {
+			continue
+		}
+		if report, err := dir.Walk(s.ctx, tree.Options{All: true}, func(tree.Entry) error { return nil }); err == nil {
 			k.Files = report.Files
 		}
+		_ = dir.Close()
 	}
 	slices.SortFunc(s.tree.Skipped, func(a, b Skip) int { return cmp.Compare(a.Path, b.Path) })
 }

@@ -78,7 +78,7 @@ func TestAgainstOriginals(t *testing.T) {
 		got           int64
 	}{
 		{"files", "find . -type f | wc -l", r.Files},
-		{"lines", "find . -type f -print0 | xargs -0 cat | wc -l", r.Lines},
+		{"lines", "find . -type f -print0 | xargs -0 grep -ach '' | awk '{s+=$1} END {print s}'", r.Lines},
 		{"bytes", "find . -type f -printf '%s\n' | awk '{s+=$1} END {print s}'", r.Bytes},
 		{"disk", "find . -type f -printf '%b\n' | awk '{s+=$1} END {print s*512}'", r.DiskBytes},
 		{"directories", "find . -type d | wc -l", int64(len(r.Directories))},
@@ -153,7 +153,7 @@ func TestSkips(t *testing.T) {
 		t.Errorf("files %q, want %q", files, want)
 	}
 	want := []Skip{
-		{".git", "hidden", -1}, {".gitignore", "hidden", 1}, {".hidden", "hidden", 2}, {"node_modules", "node_modules", 2},
+		{".git", "hidden", 1}, {".gitignore", "hidden", 1}, {".hidden", "hidden", 2}, {"node_modules", "node_modules", 2},
 		{"note.tmp", "ignored", 1}, {"out", "ignored", 2}, {"py/__pycache__", "__pycache__", 1},
 		{"py/myenv", "virtual environment", 2}, {"py/x.egg-info", "*.egg-info", 1},
 	}
@@ -161,7 +161,7 @@ func TestSkips(t *testing.T) {
 		t.Errorf("skipped %+v, want %+v", got.Skipped, want)
 	}
 	all := scanned(t, dir, Options{All: true})
-	if len(all.Skipped) != 0 || len(all.Files) != 14 { // .git is never entered
+	if !slices.Equal(all.Skipped, []Skip{{".git", "git", 1}}) || len(all.Files) != 14 { // .git is counted, never entered
 		t.Errorf("all: %d files, skipped %+v", len(all.Files), all.Skipped)
 	}
 }
@@ -254,6 +254,36 @@ func TestCategories(t *testing.T) {
 	for _, f := range scanned(t, dir, Options{}).Files {
 		if f.Category != want[f.Path] {
 			t.Errorf("%s is %s, want %s (%+v)", f.Path, f.Category, want[f.Path], f)
+		}
+	}
+}
+
+// TestLines counts lines, with and without a newline behind the last one, also where a file is read in several pieces.
+func TestLines(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]int64{"empty": 0, "one": 1, "open": 2, "blank": 2, "crlf": 2, "long": 1, "edge": bufferSize / 2}
+	write(t, dir, map[string]string{
+		"empty": "", "one": "int a;\n", "open": "int a;\nint b;", "blank": "\n\n", "crlf": "a\r\nb",
+		"long": strings.Repeat("x", 3*bufferSize), "edge": strings.Repeat("x\n", bufferSize/2),
+	})
+	for _, f := range scanned(t, dir, Options{}).Files {
+		if f.Lines != want[f.Path] {
+			t.Errorf("%s has %d lines, want %d", f.Path, f.Lines, want[f.Path])
+		}
+	}
+}
+
+// TestGitIsCounted counts the files of .git, of a worktree's file too.
+func TestGitIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"a.go": "package a\n", ".git/HEAD": "ref\n", ".git/objects/aa/bb": "x", "sub/.git": "gitdir: x\n",
+	})
+	for all, want := range map[bool][]Skip{
+		false: {{".git", "hidden", 2}, {"sub/.git", "hidden", 1}}, true: {{".git", "git", 2}},
+	} {
+		if got := scanned(t, dir, Options{All: all}); !slices.Equal(got.Skipped, want) || slices.Contains(got.Dirs, ".git") {
+			t.Errorf("all %v: skipped %+v, directories %q", all, got.Skipped, got.Dirs)
 		}
 	}
 }
