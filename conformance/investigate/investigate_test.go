@@ -83,9 +83,12 @@ func TestMainPath(t *testing.T) {
 		!strings.Contains(status, "2 of 7 files") {
 		t.Errorf("status: %s", status)
 	}
-	if v, err := b.i.Verify(t.Context(), b.caller(), ""); err != nil || !v.Holds() || v.Citations < 3 {
+	if v, err := b.i.Verify(t.Context(), b.caller(), ""); err != nil || v.Citations < 3 || len(v.Stale)+len(v.Lost) > 0 ||
+		!slices.Equal(v.Absent, []string{`db: query.go:3 "retries 3 times"`}) || v.Holds() || strings.Contains(v.Text(), "all hold") {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
+	absent, _ := b.investigate(object{"show": "absent"})
+	has(t, absent, `db: query.go:3 "retries 3 times": the quote is not in the file`)
 }
 
 // TestRefusals has calls and notes that are refused, each with one error that says what to do. Nothing is lost: the

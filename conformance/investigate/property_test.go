@@ -246,6 +246,9 @@ func TestNothingInvented(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkReport(t, b, out.Report, 5, 10)
+	if v, err := b.i.Verify(t.Context(), b.caller(), ""); err != nil || !v.Holds() || v.Citations < 5 {
+		t.Errorf("%+v, %v", v, err)
+	}
 }
 
 var (
@@ -290,6 +293,9 @@ func checkReport(t *testing.T, b *bench, r investigate.Report, leastQuotes, leas
 					files++
 					raw, _ := os.ReadFile(filepath.Join(b.dir, p, n.Name()))
 					lines += strings.Count(string(raw), "\n")
+					if len(raw) > 0 && raw[len(raw)-1] != '\n' {
+						lines++
+					}
 				}
 			}
 			if m[1] != strconv.Itoa(files) || m[2] != strconv.Itoa(lines) {

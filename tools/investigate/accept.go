@@ -45,7 +45,9 @@ func (w *work) answer(a Args) error {
 	n.by = entries.Agent
 	first, more := "", true
 	if a.Order == "" {
-		first, err = w.acceptPlan(n.Plan, nil, n.by)
+		k := &kept{}
+		first, err = w.acceptPlan(n.Plan, nil, n.by, k)
+		first += k.evidenceText()
 	} else {
 		first, more, err = w.accept(o, n)
 	}
@@ -84,24 +86,29 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 		return o.Name() + " was answered already: this note is in the log, and changes nothing.\n", true, nil
 	}
 	more = true
+	k := &kept{}
 	switch o.Step {
 	case entries.Planning:
 		if n.Plan == nil && n.Survey == nil {
 			return "", false, errors.New("the note: this order asks for {survey, plan}")
 		}
-		first, err = w.acceptPlan(n.Plan, n.Survey, n.by)
+		first, err = w.acceptPlan(n.Plan, n.Survey, n.by, k)
 	case entries.Reporting:
 		if n.Report == nil {
 			return "", false, errors.New("the note: this order asks for {report: {brief, detailed}}")
 		}
-		first, err = w.acceptReport(o, n)
+		first, err = w.acceptReport(o, n, k)
 	default:
-		first, more, err = w.acceptDirs(&o, n)
+		first, more, err = w.acceptDirs(&o, n, k)
 	}
-	if err == nil && o.Step != entries.Directory && len(n.Flags) > 0 {
-		k := &kept{}
+	if err == nil && o.Step != entries.Directory {
 		err = w.acceptFlags(&o, n, k)
-		first += "kept: " + content.Plural(int64(len(n.Flags)), "flag", "flags") + ".\n"
+		if first += k.evidenceText(); len(k.citations) == 0 && o.Step == entries.Reporting {
+			first += noEvidence
+		}
+		if len(n.Flags) > 0 {
+			first += "kept: " + content.Plural(int64(len(n.Flags)), "flag", "flags") + ".\n"
+		}
 		w.noteProblems(k)
 	}
 	if err != nil {
@@ -126,9 +133,11 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 }
 
 // acceptPlan keeps a plan and, unless it is nil, a survey. Finished notes are kept.
-func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
+func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string, k *kept) (string, error) {
 	if s != nil {
-		if err := w.inv.Write(entries.SurveyName, s); err != nil {
+		w.survey = *s
+		w.lookUp(&k.citations, ".", w.survey.texts()...)
+		if err := w.inv.Write(entries.SurveyName, w.survey); err != nil {
 			return "", err
 		}
 	}
@@ -136,6 +145,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 		p = &plan.Plan{} // the default
 	} else {
 		p.By = by
+		w.lookUp(&k.citations, ".", &p.Notes)
 	}
 	if err := w.inv.Write(entries.PlanName, p); err != nil {
 		return "", err
@@ -149,7 +159,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string) (string, error) {
 		text += fmt.Sprintf("; %s skipped", content.Plural(int64(n), "directory", "directories"))
 	}
 	if n := len(w.applied.Unknown); n > 0 {
-		text += "; not found and ignored: " + content.ClipBytes(strings.Join(w.applied.Unknown, ", "), 200)
+		text += "; not found and ignored: " + content.ClipEnd(oneLine(strings.Join(w.applied.Unknown, ", ")), 200)
 	}
 	if len(w.applied.Units) == 0 {
 		text += "; nothing is left to look at"
@@ -167,7 +177,7 @@ type kept struct {
 }
 
 // acceptDirs keeps what a note says of the directories of an order.
-func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, err error) {
+func (w *work) acceptDirs(o *entries.Order, n Note, k *kept) (first string, more bool, err error) {
 	open := n.Done != nil && !*n.Done
 	if len(n.Dirs) == 0 && !open && n.partial == "" {
 		return "", false, fmt.Errorf("the note: dirs is missing: one element for each of %s (or done: false, to hand in flags and files first)",
@@ -190,7 +200,6 @@ func (w *work) acceptDirs(o *entries.Order, n Note) (first string, more bool, er
 			return "", false, err
 		}
 	}
-	k := &kept{}
 	for _, d := range n.Dirs {
 		if err := w.acceptDir(o, n, d, k); err != nil {
 			return "", false, err
@@ -290,13 +299,12 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 		d.Completeness = cmp.Or(d.Completeness, n.Completeness, before.Completeness)
 		d.ConfidenceReason = first(d.ConfidenceReason, before.ConfidenceReason)
 	}
-	d.Summary = strings.ReplaceAll(d.Summary, w.target+"/", "") // citations are below the target
-	note := w.newEntry(dir, d.Summary)
-	note.Summary = evidence.Repair(d.Summary, note.Evidence)
-	note.NotableFiles, note.StillUnknown = d.NotableFiles, first(d.StillUnknown, n.StillUnknown)
+	note := w.newEntry(dir, "")
+	note.Summary, note.NotableFiles, note.StillUnknown = d.Summary, d.NotableFiles, first(d.StillUnknown, n.StillUnknown)
 	note.DominantCategory = cmp.Or(d.DominantCategory, note.DominantCategory)
 	note.Confidence, note.Completeness = cmp.Or(d.Confidence, n.Confidence), cmp.Or(d.Completeness, n.Completeness)
 	note.ConfidenceReason, note.Coverage = first(d.ConfidenceReason, n.ConfidenceReason), w.coverage(p)
+	w.lookUp(&note.Evidence, p, note.Texts()...)
 	note.By, note.Order, note.Partial, note.PartialReason = n.by, o.ID, n.partial != "", n.partial
 	if print := o.Print(p); print != "" && print != note.Fingerprint {
 		note.Fingerprint = print // what was read is not what is there now: it stays due
@@ -329,22 +337,22 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 			k.problems = append(k.problems, content.ClipBytes(f.Path, 80)+" is no file of this order")
 			continue
 		}
-		citations := evidence.Check(f.Summary, path.Dir(p), reader{w})
 		e := entries.File{
 			Path: filepath.Join(w.target, filepath.FromSlash(p)), RelativePath: p, SizeBytes: file.Size,
-			Category: first(f.Category, file.Category), Summary: evidence.Repair(f.Summary, citations), Notable: f.Notable,
+			Category: first(f.Category, file.Category), Summary: f.Summary, Notable: f.Notable,
 			NotableReason: f.NotableReason, CachedAt: w.now().UTC(),
 			Quality: entries.Quality{
 				Confidence: cmp.Or(f.Confidence, n.Confidence), Completeness: cmp.Or(f.Completeness, n.Completeness),
-				ConfidenceReason: f.ConfidenceReason, By: n.by, Order: o.ID, Evidence: citations, Fingerprint: file.Hash,
+				ConfidenceReason: f.ConfidenceReason, By: n.by, Order: o.ID, Fingerprint: file.Hash,
 			},
 		}
+		w.lookUp(&e.Evidence, path.Dir(p), e.Texts()...)
 		if _, err := w.inv.PutFile(e); err != nil {
 			return err
 		}
 		w.files[p] = e
 		k.files++
-		k.citations = append(k.citations, citations...)
+		k.citations = append(k.citations, e.Evidence...)
 	}
 	return nil
 }
@@ -367,9 +375,12 @@ func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
 			k.problems = append(k.problems, "flag: "+content.ClipBytes(f.Path, 80)+" is not there, kept as general")
 			p = "general"
 		}
-		flags = append(flags, entries.Flag{
+		flag := entries.Flag{
 			Path: p, Severity: f.Severity, Finding: strings.Join(strings.Fields(f.Finding), " "), At: w.now().UTC(), Order: o.ID,
-		})
+		}
+		w.lookUp(&flag.Evidence, w.dirOf(p), &flag.Finding)
+		k.citations = append(k.citations, flag.Evidence...)
+		flags = append(flags, flag)
 	}
 	return w.inv.AddFlags(flags...)
 }
@@ -400,7 +411,7 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	default:
 		fmt.Fprintf(&b, "%s and %d more", content.ClipEnd(k.dirs[0], 80), len(k.dirs)-1)
 	}
-	b.WriteString(". " + evidenceText(k.citations) + "\n")
+	b.WriteString(". " + cmp.Or(k.evidenceText(), noEvidence))
 	w.noteProblems(k)
 	if len(k.dirs) > 0 {
 		b.WriteString(w.coverageText(k.dirs, n.Completeness))
@@ -409,40 +420,9 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	case open:
 		fmt.Fprintf(&b, "%s stays yours: hand in its note when it is whole.\n", o.Name())
 	case len(o.Open) > 0:
-		fmt.Fprintf(&b, "still open in %s: %s\n", o.Name(), content.ClipEnd(strings.Join(o.Open, ", "), 200))
+		fmt.Fprintf(&b, "still open in %s: %s\n", o.Name(), content.ClipEnd(oneLine(strings.Join(o.Open, ", ")), 200))
 	}
 	return b.String()
-}
-
-// evidenceText says what looking up the citations gave, and names the first ones that do not hold.
-func evidenceText(all []evidence.Citation) string {
-	if len(all) == 0 {
-		return "evidence: none cited (file.go:12 \"quote\" is)"
-	}
-	c := evidence.Count(all)
-	text := fmt.Sprintf("evidence: %d of %d hold", c.Holds+c.Moved, len(all))
-	named := 0
-	for _, x := range all {
-		if named == 2 || x.Verdict == evidence.Holds || x.Verdict == evidence.Unanchored {
-			continue
-		}
-		named++
-		cited := content.ClipEnd(x.Cited, 60)
-		switch {
-		case x.Verdict == evidence.Moved:
-			text += fmt.Sprintf("; %s moved to :%d (repaired)", cited, x.Line)
-		case x.Verdict == evidence.Unknown:
-			text += fmt.Sprintf("; %s cannot be checked", cited)
-		case x.Quote != "":
-			text += fmt.Sprintf("; %s %q is not there: cite it or drop it", cited, content.ClipEnd(x.Quote, 50))
-		default:
-			text += fmt.Sprintf("; %s is not there", cited)
-		}
-	}
-	if c.Unanchored > 0 {
-		text += fmt.Sprintf("; %d without a quote prove nothing", c.Unanchored)
-	}
-	return text
 }
 
 // showPage shows as much of a text as fits a page, up to a line end. A longer text ends with the exact next call.

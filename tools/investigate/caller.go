@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -146,12 +144,13 @@ type Verification struct {
 	ID        string   `json:"id"`
 	Entries   int      `json:"entries"`
 	Citations int      `json:"citations"`
-	Stale     []string `json:"stale"` // entries of another state of the tree
-	Lost      []string `json:"lost"`  // citations that held and no longer do, as "entry: citation"
+	Stale     []string `json:"stale"`  // entries of another state of the tree
+	Lost      []string `json:"lost"`   // citations that held and no longer do, as "entry: citation"
+	Absent    []string `json:"absent"` // citations that never held, likewise
 }
 
-// Holds reports whether nothing is out of date.
-func (v Verification) Holds() bool { return len(v.Stale)+len(v.Lost) == 0 }
+// Holds reports whether nothing is out of date and nothing that is cited is absent.
+func (v Verification) Holds() bool { return len(v.Stale)+len(v.Lost)+len(v.Absent) == 0 }
 
 // Text is the verification in lines.
 func (v Verification) Text() string {
@@ -164,52 +163,47 @@ func (v Verification) Text() string {
 	for _, s := range v.Lost {
 		fmt.Fprintf(&b, "no longer holds: %s\n", content.VisibleLine(s))
 	}
+	for _, s := range v.Absent {
+		fmt.Fprintf(&b, "not there: %s\n", content.VisibleLine(s))
+	}
 	if v.Holds() {
 		b.WriteString("all hold\n")
 	}
 	return b.String()
 }
 
-// fileOf returns the file of a citation as it is written: a gone one resolves to nothing.
-func fileOf(c evidence.Citation) string {
-	return c.Cited[:max(strings.LastIndexByte(c.Cited, ':'), 0)]
-}
-
 // Verify looks up every citation again and compares every entry with the tree.
 func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Verification, err error) {
 	err = i.on(ctx, c, name, func(w *work) error {
-		v.ID, v.Stale, v.Lost = w.meta.ID, []string{}, []string{}
-		check := func(name, summary, dir string, before []evidence.Citation) {
-			v.Entries++
-			now := evidence.Check(summary, dir, reader{w})
-			v.Citations += len(now)
-			for _, c := range now {
-				held := slices.ContainsFunc(before, func(b evidence.Citation) bool {
-					return fileOf(b) == fileOf(c) && b.Quote == c.Quote &&
-						(b.Verdict == evidence.Holds || b.Verdict == evidence.Moved)
-				})
-				if held && c.Verdict != evidence.Holds {
-					v.Lost = append(v.Lost, name+": "+c.Cited)
-				}
-			}
-		}
+		v.ID, v.Stale, v.Lost, v.Absent = w.meta.ID, []string{}, []string{}, []string{}
+		v.Entries = len(w.gone) + len(w.notes) + len(w.files)
 		for _, p := range w.gone {
-			v.Entries++
 			v.Stale = append(v.Stale, p+" is gone")
 		}
 		for _, p := range sorted(w.notes) {
-			n := w.notes[p]
 			if fresh, _ := w.fresh(p); !fresh {
 				v.Stale = append(v.Stale, p)
 			}
-			check(p, n.Summary, p, n.Evidence)
 		}
 		for _, p := range sorted(w.files) {
-			f := w.files[p]
-			if file := w.file(p); file == nil || file.Hash != f.Fingerprint {
+			if file := w.file(p); file == nil || file.Hash != w.files[p].Fingerprint {
 				v.Stale = append(v.Stale, p)
 			}
-			check(p, f.Summary, path.Dir(p), f.Evidence)
+		}
+		all, err := w.claims()
+		if err != nil {
+			return err
+		}
+		for _, c := range all {
+			now := w.check(c)
+			v.Citations += len(now)
+			for _, x := range now {
+				if text := c.entry + ": " + citedText(x); x.Verdict != evidence.Holds && c.held(x) {
+					v.Lost = append(v.Lost, text)
+				} else if x.Verdict == evidence.Absent {
+					v.Absent = append(v.Absent, text)
+				}
+			}
 		}
 		return ctx.Err()
 	})

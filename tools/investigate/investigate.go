@@ -80,14 +80,17 @@ type Args struct {
 	Goal  string       `json:"goal,omitempty" help:"What is to be found out, in one or two sentences. Another goal than before needs fresh."`
 	Order string       `json:"order,omitempty" jsonschema:"ord:ID" help:"The work order that note answers: ord:ID. Without a note the order is shown again."`
 	Note  tools.Object `json:"note,omitempty" jsonschema:"answer to the order, in the shape it asks for" help:"The answer to the order, in the shape that the order asks for. A plan alone, {\"plan\": {…}}, needs no order."`
-	Show  string       `json:"show,omitempty" enum:"next|status|flags|weak|report" help:"What to show: the next order (the default), the status, the flags, the entries that are least sure, or the report."`
+	Show  string       `json:"show,omitempty" enum:"next|status|flags|weak|absent|report" help:"What to show: the next order (the default), the status, the flags, the entries that are least sure, the citations that are not there, or the report."`
 	Fresh bool         `json:"fresh,omitempty" help:"Begin again under a new ID. The old investigation stays."`
 }
 
 const maxGoal = 1000
 
 // goal returns the goal in one line.
-func (a Args) goal() string { return content.VisibleLine(strings.Join(strings.Fields(a.Goal), " ")) }
+func (a Args) goal() string { return oneLine(a.Goal) }
+
+// oneLine returns a text that somebody wrote in one line, its hidden characters escaped.
+func oneLine(text string) string { return content.VisibleLine(strings.Join(strings.Fields(text), " ")) }
 
 // Check implements [tools.Checker].
 func (a Args) Check() error {
@@ -175,7 +178,7 @@ func (i *Investigator) mayKeep(reads bool) error {
 		return errNoStore
 	}
 	if err := i.options.ReadOnly; err != nil && !reads {
-		return fmt.Errorf("the store can only be read: show=report, status, flags and weak show what is kept: %w", err)
+		return fmt.Errorf("the store can only be read: show=report, status, flags, weak and absent show what is kept: %w", err)
 	}
 	return nil
 }

@@ -240,10 +240,12 @@ func firstParagraph(text string) (quote string, from, to int) {
 		if len(lines) == 0 {
 			from = n + 1
 		}
-		lines, to = append(lines, content.ClipEnd(bare, readmeQuote)), n+1
+		if len(bare) > readmeQuote { // whole words: a quote ends where a word does
+			bare = bare[:max(strings.LastIndexByte(bare[:readmeQuote], ' '), 0)]
+		}
+		lines, to = append(lines, bare), n+1
 	}
-	quote = strings.Join(lines, " ")
-	return strings.TrimSuffix(quote, "…"), from, to // a clipped line still begins as the file does
+	return strings.Join(lines, " "), from, to
 }
 
 // manifests are files that name and describe a package: by name, the patterns of both values in a line.

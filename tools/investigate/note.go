@@ -84,6 +84,9 @@ type Survey struct {
 	Confidence    float64  `json:"confidence"`
 }
 
+// texts returns the texts of a survey that may cite.
+func (s *Survey) texts() []*string { return []*string{&s.Description, &s.Approach, &s.DomainNotes} }
+
 func (s *Survey) valid() bool {
 	size := len(s.Description) + len(s.Approach) + len(s.DomainNotes) + len(strings.Join(s.RelevantTools, "")) +
 		len(strings.Join(s.SkipTools, ""))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -46,6 +45,8 @@ type written struct {
 	By    string    `json:"by"`
 	Notes string    `json:"notes"` // fingerprint of the notes it was written from
 	At    time.Time `json:"at"`
+
+	Evidence []evidence.Citation `json:"evidence,omitempty"` // that its texts cite
 }
 
 // notesPrint is a fingerprint of all notes: a report of other notes is out of date.
@@ -70,10 +71,10 @@ func (w *work) reportDue() bool {
 	return !ok && !w.untouched()
 }
 
-func (w *work) acceptReport(o entries.Order, n Note) (string, error) {
-	citations := evidence.Check(n.Report.Detailed, ".", reader{w})
+func (w *work) acceptReport(o entries.Order, n Note, k *kept) (string, error) {
 	r := written{NoteReport: *n.Report, By: n.by, Notes: w.notesPrint(), At: w.now().UTC()}
-	r.Detailed = evidence.Repair(n.Report.Detailed, citations)
+	w.lookUp(&r.Evidence, ".", &r.Brief, &r.Detailed)
+	k.citations = append(k.citations, r.Evidence...)
 	if err := w.inv.Write(entries.ReportName, r); err != nil {
 		return "", err
 	}
@@ -81,7 +82,7 @@ func (w *work) acceptReport(o entries.Order, n Note) (string, error) {
 		return "", err
 	}
 	w.inv.Log("report %s kept", o.Name())
-	return "report kept. " + evidenceText(citations) + "\n", nil
+	return "report kept. ", nil
 }
 
 // report makes the report: the one that was handed in, else one assembled from the notes.
@@ -94,22 +95,26 @@ func (w *work) report() (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Flags = append(r.Flags, flags...)
-	r.Coverage = *w.coverage(w.paths...)
-	for p, n := range w.notes { // as the files are now
-		if n.By != entries.Mechanical {
-			r.Evidence.add(evidence.Check(n.Summary, p, reader{w}), n.Evidence)
-		}
+	for _, f := range flags {
+		f.Finding = w.marked(f.Finding, w.dirOf(f.Path))
+		r.Flags = append(r.Flags, f)
 	}
-	for p, f := range w.files {
-		r.Evidence.add(evidence.Check(f.Summary, path.Dir(p), reader{w}), f.Evidence)
+	r.Coverage = *w.coverage(w.paths...)
+	all, err := w.claims()
+	if err != nil {
+		return r, err
+	}
+	for _, c := range all {
+		if c.by != entries.Mechanical {
+			r.Evidence.add(w.check(c), c.before)
+		}
 	}
 	if decided := r.Evidence.Total(); decided > 0 {
 		r.Evidence.Holding = float64(r.Evidence.Holds+r.Evidence.Moved) / float64(decided)
 	}
 	r.Partial = w.missing()
 	if own, ok := w.readReport(); ok {
-		r.By, r.Brief, r.Detailed = own.By, own.Brief, w.marked(own.Detailed, ".")
+		r.By, r.Brief, r.Detailed = own.By, w.marked(own.Brief, "."), w.marked(own.Detailed, ".")
 		return r, nil
 	}
 	r.By, r.Brief, r.Detailed = entries.Mechanical, w.brief(), w.detailed()
@@ -168,13 +173,19 @@ func (w *work) missing() string {
 	return strings.Join(parts, "; ")
 }
 
-// brief says in a few sentences what the tree is.
-func (w *work) brief() string {
+// figures says in a sentence or two how large the tree is.
+func (w *work) figures() string {
 	all, languages := w.tree.Totals()[0], w.tree.Languages()
 	text := fmt.Sprintf("%s, %s, %s.", w.tree.Describe(), sizeText(all.Bytes), content.Plural(all.Lines, "line", "lines"))
 	if len(languages) > 0 {
 		text += " Lines by language: " + histogram(languages, 4) + "."
 	}
+	return text
+}
+
+// brief says in a few sentences what the tree is.
+func (w *work) brief() string {
+	text := w.figures()
 	if top := w.notes["."]; top.By != entries.Mechanical && top.Summary != "" {
 		text += " " + content.ClipEnd(w.marked(top.Summary, "."), maxSummary/2)
 	} else if quote, _, _ := strings.Cut(top.Summary, "\n"); strings.Contains(quote, "“") {
@@ -235,10 +246,10 @@ func (r Report) Text() string {
 	fmt.Fprintf(&b, "evidence: %d citations hold, %d of them repaired; %d not there, %d without a quote, %d undecidable\n",
 		e.Holds+e.Moved, e.Moved, e.Absent, e.Unanchored, e.Unknown)
 	for _, f := range r.Flags {
-		fmt.Fprintf(&b, "%s: %s: %s\n", strings.ToUpper(f.Severity), f.Path, f.Finding)
+		fmt.Fprintf(&b, "%s: %s: %s\n", strings.ToUpper(f.Severity), shown(f.Path), f.Finding)
 	}
 	for _, s := range r.Plan {
-		fmt.Fprintf(&b, "skipped by the plan: %s (%s)\n", s.Path, cmp.Or(s.Reason, "no reason given"))
+		fmt.Fprintf(&b, "skipped by the plan: %s (%s)\n", shown(s.Path), cmp.Or(oneLine(s.Reason), "no reason given"))
 	}
 	for i, s := range r.Skipped {
 		if i == 20 {

@@ -199,9 +199,8 @@ func (d *driver) task(w *work, o entries.Order) Task {
 			d.progress(int64(number-1), int64(all), fmt.Sprintf("%s, turn %d: %s", dirNames(o.Dirs), turn+1, what))
 		}
 	}
-	var s Survey
-	if ok, err := w.inv.Read(entries.SurveyName, &s); err == nil && ok && s.Confidence >= filterFrom {
-		t.Skip = s.SkipTools
+	if w.survey.Confidence >= filterFrom {
+		t.Skip = w.survey.SkipTools
 	}
 	switch o.Step {
 	case entries.Planning:
@@ -282,7 +281,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		}
 		switch {
 		case o.Step == entries.Planning:
-			_, err := w.acceptPlan(n.Plan, survey, thought.By)
+			_, err := w.acceptPlan(n.Plan, survey, thought.By, &kept{})
 			if err == nil {
 				now := w.now().UTC()
 				o.Answered = &now

@@ -19,6 +19,9 @@ func (w *work) view(what string) (text string, rest tools.Call, err error) {
 	case "flags":
 		text, err = w.flagsText()
 		return text, w.rest(`.[] | select(.kind == "flag")`), err
+	case "absent":
+		text, err = w.absentText()
+		return text, w.rest(`.[] | .evidence[]? | select(.verdict == "absent")`), err
 	case "weak":
 		return w.weakText(), w.rest(`.[] | select(.kind != "flag" and (.confidence // 0) < 0.7)`), nil
 	}
@@ -81,7 +84,7 @@ func (w *work) flagsText() (string, error) {
 	}
 	var b strings.Builder
 	for _, f := range flags {
-		fmt.Fprintf(&b, "%s: %s: %s\n", f.Severity, f.Path, f.Finding)
+		fmt.Fprintf(&b, "%s: %s: %s\n", f.Severity, shown(f.Path), f.Finding)
 	}
 	return b.String(), nil
 }
@@ -95,9 +98,9 @@ func (w *work) weakText() string {
 		}
 		why := ""
 		if q.ConfidenceReason != "" {
-			why = ": " + q.ConfidenceReason
+			why = ": " + oneLine(q.ConfidenceReason)
 		}
-		fmt.Fprintf(&b, "%s %s (%s)%s\n", sure, path, cmp.Or(q.By, "unknown"), why)
+		fmt.Fprintf(&b, "%s %s (%s)%s\n", sure, shown(path), cmp.Or(oneLine(q.By), "unknown"), why)
 	}
 	for _, d := range entries.Weak(w.notes) {
 		line(d.RelativePath+"/", d.Quality)

@@ -111,8 +111,8 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 	}
 	b.WriteString("directories: " + strings.Join(names, ", ") + "\n")
 	b.WriteString(w.goalText())
-	b.WriteString(w.surveyText(d))
-	var data strings.Builder // what files say, to be fenced
+	var data strings.Builder // what files say and somebody wrote, to be fenced
+	w.surveyText(&data, d)
 	w.listing(&data, o, d)
 	w.outlineText(&data, o, d)
 	b.WriteString(prompts.Fence(strings.TrimSuffix(data.String(), "\n")) + "\n")
@@ -259,29 +259,21 @@ func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
 	}
 }
 
-// surveyText is what a survey says to those who read.
-func (w *work) surveyText(d detail) string {
-	var s Survey
-	ok, err := w.inv.Read(entries.SurveyName, &s)
-	if err != nil || !ok || s.Confidence == 0 {
-		if w.small() {
-			return ""
+// surveyText writes what the survey and the plan say, a line each.
+func (w *work) surveyText(b *strings.Builder, d detail) {
+	if s := w.survey; s.Confidence > 0 {
+		b.WriteString("survey: " + content.ClipEnd(oneLine(s.Description+" "+s.Approach), d.survey))
+		if tools := oneLine(strings.Join(s.RelevantTools, ", ")); tools != "" && s.Confidence >= filterFrom {
+			b.WriteString("; lean on " + content.ClipEnd(tools, 80))
 		}
-		return "survey: (no survey available)\n"
-	}
-	text := "survey: " + content.ClipEnd(strings.TrimSpace(s.Description+" "+s.Approach), d.survey)
-	if s.Confidence >= filterFrom {
-		if len(s.RelevantTools) > 0 {
-			text += "; lean on " + content.ClipEnd(strings.Join(s.RelevantTools, ", "), 80)
+		if tools := oneLine(strings.Join(s.SkipTools, ", ")); tools != "" && s.Confidence >= filterFrom {
+			b.WriteString("; skip " + content.ClipEnd(tools, 80))
 		}
-		if len(s.SkipTools) > 0 {
-			text += "; skip " + content.ClipEnd(strings.Join(s.SkipTools, ", "), 80)
-		}
+		b.WriteByte('\n')
 	}
-	if w.plan.Notes != "" && d.notes > 0 {
-		text += "\nplan: " + content.ClipEnd(w.plan.Notes, d.notes)
+	if notes := oneLine(w.plan.Notes); notes != "" && d.notes > 0 {
+		b.WriteString("plan: " + content.ClipEnd(notes, d.notes) + "\n")
 	}
-	return text + "\n"
 }
 
 // planOrder is the text of the order for a survey and a plan.

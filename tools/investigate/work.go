@@ -46,6 +46,7 @@ type work struct {
 	paths   []string // of dirs, in path order
 	notes   map[string]entries.Dir
 	files   map[string]entries.File
+	survey  Survey
 	plan    plan.Plan
 	planned bool // the plan was handed in
 	applied plan.Applied
@@ -97,6 +98,14 @@ func (w *work) load(progress bool) error {
 	}
 	if !w.planned { // a damaged one counts as none
 		w.plan = plan.Plan{}
+	}
+	if ok, err := w.inv.Read(entries.SurveyName, &w.survey); err != nil {
+		return err
+	} else if !ok { // nobody has written one: its confidence of 0 says so
+		w.survey = Survey{Description: w.figures()}
+		if err := w.inv.Write(entries.SurveyName, w.survey); err != nil {
+			return err
+		}
 	}
 	w.apply()
 	if w.orders, err = w.inv.Orders(); err != nil {

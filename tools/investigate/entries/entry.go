@@ -87,6 +87,12 @@ type File struct {
 	Quality
 }
 
+// Texts returns the texts of an entry that may cite.
+func (d *Dir) Texts() []*string { return []*string{&d.Summary, &d.StillUnknown, &d.ConfidenceReason} }
+
+// Texts returns the texts of an entry that may cite.
+func (f *File) Texts() []*string { return []*string{&f.Summary, &f.NotableReason, &f.ConfidenceReason} }
+
 // relative returns the path by which an entry is kept.
 func (d Dir) relative() string  { return d.RelativePath }
 func (f File) relative() string { return f.RelativePath }

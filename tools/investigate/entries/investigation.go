@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
 )
 
 // Investigation is one directory of entries. Its methods are safe for concurrent use; several that belong together run
@@ -142,6 +143,8 @@ type Flag struct {
 	Finding  string    `json:"finding"`
 	At       time.Time `json:"at"`
 	Order    string    `json:"order,omitempty"`
+
+	Evidence []evidence.Citation `json:"evidence,omitempty"` // that the finding cites
 }
 
 // AddFlags appends flags; each is one line, written at once.
