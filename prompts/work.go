@@ -14,16 +14,18 @@ var works = []string{"survey", "plan", "directory", "report", "answer", "extract
 type WorkPrompt struct {
 	Order  string // the shape of the answer, in few words; {{order}} stands for the order's name
 	System string
+	Again  string // short form of Order for one who has answered such an order; "": there is none
 }
 
 var loadWorks = sync.OnceValue(func() map[string]WorkPrompt {
 	all := map[string]WorkPrompt{}
 	for _, name := range works {
 		order, system, found := strings.Cut(must(files.ReadFile(name+".md")), "\n---\n")
+		system, again, _ := strings.Cut(system, "\n---\n")
 		if !found {
 			panic("prompts: " + name + ".md: a line --- must stand between what an order says and what a conversation says")
 		}
-		all[name] = WorkPrompt{Order: strings.TrimSpace(order), System: strings.TrimSpace(system)}
+		all[name] = WorkPrompt{Order: strings.TrimSpace(order), System: strings.TrimSpace(system), Again: strings.TrimSpace(again)}
 	}
 	return all
 })

@@ -20,8 +20,9 @@ type investigationsCmd struct {
 	Status investigationsShow   `cmd:"" help:"Show how far one is."`
 	Flags  investigationsShow   `cmd:"" help:"Show its flags, the worst first."`
 	Weak   investigationsShow   `cmd:"" help:"Show the entries that are least sure."`
+	Absent investigationsShow   `cmd:"" help:"Show the citations that are not there."`
 	Report investigationsShow   `cmd:"" help:"Print its report."`
-	Verify investigationsVerify `cmd:"" help:"Look up every citation again; exit code 1 if one no longer holds or an entry is out of date."`
+	Verify investigationsVerify `cmd:"" help:"Look up every citation again; exit code 1 if one is absent or no longer holds, or an entry is out of date."`
 	Rm     investigationsRm     `cmd:"" help:"Remove one."`
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ Examples:
 
 // Run prints what a scan found.
 func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	path := s.GrantNamed(c.Path)
+	dir := s.GrantNamed(c.Path)
 	app, err := s.Open(w, true)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	bar := cli.NewBar(w.Err, "scan", time.Now())
-	r, err := investigate.Scan(ctx, app.Sources, path, c.All, app.Counter.Count, bar.Progress)
+	r, err := investigate.Scan(ctx, app.Sources, dir, c.All, app.Counter.Count, bar.Progress)
 	bar.End()
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func scanText(r investigate.ScanReport) string {
 	for _, t := range []struct {
 		title string
 		count map[string]int64
-	}{{"categories (files)", r.Categories}, {"languages (lines)", r.Languages}} {
+	}{{"categories (files)", r.Categories}, {"languages (lines)", r.Languages}, {"kinds (files)", r.MIME}} {
 		names := slices.SortedFunc(maps.Keys(t.count), func(a, b string) int {
 			return cmp.Or(cmp.Compare(t.count[b], t.count[a]), cmp.Compare(a, b))
 		})
@@ -74,6 +75,7 @@ func scanText(r investigate.ScanReport) string {
 			fmt.Fprintf(&b, "  and %d more\n", more)
 		}
 	}
+	treeText(&b, r)
 	b.WriteString("\nlargest:\n")
 	for _, f := range r.Largest[:min(len(r.Largest), 10)] {
 		fmt.Fprintf(&b, "  %12s  %s\n", thousands(f.Bytes), content.VisibleLine(f.Path))
@@ -100,6 +102,32 @@ func scanText(r investigate.ScanReport) string {
 		fmt.Fprintf(&b, "not read: %s\n", content.VisibleLine(e))
 	}
 	return b.String()
+}
+
+// treeText writes the directories that take most of the disk, with all that is below each, as a tree.
+func treeText(b *strings.Builder, r investigate.ScanReport) {
+	const most = 40
+	disk := func(i, j int) int { return cmp.Compare(r.Directories[j].DiskBytes, r.Directories[i].DiskBytes) }
+	order := make([]int, len(r.Directories)) // by size; a directory comes before those in it
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, disk)
+	largest := order[:min(most, len(order))]
+	slices.Sort(largest)
+	b.WriteString("\ndirectories (files, bytes, on the disk):\n")
+	for _, i := range largest {
+		d := r.Directories[i]
+		depth := 0
+		if d.Path != "." {
+			depth = 1 + strings.Count(d.Path, "/")
+		}
+		fmt.Fprintf(b, "  %8s %14s %14s  %s%s\n", thousands(d.Files), thousands(d.Bytes), thousands(d.DiskBytes),
+			strings.Repeat("  ", depth), content.VisibleLine(path.Base(d.Path)))
+	}
+	if more := len(order) - most; more > 0 {
+		fmt.Fprintf(b, "  and %d smaller ones (--json has all)\n", more)
+	}
 }
 
 // thousands writes a number with blanks between thousands.

@@ -232,7 +232,7 @@ func TestLeases(t *testing.T) {
 	for {
 		text, o := b.investigate(nil)
 		if o.Order == "" {
-			if !strings.Contains(text, "no order is free now") || !strings.Contains(text, second.Order) {
+			if !strings.HasPrefix(text, "yours and still open") || !strings.Contains(text, second.Order) {
 				t.Errorf("with all given out: %s", text)
 			}
 			break

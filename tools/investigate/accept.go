@@ -126,6 +126,7 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 	if err := w.inv.PutOrder(o); err != nil {
 		return "", false, err
 	}
+	w.answered = o.Step
 	if i := slices.IndexFunc(w.orders, func(x entries.Order) bool { return x.ID == o.ID }); i >= 0 {
 		w.orders[i] = o
 	}

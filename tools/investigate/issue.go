@@ -205,7 +205,7 @@ func (w *work) greeting() string {
 	if whole < wholeTokens {
 		text += "It is small: reading all of it is cheaper (read path=" + w.shownTarget() + "/**). "
 	}
-	text += "Every directory has a mechanical note already: show=report gives a full report at any time.\n"
+	text += "To find one place or fact, plain search is the better way: search path=" + w.shownTarget() + " pattern=…. Every directory has a mechanical note already: show=report gives a full report at any time.\n"
 	if n := len(w.tree.Skipped); n > 0 {
 		text += fmt.Sprintf("skipped: %s, such as %s (%s)\n", content.Plural(int64(n), "entry", "entries"),
 			content.VisibleLine(w.tree.Skipped[0].Path), w.tree.Skipped[0].Why)
@@ -227,9 +227,7 @@ func (w *work) price(units []plan.Unit) int64 {
 	for _, u := range units {
 		var own int64
 		for _, d := range u.Dirs {
-			for _, f := range w.dirs[d.Path].files {
-				own += f.Tokens
-			}
+			own += w.dirs[d.Path].tokens()
 		}
 		all += tokensPerOrder + min(own, int64(u.Turns)*tokensPerTurn)
 	}
@@ -253,16 +251,33 @@ func (w *work) changedText() string {
 	return text + "; they and the directories above them are due again\n"
 }
 
-// outstanding lists the orders that others work on.
+// outstanding lists the orders that are worked on: first those that this process gave out, to its own client.
 func (w *work) outstanding() string {
-	var b strings.Builder
-	b.WriteString("no order is free now; outstanding:\n")
-	all := w.outstandingOrders()
-	for _, o := range all[:min(len(all), outstandingList)] {
-		fmt.Fprintf(&b, "%s: %s %s, given out %s ago\n", o.Name(), o.Step, dirNames(o.Dirs), w.age(o))
+	var own, others []entries.Order
+	for _, o := range w.outstandingOrders() {
+		if w.inv.Own(o) {
+			own = append(own, o)
+		} else {
+			others = append(others, o)
+		}
 	}
-	if more := len(all) - outstandingList; more > 0 {
-		fmt.Fprintf(&b, "and %d more\n", more)
+	var b strings.Builder
+	list := func(all []entries.Order) {
+		for _, o := range all[:min(len(all), outstandingList)] {
+			fmt.Fprintf(&b, "%s: %s, given out %s ago\n", o.Name(), strings.TrimSpace(string(o.Step)+" "+dirNames(o.Dirs)), w.age(o))
+		}
+		if more := len(all) - outstandingList; more > 0 {
+			fmt.Fprintf(&b, "and %d more\n", more)
+		}
+	}
+	if len(own) > 0 {
+		fmt.Fprintf(&b, "yours and still open; no other order is free until it is answered (order=%s alone shows it again):\n",
+			own[0].Name())
+		list(own)
+	}
+	if len(others) > 0 {
+		b.WriteString("no order is free now; others work on:\n")
+		list(others)
 	}
 	b.WriteString("Call again when one is answered, or after 30 minutes, when an order may be given out again.\n")
 	return b.String()

@@ -310,7 +310,7 @@ func (w *work) outlines(d *directory) (docs, names string) {
 			}
 		}
 		if n < outlined {
-			if s := symbols(o, namesOfFile); s != "" {
+			if s := symbols(o, namesOfFile, nil); s != "" {
 				list = append(list, path.Base(f.Path)+": "+s)
 			}
 		}
@@ -318,8 +318,8 @@ func (w *work) outlines(d *directory) (docs, names string) {
 	return docs, strings.Join(list, "; ")
 }
 
-// symbols names the first exported symbols of a file, methods last.
-func symbols(o outline.Outline, n int) string {
+// symbols names the first exported symbols of a file: those of the highest rank, which may be nil, and methods last.
+func symbols(o outline.Outline, n int, rank func(name string) int) string {
 	var first, methods []string
 	for _, s := range o.Symbols {
 		if s.Kind == "method" {
@@ -329,6 +329,9 @@ func symbols(o outline.Outline, n int) string {
 		}
 	}
 	all := append(first, methods...)
+	if rank != nil {
+		slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(rank(b), rank(a)) })
+	}
 	for i, name := range all {
 		all[i] = content.ClipEnd(name, 60)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds/outline"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/words"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
@@ -22,25 +23,28 @@ const (
 	maxOrder    = 980
 )
 
-// detail is how much an order says. Each step down halves it.
+// detail is how much an order says. Each step down says less; the directories below give way last.
 type detail struct {
 	files    int // listed, the largest and those somebody wrote first
-	outlines int // files that are outlined
+	outlines int // files that are sourceOutline
 	symbols  int // of one file
-	children int // summaries of directories below
-	summary  int // characters of one
+	below    int // characters of what is known of all directories below
 	survey   int // characters of the survey
 	notes    int // characters of the plan's notes
 }
 
 var details = []detail{
-	{24, 5, 10, 10, 160, 500, 300}, {24, 3, 7, 8, 110, 300, 200}, {16, 2, 5, 5, 80, 200, 100}, {8, 1, 4, 3, 60, 100, 0},
-	{4, 0, 0, 2, 40, 0, 0}, {0, 0, 0, 0, 0, 0, 0},
+	{24, 5, 10, 1600, 500, 300}, {24, 3, 7, 1600, 300, 200}, {16, 2, 5, 1600, 200, 100}, {8, 1, 4, 1400, 100, 0},
+	{4, 0, 0, 1000, 0, 0}, {0, 0, 0, 400, 0, 0},
 }
 
 // orderText returns the text of an order with as many details as fit 680 tokens. The order for a plan may have 980, and
 // so may one with few details; the one with the fewest is returned in any case.
 func (w *work) orderText(o entries.Order) (text string) {
+	var sources []sourceOutline
+	if o.Step == entries.Directory {
+		sources = w.outlinesOf(o)
+	}
 	for n, d := range details {
 		switch o.Step {
 		case entries.Planning:
@@ -48,7 +52,7 @@ func (w *work) orderText(o entries.Order) (text string) {
 		case entries.Reporting:
 			text = w.reportOrder(o, d)
 		default:
-			text = w.directoryOrder(o, d)
+			text = w.directoryOrder(o, sources, d)
 		}
 		limit := orderTokens
 		if n >= len(details)-2 || o.Step == entries.Planning {
@@ -72,12 +76,17 @@ func listed(p string) string {
 	return shown(p)
 }
 
-// ask returns the part of a prompt that an order ends with.
+// ask returns the part of a prompt that an order ends with: the whole shape of a note, unless the call handed in one of
+// that shape.
 func (w *work) ask(name string, o entries.Order) string {
 	if w.silent {
 		return ""
 	}
-	return strings.ReplaceAll(prompts.Work(name).Order, "{{order}}", o.Name()) + "\n"
+	text := prompts.Work(name).Order
+	if again := prompts.Work(name).Again; w.answered == o.Step && again != "" {
+		text = again
+	}
+	return strings.ReplaceAll(text, "{{order}}", o.Name()) + "\n"
 }
 
 // goalText is the line of an order with the goal; "" without one.
@@ -89,16 +98,14 @@ func (w *work) goalText() string {
 }
 
 // directoryOrder is the text of an order on directories.
-func (w *work) directoryOrder(o entries.Order, d detail) string {
+func (w *work) directoryOrder(o entries.Order, sources []sourceOutline, d detail) string {
 	var b strings.Builder
 	files, turns := 0, 0
 	var tokens int64
 	for _, a := range o.Dirs {
 		turns = max(turns, a.Turns)
-		for _, f := range w.dirs[a.Path].files {
-			files++
-			tokens += f.Tokens
-		}
+		files += len(w.dirs[a.Path].files)
+		tokens += w.dirs[a.Path].tokens()
 	}
 	number, all := w.position()
 	fmt.Fprintf(&b, "WORK ORDER %s (%d of ~%d): %s (%s; %d turns; ~%d tokens)\n", o.Name(), number, all, orderSubject(o),
@@ -114,13 +121,13 @@ func (w *work) directoryOrder(o entries.Order, d detail) string {
 	var data strings.Builder // what files say and somebody wrote, to be fenced
 	w.surveyText(&data, d)
 	w.listing(&data, o, d)
-	w.outlineText(&data, o, d)
+	w.outlineText(&data, o, sources, d)
 	b.WriteString(prompts.Fence(strings.TrimSuffix(data.String(), "\n")) + "\n")
 	w.children(&b, o, d)
 	for _, a := range o.Dirs {
 		if fresh, own := w.fresh(a.Path); !fresh && own && w.notes[a.Path].By != entries.Mechanical {
 			fmt.Fprintf(&b, "only directories below %s changed; its note was:\n%s\nunchanged: true in its element confirms it\n", shown(a.Path),
-				prompts.Fence(content.ClipEnd(w.notes[a.Path].Summary, max(200, 2*d.summary))))
+				prompts.Fence(content.ClipEnd(w.notes[a.Path].Summary, max(200, d.below/5))))
 		}
 	}
 	b.WriteString(w.ask("directory", o))
@@ -190,33 +197,68 @@ func byExtension(files []*scan.File) string {
 	return fmt.Sprintf("%d more (%s)", len(files), strings.Join(parts, ", "))
 }
 
-// outlineText writes the exported names of the largest sources of an order.
-func (w *work) outlineText(b *strings.Builder, o entries.Order, d detail) {
-	if d.outlines == 0 {
-		return
+// sourceOutline is a source with its outline.
+type sourceOutline struct {
+	file  *scan.File
+	names outline.Outline
+	rank  int // words of the goal in its path and names
+}
+
+// ranked is how many sources of an order are sourceOutline to find those that the goal is about.
+const ranked = 24
+
+// goalWords returns a function that counts the words of the goal that a text has.
+func (w *work) goalWords() func(text string) int {
+	goal := slices.DeleteFunc(words.Terms(w.meta.Goal), func(t string) bool { return len(t) < 3 })
+	return func(text string) (n int) {
+		if len(goal) > 0 {
+			terms := words.Terms(text)
+			for _, t := range goal {
+				if slices.Contains(terms, t) {
+					n++
+				}
+			}
+		}
+		return n
 	}
-	var sources []*scan.File
+}
+
+// outlinesOf returns the outlines of an order's sources: first those that have most words of the goal, then the largest.
+func (w *work) outlinesOf(o entries.Order) (all []sourceOutline) {
+	rank := w.goalWords()
 	for _, a := range o.Dirs {
 		for _, f := range w.dirs[a.Path].files {
 			if f.Category == scan.Source && f.Size <= maxOutlined && outline.Language(f.Path) != "" {
-				sources = append(sources, f)
+				all = append(all, sourceOutline{file: f, rank: rank(f.Path)})
 			}
 		}
 	}
-	slices.SortStableFunc(sources, bySize)
-	for _, f := range sources[:min(d.outlines, len(sources))] {
-		text, err := w.read(f.Path)
+	byRank := func(x, y sourceOutline) int { return cmp.Or(cmp.Compare(y.rank, x.rank), bySize(x.file, y.file)) }
+	slices.SortStableFunc(all, byRank)
+	all = all[:min(len(all), ranked)]
+	for i := range all {
+		one := &all[i]
+		text, err := w.read(one.file.Path)
 		if err != nil {
 			continue
 		}
-		found, _ := outline.Of(f.Path, text) // without an outline it has no symbols
-		if s := symbols(found, d.symbols); s != "" {
-			name := path.Base(f.Path)
-			if len(o.Dirs) > 1 {
-				name = f.Path
-			}
-			fmt.Fprintf(b, "outline %s: %s\n", shown(name), s)
+		one.names, _ = outline.Of(one.file.Path, text) // without an outline it has no symbols
+		for _, s := range one.names.Symbols {
+			one.rank = max(one.rank, rank(one.file.Path+" "+s.Name))
 		}
+	}
+	slices.SortStableFunc(all, byRank)
+	return slices.DeleteFunc(all, func(one sourceOutline) bool { return len(one.names.Symbols) == 0 })
+}
+
+// outlineText writes the exported names of sources, those that the goal names first.
+func (w *work) outlineText(b *strings.Builder, o entries.Order, sources []sourceOutline, d detail) {
+	for _, one := range sources[:min(d.outlines, len(sources))] {
+		name := path.Base(one.file.Path)
+		if len(o.Dirs) > 1 {
+			name = one.file.Path
+		}
+		fmt.Fprintf(b, "outline %s: %s\n", shown(name), symbols(one.names, d.symbols, w.goalWords()))
 	}
 }
 
@@ -230,33 +272,62 @@ func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
 			}
 		}
 	}
-	if len(below) == 0 {
-		if len(o.Dirs) == 1 {
-			b.WriteString("children: (none: this is a leaf directory)\n")
-		}
-		return
+	if len(below) > 0 {
+		b.WriteString("children:\n" + w.known(below, o, d.below))
+	} else if len(o.Dirs) == 1 {
+		b.WriteString("children: (none: this is a leaf directory)\n")
 	}
-	skipped := map[string]string{}
+}
+
+const (
+	longestNote  = 400 // characters of one directory's note in an order
+	shortestNote = 40  // below this, only the names are shown
+)
+
+// known returns what is known of directories, in about so many characters: the notes of all of them, each as long as
+// there is room, or else their names alone.
+func (w *work) known(dirs []string, o entries.Order, room int) string {
+	skipped := map[string]bool{}
 	for _, s := range w.applied.Skipped {
-		skipped[s.Path] = s.Reason
+		skipped[s.Path] = true
 	}
-	var text strings.Builder
-	for _, s := range below[:min(d.children, len(below))] {
-		_, skip := skipped[s]
-		note := w.notes[s]
-		switch {
-		case skip:
-			fmt.Fprintf(&text, "%s: skipped by the plan\n", shown(s))
-		case note.Summary == "":
-			fmt.Fprintf(&text, "%s: (not investigated yet)\n", shown(s))
-		default:
-			fmt.Fprintf(&text, "%s: %s\n", shown(s), content.ClipEnd(strings.Join(strings.Fields(note.Summary), " "), d.summary))
+	notes := make([]string, len(dirs))
+	for i, p := range dirs {
+		if notes[i] = cmp.Or(oneLine(w.notes[p].Summary), "(not investigated yet)"); skipped[p] {
+			notes[i] = "skipped by the plan"
 		}
 	}
-	b.WriteString("children:\n" + prompts.Fence(strings.TrimSuffix(text.String(), "\n")) + "\n")
-	if more := len(below) - d.children; more > 0 {
-		fmt.Fprintf(b, "and %d more: search path=%s pattern=… finds their notes\n", more, w.name())
+	width := longestNote
+	for ; width >= shortestNote; width = width * 4 / 5 {
+		size := 0
+		for i, p := range dirs {
+			size += len(p) + min(len(notes[i]), width)
+		}
+		if size <= room {
+			break
+		}
 	}
+	var lines []string
+	for i, p := range dirs {
+		if width >= shortestNote {
+			lines = append(lines, shown(p)+": "+content.ClipEnd(notes[i], width))
+			continue
+		}
+		if len(o.Dirs) == 1 {
+			p = path.Base(p)
+		}
+		if room -= len(p) + 2; room > 0 || len(lines) == len(dirs)-1 { // never "and 1 more"
+			lines = append(lines, listed(p))
+		}
+	}
+	if width >= shortestNote {
+		return prompts.Fence(strings.Join(lines, "\n")) + "\n"
+	}
+	text := prompts.Fence(strings.Join(lines, ", ")) + "\n"
+	if more := len(dirs) - len(lines); more > 0 {
+		text += fmt.Sprintf("and %d more; ", more)
+	}
+	return text + fmt.Sprintf("their notes: search path=%s pattern=…\n", w.name())
 }
 
 // surveyText writes what the survey and the plan say, a line each.
@@ -319,20 +390,8 @@ func (w *work) reportOrder(o entries.Order, d detail) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "WORK ORDER %s: report on %s from its notes\n", o.Name(), w.shownTarget())
 	b.WriteString(w.goalText())
-	var data strings.Builder
-	n := 0
-	for _, p := range w.paths {
-		if strings.Count(p, "/") > 1 || d.summary == 0 {
-			continue
-		}
-		if n++; n > 2*d.children {
-			continue
-		}
-		fmt.Fprintf(&data, "%s: %s\n", shown(p), content.ClipEnd(strings.Join(strings.Fields(w.notes[p].Summary), " "), d.summary))
-	}
-	if data.Len() > 0 {
-		b.WriteString(prompts.Fence(strings.TrimSuffix(data.String(), "\n")) + "\n")
-	}
+	upper := slices.DeleteFunc(slices.Clone(w.paths), func(p string) bool { return strings.Count(p, "/") > 1 })
+	b.WriteString(w.known(upper, o, 2*d.below))
 	fmt.Fprintf(&b, "all %d notes: read path=%s, or search path=%s pattern=…\n", len(w.notes), w.name(), w.name())
 	b.WriteString(w.ask("report", o))
 	return b.String()

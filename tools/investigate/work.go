@@ -41,22 +41,23 @@ type work struct {
 	start  string // the target below root
 	target string // absolute
 
-	tree    *scan.Tree
-	dirs    map[string]*directory
-	paths   []string // of dirs, in path order
-	notes   map[string]entries.Dir
-	files   map[string]entries.File
-	survey  Survey
-	plan    plan.Plan
-	planned bool // the plan was handed in
-	applied plan.Applied
-	orders  []entries.Order
-	gone    []string        // directories and files that are gone, with a note that somebody wrote
-	damaged int             // entries of directories that cannot be read
-	changes []string        // what changed since the last call, in words
-	seen    *opened         // nil: not read yet
-	tried   map[string]bool // directories and steps that are not given out again in this run
-	silent  bool            // orders do not say how to answer them: the driver does
+	tree     *scan.Tree
+	dirs     map[string]*directory
+	paths    []string // of dirs, in path order
+	notes    map[string]entries.Dir
+	files    map[string]entries.File
+	survey   Survey
+	plan     plan.Plan
+	planned  bool // the plan was handed in
+	applied  plan.Applied
+	orders   []entries.Order
+	gone     []string        // directories and files that are gone, with a note that somebody wrote
+	damaged  int             // entries of directories that cannot be read
+	changes  []string        // what changed since the last call, in words
+	seen     *opened         // nil: not read yet
+	tried    map[string]bool // directories and steps that are not given out again in this run
+	answered entries.Step    // of the order that this call answered
+	silent   bool            // orders do not say how to answer them: the driver does
 }
 
 // directory is what the scan found in one directory.
@@ -68,6 +69,14 @@ type directory struct {
 	deep  string   // the same with all that is below it
 	keep  bool     // holds only fixtures or generated files, or nothing
 	value int64    // bytes of its sources
+}
+
+// tokens returns the tokens of a directory's own texts.
+func (d *directory) tokens() (n int64) {
+	for _, f := range d.files {
+		n += f.Tokens
+	}
+	return n
 }
 
 // fingerprint returns what an entry on the directory is checked against.
@@ -118,7 +127,7 @@ func (w *work) apply() {
 	all := make([]plan.Dir, 0, len(w.paths))
 	for _, p := range w.paths {
 		d := w.dirs[p]
-		all = append(all, plan.Dir{Path: p, Files: len(d.files), Value: d.value, Keep: d.keep})
+		all = append(all, plan.Dir{Path: p, Files: len(d.files), Tokens: d.tokens(), Value: d.value, Keep: d.keep})
 	}
 	w.applied = w.plan.Apply(all, path.Base(w.target))
 }

@@ -110,6 +110,13 @@ func (i *Investigation) Leased(o Order) bool {
 	return o.Answered == nil && i.store.now().Sub(o.IssuedAt).Abs() < Lease && i.store.Lives(o.Process)
 }
 
+// Own reports whether this process gave out an order.
+func (i *Investigation) Own(o Order) bool {
+	i.store.mu.Lock()
+	defer i.store.mu.Unlock()
+	return i.store.live != nil && o.Process == i.store.proc
+}
+
 // ParseOrder returns the ID of an order's name.
 func ParseOrder(name string) (string, error) {
 	id, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(name)), OrderPrefix)

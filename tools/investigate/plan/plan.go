@@ -111,10 +111,11 @@ func (p *Plan) Check() error {
 
 // Dir is one directory of the tree.
 type Dir struct {
-	Path  string // slash path; "." for the tree itself
-	Files int    // of its own
-	Value int64  // bytes of its own sources: more of them are worth an order sooner
-	Keep  bool   // holds nothing that an order would improve: fixtures, generated files, nothing at all
+	Path   string // slash path; "." for the tree itself
+	Files  int    // of its own
+	Tokens int64  // of their texts
+	Value  int64  // bytes of its own sources: more of them are worth an order sooner
+	Keep   bool   // holds nothing that an order would improve: fixtures, generated files, nothing at all
 }
 
 // Assigned is what a plan means for one directory.
@@ -132,7 +133,7 @@ type Unit struct {
 	Turns int        `json:"turns"` // the most of its directories
 	Tier  Tier       `json:"tier"`
 
-	value int64
+	tokens, value int64
 }
 
 // Top returns the first directory of the unit, which contains most of the others.
@@ -147,10 +148,12 @@ type Applied struct {
 	Unknown []string   // paths of the plan that do not exist
 }
 
-// Directories share an order up to so many files, and so many directories: the order names them all.
+// Directories share an order up to so many files, directories (the order names them all) and tokens (the turns of an
+// order read about as many).
 const (
-	bundle     = 40
-	bundleDirs = 12
+	bundle       = 40
+	bundleDirs   = 12
+	bundleTokens = 20_000
 )
 
 // Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dirs must hold "." and the
@@ -255,36 +258,38 @@ func (a *applier) build(dir string, from Assigned) *Unit {
 		a.out.Kept = append(a.out.Kept, dir)
 		return nil
 	}
-	u := &Unit{Dirs: []Assigned{own}, Files: d.Files, Turns: own.Turns, Tier: own.Tier, value: d.Value}
+	u := &Unit{Dirs: []Assigned{own}, Files: d.Files, Turns: own.Turns, Tier: own.Tier, tokens: d.Tokens, value: d.Value}
 	if own.Tier == Priority {
 		a.pack(open)
 		a.emit(u)
 		return nil
 	}
-	files, dirs, same := d.Files, 1, true
+	all, same := *u, true
 	for _, o := range open {
-		files += o.Files
-		dirs += len(o.Dirs)
+		all.add(o)
 		same = same && o.Tier == u.Tier
 	}
-	if files > bundle || dirs > bundleDirs || !same {
-		a.pack(open)
-		if d.Files > bundle {
-			a.emit(u)
-			return nil
-		}
-		return u
+	switch {
+	case same && all.small():
+		return &all
+	case !u.small():
+		a.emit(u)
+		u = nil
 	}
-	for _, o := range open {
-		u.add(o)
-	}
+	a.pack(open)
 	return u
+}
+
+// small reports whether a unit may be one of several in an order.
+func (u *Unit) small() bool {
+	return u.Files <= bundle && len(u.Dirs) <= bundleDirs && u.tokens <= bundleTokens
 }
 
 func (u *Unit) add(o *Unit) {
 	u.Dirs = append(u.Dirs, o.Dirs...)
 	u.Files += o.Files
 	u.Turns = max(u.Turns, o.Turns)
+	u.tokens += o.tokens
 	u.value += o.value
 }
 
@@ -294,7 +299,9 @@ func (a *applier) pack(open []*Unit) {
 next:
 	for _, o := range open {
 		for _, p := range packed {
-			if p.Tier == o.Tier && p.Files+o.Files <= bundle && len(p.Dirs)+len(o.Dirs) <= bundleDirs {
+			both := Unit{}
+			both.add(p)
+			if both.add(o); p.Tier == o.Tier && both.small() {
 				p.add(o)
 				continue next
 			}

@@ -19,7 +19,7 @@ func randomTree(r *rand.Rand) []Dir {
 		if slices.ContainsFunc(all, func(d Dir) bool { return d.Path == p }) {
 			continue
 		}
-		all = append(all, Dir{Path: p, Files: r.IntN(60) * r.IntN(2), Value: r.Int64N(1000), Keep: r.IntN(6) == 0})
+		all = append(all, Dir{Path: p, Files: r.IntN(60) * r.IntN(2), Tokens: r.Int64N(15_000) * r.Int64N(2), Value: r.Int64N(1000), Keep: r.IntN(6) == 0})
 	}
 	return all
 }
@@ -66,13 +66,14 @@ func TestApply(t *testing.T) {
 		a := p.Apply(dirs, "top")
 		at, seen := map[string]int{}, map[string]int{}
 		for i, u := range a.Units {
-			files := 0
+			files, tokens := 0, int64(0)
 			for _, d := range u.Dirs {
 				at[d.Path] = i
 				seen[d.Path]++
 				if d.Turns < minTurns || d.Turns > maxTurns || u.Turns < d.Turns {
 					t.Fatalf("%d: %+v has %d turns in a unit of %d", n, d, d.Turns, u.Turns)
 				}
+				tokens += dirs[slices.IndexFunc(dirs, func(x Dir) bool { return x.Path == d.Path })].Tokens
 				if d.Tier == Priority && len(u.Dirs) > 1 {
 					t.Fatalf("%d: a priority directory is bundled: %+v", n, u)
 				}
@@ -81,8 +82,8 @@ func TestApply(t *testing.T) {
 				}
 				files += dirs[slices.IndexFunc(dirs, func(x Dir) bool { return x.Path == d.Path })].Files
 			}
-			if files != u.Files || len(u.Dirs) > 1 && files > bundle {
-				t.Fatalf("%d: a unit of %d files: %+v", n, files, u)
+			if files != u.Files || len(u.Dirs) > 1 && (files > bundle || tokens > bundleTokens) {
+				t.Fatalf("%d: a unit of %d files, %d tokens: %+v", n, files, tokens, u)
 			}
 		}
 		for _, d := range a.Skipped {
