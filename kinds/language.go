@@ -27,7 +27,7 @@ func Language(name string, head []byte, kind content.Kind) string {
 	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) && !slices.Contains(markup, language):
 		return "XML"
 	case language == "":
-		return cmp.Or(interpreters[interpreter(head)], kindLanguages[kind], "Text")
+		return cmp.Or(interpreter(head), kindLanguages[kind], "Text")
 	}
 	if all := rivals[suffix]; all != nil && len(head) > 0 {
 		marks := lineMarks(head)
@@ -48,7 +48,8 @@ var markup = []string{"HTML", "PHP", "SVG", "Svelte", "Vue"}
 var rivals = map[string][]struct{ language, marks string }{
 	".h": {
 		{"Objective-C", "@interface @protocol @class @end @import @property #import NS_ASSUME_NONNULL_BEGIN"},
-		{"C++", "class template namespace using public: private: protected: virtual friend explicit constexpr :: #include<>"},
+		{"C++", "class template namespace using public: private: protected: virtual friend explicit constexpr :: " +
+			"#include<>"},
 	},
 	".m": {
 		{"Objective-C", "@interface @implementation @protocol @class @import @end #import #include #define #pragma #if " +
@@ -97,8 +98,8 @@ var (
 	restart     = content.Pattern(`(?m)^\W*exec\W+(?:\S*/)?([a-z]+)[^\n]*\$0`)
 )
 
-// interpreter returns the program that runs a script, by its first line, without directory and version; "" if it names
-// none. A script of sh that starts another program on itself is of that one.
+// interpreter returns the language of a script by its first line, "" if that names none that is known. A script of a
+// shell that starts another program on itself is of that one.
 func interpreter(head []byte) string {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	text, ok := strings.CutPrefix(string(line), "#!")
@@ -115,11 +116,11 @@ func interpreter(head []byte) string {
 			program = path.Base(word)
 		}
 	}
-	program = strings.TrimRight(strings.TrimSuffix(strings.ToLower(program), ".exe"), "0123456789.-")
-	if m := restart().FindSubmatch(head); m != nil && interpreters[program] == "Shell" && interpreters[string(m[1])] != "" {
-		return string(m[1])
+	language := interpreters[strings.TrimRight(strings.TrimSuffix(strings.ToLower(program), ".exe"), "0123456789.-")]
+	if m := restart().FindSubmatch(head); m != nil && language == "Shell" {
+		language = cmp.Or(interpreters[string(m[1])], language)
 	}
-	return program
+	return language
 }
 
 // interpreters maps programs that run scripts to languages.
@@ -143,23 +144,25 @@ var kindLanguages = map[content.Kind]string{
 
 // languages maps extensions and whole file names, in lower case, to languages.
 var languages = map[string]string{
-	".adb": "Ada", ".astro": "Astro", ".asm": "Assembly", ".s": "Assembly", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C", ".cc": "C++",
-	".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cmake": "CMake", "cmakelists.txt": "CMake", ".cpp": "C++", ".cs": "C#", ".cls": "Apex",
-	".css": "CSS", ".csv": "CSV",
-	".cts": "TypeScript", ".cu": "CUDA", ".cxx": "C++", ".d": "D", ".dart": "Dart", ".diff": "Diff", ".dockerfile": "Dockerfile", ".el": "Emacs Lisp",
-	".elm": "Elm", ".erl": "Erlang", ".ex": "Elixir", ".exs": "Elixir", ".f90": "Fortran", ".fish": "Shell", ".fs": "F#", ".go": "Go",
-	".geojson": "JSON", ".gemspec": "Ruby", ".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL", ".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++",
-	".hpp": "C++", ".hs": "Haskell", ".htm": "HTML", ".html": "HTML", ".hxx": "C++", ".ini": "INI", ".ipynb": "Jupyter", ".java": "Java",
-	".jl": "Julia", ".js": "JavaScript", ".json": "JSON", ".json5": "JSON", ".jsonc": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript", ".kt": "Kotlin", ".kts": "Kotlin",
-	".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C", "makefile": "Makefile",
-	".markdown": "Markdown", ".md": "Markdown", ".mjs": "JavaScript", ".mts": "TypeScript",
-	".mk": "Makefile", ".ml": "OCaml", ".mli": "OCaml", ".mm": "Objective-C++", ".ndjson": "JSON", ".nim": "Nim", ".nix": "Nix",
-	".pas": "Pascal", ".patch": "Diff", ".php": "PHP",
-	".pl": "Perl", ".pm": "Perl", ".pro": "IDL", ".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python",
-	".pyi": "Python", ".pyw": "Python", ".r": "R", ".rb": "Ruby", ".rake": "Ruby", "rakefile": "Ruby", ".rkt": "Racket", "gemfile": "Ruby", ".rs": "Rust", ".rst": "reStructuredText",
-	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity", ".sql": "SQL", ".svelte": "Svelte",
-	".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL",
-	".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript",
-	".v": "Verilog", ".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
-	".zig": "Zig", ".zsh": "Shell", "go.mod": "Go module", "go.sum": "Go checksums", "jenkinsfile": "Groovy",
+	".adb": "Ada", ".asm": "Assembly", ".astro": "Astro", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C",
+	".cc": "C++", ".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cls": "Apex", ".cmake": "CMake",
+	".cpp": "C++", ".cs": "C#", ".css": "CSS", ".csv": "CSV", ".cts": "TypeScript", ".cu": "CUDA", ".cxx": "C++",
+	".d": "D", ".dart": "Dart", ".diff": "Diff", ".dockerfile": "Dockerfile", ".el": "Emacs Lisp", ".elm": "Elm",
+	".erl": "Erlang", ".ex": "Elixir", ".exs": "Elixir", ".f90": "Fortran", ".fish": "Shell", ".fs": "F#",
+	".gemspec": "Ruby", ".geojson": "JSON", ".go": "Go", ".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL",
+	".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++", ".hpp": "C++", ".hs": "Haskell", ".htm": "HTML",
+	".html": "HTML", ".hxx": "C++", ".ini": "INI", ".ipynb": "Jupyter", ".java": "Java", ".jl": "Julia",
+	".js": "JavaScript", ".json": "JSON", ".json5": "JSON", ".jsonc": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript",
+	".kt": "Kotlin", ".kts": "Kotlin", ".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C",
+	".markdown": "Markdown", ".md": "Markdown", ".mjs": "JavaScript", ".mk": "Makefile", ".ml": "OCaml",
+	".mli": "OCaml", ".mm": "Objective-C++", ".mts": "TypeScript", ".ndjson": "JSON", ".nim": "Nim", ".nix": "Nix",
+	".pas": "Pascal", ".patch": "Diff", ".php": "PHP", ".pl": "Perl", ".pm": "Perl", ".pro": "IDL",
+	".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python", ".pyi": "Python", ".pyw": "Python", ".r": "R",
+	".rake": "Ruby", ".rb": "Ruby", ".rkt": "Racket", ".rs": "Rust", ".rst": "reStructuredText", ".s": "Assembly",
+	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity",
+	".sql": "SQL", ".svelte": "Svelte", ".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL",
+	".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript", ".v": "Verilog", ".vb": "Visual Basic",
+	".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
+	".zig": "Zig", ".zsh": "Shell", "cmakelists.txt": "CMake", "gemfile": "Ruby", "go.mod": "Go module",
+	"go.sum": "Go checksums", "jenkinsfile": "Groovy", "makefile": "Makefile", "rakefile": "Ruby",
 }

@@ -85,7 +85,9 @@ func TestLanguage(t *testing.T) {
 }
 
 func FuzzLanguage(f *testing.F) {
-	for _, seed := range []string{"", "#!", "#!/usr/bin/env", "#!env -S", "#!env -u", "\ufeff#!/bin/sh\nexec x $0", "/*\n*/\n", "\xff::"} {
+	for _, seed := range []string{
+		"", "#!", "#!/usr/bin/env", "#!env -S", "#!env -u", "\ufeff#!/bin/sh\nexec x $0", "/*\n*/\n", "\xff::",
+	} {
 		f.Add("a.h", []byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, name string, text []byte) {

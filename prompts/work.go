@@ -25,7 +25,9 @@ var loadWorks = sync.OnceValue(func() map[string]WorkPrompt {
 		if !found {
 			panic("prompts: " + name + ".md: a line --- must stand between what an order says and what a conversation says")
 		}
-		all[name] = WorkPrompt{Order: strings.TrimSpace(order), System: strings.TrimSpace(system), Again: strings.TrimSpace(again)}
+		all[name] = WorkPrompt{
+			Order: strings.TrimSpace(order), System: strings.TrimSpace(system), Again: strings.TrimSpace(again),
+		}
 	}
 	return all
 })

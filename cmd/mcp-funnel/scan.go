@@ -41,7 +41,7 @@ func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	bar := cli.NewBar(w.Err, "scan", time.Now())
-	r, err := investigate.Scan(ctx, app.Sources, dir, c.All, app.Counter.Count, bar.Progress)
+	r, err := app.Investigator.Scan(ctx, app.Caller(), dir, c.All, bar.Progress)
 	bar.End()
 	if err != nil {
 		return err

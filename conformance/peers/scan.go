@@ -20,8 +20,8 @@ func (b *bench) scanned() string {
 	return b.goroot
 }
 
-// scanning compares a scan of all files with reading them by cat and counting newlines by wc. The scan counts a last line
-// without one, too: at most one more a file.
+// scanning compares a scan of all files with reading them by cat and counting newlines by wc. The scan counts a last
+// line without one, too: at most one more a file.
 func (b *bench) scanning(context.Context) (*pair, error) {
 	dir := b.scanned()
 	ours := &command{b: b, words: append(b.funnel(dir), "scan", "--all", "--json"), dir: dir}

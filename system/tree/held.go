@@ -30,9 +30,9 @@ type deniedFiles struct {
 	at  time.Time
 }
 
-// Release ends one hold; the last one closes the directory.
+// Release ends one hold; the last one closes the directory. On nil it does nothing.
 func (h *Held) Release() {
-	if h.holds.Add(-1) == 0 {
+	if h != nil && h.holds.Add(-1) == 0 {
 		h.dir.close()
 		h.walk.held.Add(-1)
 	}
@@ -48,7 +48,12 @@ func (h *Held) Open(path string) (Opened, error) {
 	case err == nil:
 		_ = o.Close()
 	}
-	f, fi, err := h.walk.root.OpenFile(path)
+	return h.walk.root.Opened(path)
+}
+
+// Opened is [Root.OpenFile] for one who only reads.
+func (r *Root) Opened(path string) (Opened, error) {
+	f, fi, err := r.OpenFile(path)
 	if err != nil {
 		return Opened{}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
-	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -208,34 +207,4 @@ func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Ver
 		return ctx.Err()
 	})
 	return v, err
-}
-
-// Estimate is what investigating a directory would take.
-type Estimate struct {
-	Files       int   `json:"files"`
-	Directories int   `json:"directories"`
-	Tokens      int64 `json:"tokens"` // of all text
-	Orders      int   `json:"orders"` // by the default plan
-	Price       int64 `json:"price_tokens"`
-}
-
-// Estimate looks at a directory and keeps nothing.
-func (i *Investigator) Estimate(ctx context.Context, c Caller, name string) (e Estimate, err error) {
-	dir, err := c.Sources.Directory(name)
-	if err != nil {
-		return e, err
-	}
-	w := i.workFor(ctx, c)
-	if err := w.resolveDir(dir); err != nil {
-		return e, err
-	}
-	if w.tree, err = scan.Scan(ctx, w.root, w.start, scan.Options{Count: w.count}); err != nil {
-		return e, err
-	}
-	w.index()
-	w.apply()
-	return Estimate{
-		Files: len(w.tree.Files), Directories: len(w.tree.Dirs), Tokens: w.tree.Totals()[0].Tokens,
-		Orders: len(w.applied.Units), Price: w.price(w.applied.Units),
-	}, nil
 }

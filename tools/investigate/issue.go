@@ -253,34 +253,27 @@ func (w *work) changedText() string {
 
 // outstanding lists the orders that are worked on: first those that this process gave out, to its own client.
 func (w *work) outstanding() string {
-	var own, others []entries.Order
-	for _, o := range w.outstandingOrders() {
-		if w.inv.Own(o) {
-			own = append(own, o)
-		} else {
-			others = append(others, o)
-		}
+	all := w.outstandingOrders()
+	slices.SortStableFunc(all, func(a, b entries.Order) int { return strings.Compare(w.whose(b), w.whose(a)) })
+	text := "no order is free now; others work on:\n"
+	if len(all) > 0 && w.whose(all[0]) != "" {
+		text = fmt.Sprintf("no other order is free until yours is answered (order=%s alone shows it again):\n", all[0].Name())
 	}
-	var b strings.Builder
-	list := func(all []entries.Order) {
-		for _, o := range all[:min(len(all), outstandingList)] {
-			fmt.Fprintf(&b, "%s: %s, given out %s ago\n", o.Name(), strings.TrimSpace(string(o.Step)+" "+dirNames(o.Dirs)), w.age(o))
-		}
-		if more := len(all) - outstandingList; more > 0 {
-			fmt.Fprintf(&b, "and %d more\n", more)
-		}
+	for _, o := range all[:min(len(all), outstandingList)] {
+		text += fmt.Sprintf("%s%s: %s %s, given out %s ago\n", o.Name(), w.whose(o), o.Step, dirNames(o.Dirs), w.age(o))
 	}
-	if len(own) > 0 {
-		fmt.Fprintf(&b, "yours and still open; no other order is free until it is answered (order=%s alone shows it again):\n",
-			own[0].Name())
-		list(own)
+	if more := len(all) - outstandingList; more > 0 {
+		text += fmt.Sprintf("and %d more\n", more)
 	}
-	if len(others) > 0 {
-		b.WriteString("no order is free now; others work on:\n")
-		list(others)
+	return text + "Call again when one is answered, or after 30 minutes, when an order may be given out again.\n"
+}
+
+// whose marks an order of this process.
+func (w *work) whose(o entries.Order) string {
+	if w.inv.Own(o) {
+		return " (yours)"
 	}
-	b.WriteString("Call again when one is answered, or after 30 minutes, when an order may be given out again.\n")
-	return b.String()
+	return ""
 }
 
 func (w *work) age(o entries.Order) time.Duration {

@@ -3,41 +3,64 @@ package investigate
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/scan"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // ScanReport is what a scan found.
 type ScanReport = scan.Report
 
-// Scan looks at every file below a directory, the first root by default, without keeping anything. count counts tokens;
-// progress may be nil.
-func Scan(ctx context.Context, sources source.Set, name string, all bool, count func(string) int,
-	progress func(done, total int64, message string)) (ScanReport, error) {
-	if name == "" && len(sources.Roots) > 1 {
-		return ScanReport{}, errors.New("there are several roots: name a directory")
+// scanned returns the state of work on a directory of which nothing is kept: the first root by default.
+func (i *Investigator) scanned(ctx context.Context, c Caller, name string, o scan.Options) (*work, error) {
+	if name == "" && len(c.Sources.Roots) > 1 {
+		return nil, errors.New("there are several roots: name a directory")
 	}
-	dir, err := sources.Directory(name)
+	w := i.workFor(ctx, c)
+	dir, err := c.Sources.Directory(name)
+	if err == nil {
+		err = w.resolveDir(dir)
+	}
 	if err != nil {
-		return ScanReport{}, err
+		return nil, err
 	}
-	o := scan.Options{All: all, Count: func(text []byte) int { return count(string(text)) }}
+	o.Count = w.count
+	w.tree, err = scan.Scan(ctx, w.root, w.start, o)
+	return w, err
+}
+
+// Scan looks at every file below a directory without keeping anything. progress may be nil.
+func (i *Investigator) Scan(ctx context.Context, c Caller, name string, all bool,
+	progress func(done, total int64, message string)) (r ScanReport, err error) {
+	o := scan.Options{All: all}
 	if progress != nil {
 		o.Progress = func(done int64, file string) { progress(done, 0, "files; now "+file) }
 	}
-	for _, r := range sources.Roots {
-		rel, err := r.Rel(dir)
-		if err != nil {
-			continue
-		}
-		t, err := scan.Scan(ctx, r, filepath.ToSlash(rel), o)
-		if err != nil {
-			return ScanReport{}, err
-		}
-		return t.Report(dir), nil
+	w, err := i.scanned(ctx, c, name, o)
+	if err == nil {
+		r = w.tree.Report(w.target)
 	}
-	return ScanReport{}, fmt.Errorf("%s lies below no root", dir)
+	return r, err
+}
+
+// Estimate is what investigating a directory would take.
+type Estimate struct {
+	Files       int   `json:"files"`
+	Directories int   `json:"directories"`
+	Tokens      int64 `json:"tokens"` // of all text
+	Orders      int   `json:"orders"` // by the default plan
+	Price       int64 `json:"price_tokens"`
+}
+
+// Estimate looks at a directory and keeps nothing.
+func (i *Investigator) Estimate(ctx context.Context, c Caller, name string) (e Estimate, err error) {
+	w, err := i.scanned(ctx, c, name, scan.Options{})
+	if err != nil {
+		return e, err
+	}
+	w.index()
+	w.apply()
+	return Estimate{
+		Files: len(w.tree.Files), Directories: len(w.tree.Dirs), Tokens: w.tree.Totals()[0].Tokens,
+		Orders: len(w.applied.Units), Price: w.price(w.applied.Units),
+	}, nil
 }

@@ -223,7 +223,7 @@ func (w *work) goalWords() func(text string) int {
 	}
 }
 
-// outlinesOf returns the outlines of an order's sources: first those that have most words of the goal, then the largest.
+// outlinesOf returns the outlines of an order's sources: those with most words of the goal first, then the largest.
 func (w *work) outlinesOf(o entries.Order) (all []sourceOutline) {
 	rank := w.goalWords()
 	for _, a := range o.Dirs {

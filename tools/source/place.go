@@ -98,11 +98,7 @@ func (e *Entry) OpenFile() (tree.Opened, error) {
 	if e.dir != nil {
 		return e.dir.Open(e.Path)
 	}
-	f, fi, err := e.root.OpenFile(e.Path)
-	if err != nil {
-		return tree.Opened{}, err
-	}
-	return tree.OpenedFile(f, fi.Size()), nil
+	return e.root.Opened(e.Path)
 }
 
 // Mark returns what differs between versions of a file, if the listing has Walk.Stat. It has only size and time for
@@ -116,10 +112,8 @@ func (e *Entry) Mark() tree.Mark {
 
 // Release releases the directory that a walk with Hold keeps open for the entry. It may be called again.
 func (e *Entry) Release() {
-	if e.dir != nil {
-		e.dir.Release()
-		e.dir = nil
-	}
+	e.dir.Release()
+	e.dir = nil
 }
 
 // Location is a directory or one source of a place, as a call names it.

@@ -137,26 +137,14 @@ func (c *checker) deciding(cite token, owned []token) []token {
 	byDistance := func(a, b token) int { return cmp.Compare(distance(a), distance(b)) }
 	quotes := slices.DeleteFunc(slices.Clone(owned), c.isName)
 	if len(quotes) == 0 {
-		slices.SortStableFunc(owned, byDistance)
-		return owned
+		return slices.SortedStableFunc(slices.Values(owned), byDistance)
 	}
 	nearest := slices.MinFunc(quotes, byDistance)
-	all := append(quotes, cite)
-	slices.SortFunc(all, func(a, b token) int { return cmp.Compare(a.start, b.start) })
-	isJoined := func(i int) bool { // to the one before
-		a, b := all[i-1], all[i]
-		return a.start == cite.start && b.start == nearest.start || a.start == nearest.start && b.start == cite.start ||
-			joined().MatchString(c.text[a.end:b.start])
-	}
-	from := slices.IndexFunc(all, func(t token) bool { return t.start == nearest.start })
-	to := from + 1
-	for from > 0 && isJoined(from) {
-		from--
-	}
-	for to < len(all) && isJoined(to) {
-		to++
-	}
-	return slices.DeleteFunc(all[from:to], func(t token) bool { return t.start == cite.start })
+	return slices.DeleteFunc(quotes, func(q token) bool {
+		from, to := min(q.end, nearest.end), max(q.start, nearest.start)
+		return from < to && (to-from > maxQuote ||
+			!joined().MatchString(strings.ReplaceAll(c.text[from:to], c.text[cite.start:cite.end], "")))
+	})
 }
 
 // lookUp sets found.File and returns the rest of the result.

@@ -19,7 +19,9 @@ func randomTree(r *rand.Rand) []Dir {
 		if slices.ContainsFunc(all, func(d Dir) bool { return d.Path == p }) {
 			continue
 		}
-		all = append(all, Dir{Path: p, Files: r.IntN(60) * r.IntN(2), Tokens: r.Int64N(15_000) * r.Int64N(2), Value: r.Int64N(1000), Keep: r.IntN(6) == 0})
+		all = append(all, Dir{
+			Path: p, Files: r.IntN(60) * r.IntN(2), Tokens: r.Int64N(15_000) * r.Int64N(2), Value: r.Int64N(1000), Keep: r.IntN(6) == 0,
+		})
 	}
 	return all
 }

@@ -36,7 +36,7 @@ func (s *scanner) work() {
 			s.look(j, buf)
 			s.progress(j.file.Path)
 		}
-		release(j.entry)
+		j.entry.In.Release()
 	}
 }
 
@@ -63,11 +63,7 @@ func (s *scanner) open(e tree.Entry) (tree.Opened, error) {
 	if e.In != nil {
 		return e.In.Open(e.Path)
 	}
-	f, fi, err := s.root.OpenFile(e.Path)
-	if err != nil {
-		return tree.Opened{}, err
-	}
-	return tree.OpenedFile(f, fi.Size()), nil
+	return s.root.Opened(e.Path)
 }
 
 // look fills in what the content of a file tells.

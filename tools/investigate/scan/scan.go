@@ -91,7 +91,7 @@ func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree,
 		workers.Go(func() {
 			panics.Into(&failures[i], s.work)
 			for j := range s.jobs { // after a panic
-				release(j.entry)
+				j.entry.In.Release()
 			}
 		})
 	}
@@ -163,7 +163,7 @@ func (s *scanner) visit(e tree.Entry) error {
 		if e.Type != tree.Dir {
 			s.pruned.Files++
 		}
-		release(e)
+		e.In.Release()
 		return nil
 	}
 	s.endPruned()
@@ -171,7 +171,7 @@ func (s *scanner) visit(e tree.Entry) error {
 		s.pruned = &Skip{Path: strings.ToValidUTF8(p, "\ufffd"), Why: "its name is not UTF-8"}
 		if s.prunedPath = p; e.Type != tree.Dir {
 			s.pruned.Files = 1
-			release(e)
+			e.In.Release()
 		}
 		return nil
 	}
@@ -192,19 +192,13 @@ func (s *scanner) visit(e tree.Entry) error {
 		select {
 		case s.jobs <- job{e, f, len(s.files) - 1}:
 		case <-s.ctx.Done():
-			release(e)
+			e.In.Release()
 			return s.ctx.Err()
 		}
 	default:
 		s.tree.Other++
 	}
 	return nil
-}
-
-func release(e tree.Entry) {
-	if e.In != nil {
-		e.In.Release()
-	}
 }
 
 func (s *scanner) endPruned() {
