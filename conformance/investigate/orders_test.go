@@ -30,9 +30,9 @@ func TestEverythingIsLookedUp(t *testing.T) {
 	note["survey"] = object{
 		"description": false1(1), "approach": false1(2), "domain_notes": false1(3), "confidence": 0.8,
 	}
-	note["plan"] = object{"notes": false1(4)}
+	note["plan"] = object{"notes": false1(4), "priority_dirs": list{object{"path": "d1", "reason": false1(15)}}}
 	text, o := b.investigate(object{"order": o.Order, "note": note})
-	has(t, text, "evidence: 0 of 4 hold", `"made up 1" is not there`)
+	has(t, text, "evidence: 0 of 5 hold", `"made up 1" is not there`)
 	for first := true; o.Step == "directory"; first = false {
 		note := o.note("About %s.")
 		if first {
@@ -54,15 +54,15 @@ func TestEverythingIsLookedUp(t *testing.T) {
 	has(t, text, "report kept. evidence: 0 of 3 hold", "kept: 1 flag.")
 	absent, _ := b.investigate(object{"show": "absent"})
 	v, err := b.i.Verify(t.Context(), b.caller(), "")
-	if err != nil || v.Holds() || len(v.Absent) != 14 || len(v.Lost) != 0 || v.Citations != 15 {
+	if err != nil || v.Holds() || len(v.Absent) != 15 || len(v.Lost) != 0 || v.Citations != 16 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	for n := range 14 {
+	for n := range 15 {
 		has(t, absent, fmt.Sprintf(`"made up %d"`, n+1))
 		has(t, v.Text(), fmt.Sprintf(`d0/f0.go:1 "made up %d"`, n+1))
 	}
 	report, _ := b.investigate(object{"show": "report"})
-	has(t, report, "1 citations hold, 1 of them repaired; 14 not there", `d0/f0.go:1 [not found there] "made up 12"`,
+	has(t, report, "1 citations hold, 1 of them repaired; 15 not there", `d0/f0.go:1 [not found there] "made up 12"`,
 		`d0/f0.go:1 [not found there] "made up 11". And f0.go:1 "package d0"`)
 	text, _ = b.investigate(object{"show": "flags"})
 	has(t, text, `f0.go:1 "package d0", which moved.`)

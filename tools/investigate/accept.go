@@ -146,7 +146,7 @@ func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string, k *kept) (string, 
 		p = &plan.Plan{} // the default
 	} else {
 		p.By = by
-		w.lookUp(&k.citations, ".", &p.Notes)
+		w.lookUp(&k.citations, ".", p.Texts()...)
 	}
 	if err := w.inv.Write(entries.PlanName, p); err != nil {
 		return "", err

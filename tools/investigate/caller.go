@@ -145,7 +145,7 @@ type Verification struct {
 	Citations int      `json:"citations"`
 	Stale     []string `json:"stale"`  // entries of another state of the tree
 	Lost      []string `json:"lost"`   // citations that held and no longer do, as "entry: citation"
-	Absent    []string `json:"absent"` // citations that never held, likewise
+	Absent    []string `json:"absent"` // other citations that are not there, likewise
 }
 
 // Holds reports whether nothing is out of date and nothing that is cited is absent.

@@ -61,7 +61,7 @@ func (w *work) claims() (all []claim, err error) {
 	if r, ok := w.readReport(); ok {
 		all = append(all, claim{"report", ".", r.By, []*string{&r.Brief, &r.Detailed}, r.Evidence})
 	}
-	texts := append(w.survey.texts(), &w.plan.Notes)
+	texts := append(w.survey.texts(), w.plan.Texts()...)
 	return append(all, claim{"survey and plan", ".", "", texts, nil}), nil
 }
 

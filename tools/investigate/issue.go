@@ -205,7 +205,8 @@ func (w *work) greeting() string {
 	if whole < wholeTokens {
 		text += "It is small: reading all of it is cheaper (read path=" + w.shownTarget() + "/**). "
 	}
-	text += "To find one place or fact, plain search is the better way: search path=" + w.shownTarget() + " pattern=…. Every directory has a mechanical note already: show=report gives a full report at any time.\n"
+	text += "To find one place or fact, plain search is the better way: search path=" + w.shownTarget() + " pattern=…. " +
+		"Every directory has a mechanical note already: show=report gives a full report at any time.\n"
 	if n := len(w.tree.Skipped); n > 0 {
 		text += fmt.Sprintf("skipped: %s, such as %s (%s)\n", content.Plural(int64(n), "entry", "entries"),
 			content.VisibleLine(w.tree.Skipped[0].Path), w.tree.Skipped[0].Why)

@@ -78,6 +78,20 @@ type Plan struct {
 	By           string        `json:"by,omitempty"`
 }
 
+// Texts returns the texts of a plan that may cite.
+func (p *Plan) Texts() []*string {
+	texts := []*string{&p.Notes}
+	for i := range p.PriorityDirs {
+		texts = append(texts, &p.PriorityDirs[i].Reason)
+	}
+	for _, dirs := range [][]NamedDir{p.ShallowDirs, p.SkipDirs} {
+		for i := range dirs {
+			texts = append(texts, &dirs[i].Reason)
+		}
+	}
+	return texts
+}
+
 // Check returns what is wrong with a plan that was handed in. Paths that do not exist are no fault: [Plan.Apply]
 // reports them.
 func (p *Plan) Check() error {
