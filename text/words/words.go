@@ -1,8 +1,9 @@
 // Package words splits text into search terms: words, parts of identifiers, numbers and CJK characters, folded and
 // stemmed so that a question and a text that say the same have the same terms.
 //
-// "HTTPServer" is http, server; "read_all" is read, all; "450,000" and "450000" are one term; "Führung" is fuhrung;
-// English words are stemmed ("targets" is target). Each character of a script without blanks (Chinese, Thai, Lao, Burmese …) is a term.
+// "HTTPServer" is http, server; "read_all" is read, all; "450,000", "450.000" and "450000" are one term; "450 000" may
+// also be two numbers, so it is 450000, 450 and 000; "Führung" is fuhrung; English words are stemmed ("targets" is
+// target). Each character of a script without blanks (Chinese, Thai, Lao, Burmese …) is a term.
 package words
 
 import (
@@ -22,24 +23,28 @@ const maxTerm = 64
 // Terms returns the terms of a text in order.
 func Terms(text string) []string {
 	var all []string
-	Each(text, func(term string) { all = append(all, term) })
+	Each(text, func(term string, _, _ int) { all = append(all, term) })
 	return all
 }
 
-// Each calls visit with each term of a text. It takes linear time.
-func Each(text string, visit func(term string)) {
+// Each calls visit with each term of a text, and with the range in bytes of the word or number that it is a part of.
+// It takes linear time.
+func Each(text string, visit func(term string, from, to int)) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case isSingle(r):
-			visit(text[i : i+size])
+			visit(text[i:i+size], i, i+size)
 			i += size
 		case isWord(r):
 			end := wordEnd(text, i)
-			if r >= '0' && r <= '9' {
-				end = numberEnd(text, i, end)
+			one := func(term string) { visit(term, i, end) }
+			if to := numberEnd(text, i, end); to > end {
+				end = to
+				number(text[i:end], one)
+			} else {
+				split(text[i:end], one)
 			}
-			split(text[i:end], visit)
 			i = end
 		default:
 			i += size
@@ -71,26 +76,48 @@ func wordEnd(text string, i int) int {
 	return i
 }
 
-// numberEnd returns the end of a number whose digits are grouped by thousands: 1,234,567 or 1.234.567.
+// separators of thousands. Blanks may also stand between two numbers.
+const (
+	marks  = ",.'’"
+	blanks = " \u00a0\u2009\u202f"
+)
+
+// numberEnd returns the end of a number whose digits are grouped by thousands with one kind of separator: 1,234,567 or
+// 1.234.567 or 1 234 567. It returns end for all else.
 func numberEnd(text string, start, end int) int {
-	if !allDigits(text[start:end]) || end-start > 3 {
+	if end-start > 3 || !allDigits(text[start:end]) {
 		return end
 	}
-	for end+4 <= len(text) && (text[end] == ',' || text[end] == '.' || text[end] == '\'') &&
-		allDigits(text[end+1:end+4]) && (end+4 == len(text) || !isWord(rune(text[end+4]))) {
-		end += 4
+	separator, size := utf8.DecodeRuneInString(text[end:])
+	if !strings.ContainsRune(marks+blanks, separator) {
+		return end
+	}
+	for group := text[end:]; len(group) >= size+3 && strings.HasPrefix(group, string(separator)) &&
+		allDigits(group[size:size+3]); group = text[end:] {
+		next, _ := utf8.DecodeRuneInString(group[size+3:])
+		if unicode.IsDigit(next) || isWord(next) && strings.ContainsRune(blanks, separator) {
+			break
+		}
+		end += size + 3
 	}
 	return end
+}
+
+// number visits a grouped number without its separators; if they are blanks, also each group.
+func number(text string, visit func(term string)) {
+	groups := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) })
+	term(strings.Join(groups, ""), visit)
+	for _, g := range groups {
+		if strings.ContainsAny(text, blanks) {
+			term(g, visit)
+		}
+	}
 }
 
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // split splits a word at its humps: HTTPServer, readAll.
 func split(word string, visit func(term string)) {
-	if strings.ContainsAny(word, ",.'") { // a grouped number
-		visit(strings.NewReplacer(",", "", ".", "", "'", "").Replace(word))
-		return
-	}
 	from := 0
 	var before, last rune // the two runes before
 	for i, r := range word {

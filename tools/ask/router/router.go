@@ -236,14 +236,24 @@ func (q *question) limit() int {
 	return 0
 }
 
-// ContentWords returns the words of a question that carry its content, in their order, in lower case and without
-// diacritics. It leaves out function words and, if there is other content, words for files: "Which file mentions cats?"
+// ContentWords returns the words of a question that carry its content, as they are written and in their order. It leaves
+// out function words and, if there is other content, words for files and for what to do: "Which file mentions cats?"
 func ContentWords(text string) (words []string) {
-	q := question{tokens: scan(strings.ToValidUTF8(text, " "))}
+	text = strings.ToValidUTF8(text, " ")
+	q := question{tokens: scan(text)}
 	contents := q.any(content) && Read(text).Tool == "semantic_search"
-	for _, t := range q.tokens {
-		if !t.is(stop|prep|back|lead) && !(contents && t.kinds&^plural == object) {
-			words = append(words, t.word)
+	first, end := contents, 0 // no content precedes; where the last word ends
+	for i, t := range q.tokens {
+		told := first && !t.is(content) && (t.is(task) || t.is(list|find) && q.is(i+1, stop))
+		first = first && t.is(stop|prep|lead|object|list|find|task)
+		switch drop := told || t.is(stop|prep|back|lead) || contents && t.kinds&^plural == object; {
+		case drop || t.from < end: // "well-known" is two tokens and one word
+		case end > 0 && slices.Contains([]string{",", "'", "’"}, text[end:t.from]): // 450,000
+			words[len(words)-1] += text[end:t.to]
+			end = t.to
+		default:
+			words = append(words, text[t.from:t.to])
+			end = t.to
 		}
 	}
 	return words
@@ -255,10 +265,10 @@ func IsFollowUp(text string) bool {
 	text = strings.ToValidUTF8(text, " ")
 	tokens := scan(text)
 	words, pronoun, asks := 0, false, false // words counts those of content and for files
-	for _, t := range tokens {
+	for i, t := range tokens {
 		asks = asks || t.is(list|find|count|meta)
 		formal := t.word == "sie" && t.from > 0 && text[t.from] == 'S' // the German "you"
-		if pronoun = pronoun || t.is(back) && words < 3 && !formal; t.is(object|folder|shape|ext) ||
+		if pronoun = pronoun || words < 3 && !formal && refersBack(tokens, i); t.is(object|folder|shape|ext) ||
 			!t.is(stop|prep|plain|order|number|lead|list|find|count|back) {
 			words++
 		}
@@ -267,4 +277,29 @@ func IsFollowUp(text string) bool {
 		return len(tokens) > 0
 	}
 	return words <= 3 && tokens[0].is(lead) || words <= 2 && tokens[0].is(prep) && !asks
+}
+
+// refersBack reports whether a word means what was mentioned before. Not so the numeral in "one invoice", and "that" where
+// it begins a clause: "the invoice that Quillon sent", "says that it ends"; but "Did the supplier send that invoice?".
+func refersBack(tokens []token, at int) bool {
+	q := question{tokens: tokens}
+	switch word := tokens[at].word; {
+	case !q.is(at, back) || word == "one" && q.is(at+1, content|object) || word == "that" && q.is(at-1, mention):
+		return false
+	case word != "that" || at == len(tokens)-1:
+		return true
+	}
+	const most = 3 // words of a name for a thing, with its adjectives
+	begin := at
+	for at-begin < most && q.is(begin-1, content|object|plain|order) && !q.is(begin-1, stop) {
+		begin--
+	}
+	switch long := at-begin > 1; {
+	case begin == at || begin > 0 && !q.is(begin-1, article|list|stop):
+		return true
+	case long: // the verb of a question may be the last of them
+		return slices.Contains([]string{"did", "does", "do", "has", "have", "had", "will", "would", "can"}, tokens[0].word)
+	default:
+		return begin > 0 && !q.is(begin-1, article|list) && !q.is(begin, object)
+	}
 }

@@ -55,13 +55,16 @@ func scan(text string) (all []token) {
 	}
 	for i := range all {
 		t := &all[i]
-		if t.kinds == near && isBesideFile(all, i, language == 0) {
+		if t.kinds == near && isBesideFile(all, i, language == 0) || t.is(near) && isBesideExtension(all, i) {
 			t.kinds = ext
+		}
+		if t.is(noun) && i > 0 && all[i-1].is(ext) && !all[i-1].is(object) { // "log levels"
+			t.kinds = content
 		}
 		if i > 0 && all[i-1].is(called) && !t.is(stop|prep|of|object|ext|folder) { // "a file called summary"
 			t.kinds &= number | quoted | fileName
 		}
-		if t.kinds &^= near; t.kinds == 0 || t.is(quoted|fileName) {
+		if t.kinds &^= near; t.kinds&^(task|noun) == 0 || t.is(quoted|fileName) {
 			t.kinds |= content
 		}
 	}
@@ -106,6 +109,21 @@ func isBesideFile(all []token, at int, english bool) bool {
 			}
 		}
 		between |= stop | prep | shape // "files of type go"
+	}
+	return false
+}
+
+// isBesideExtension reports whether ".doc", or "doc", which also is a document, is next to an extension: "doc and docx".
+func isBesideExtension(all []token, at int) bool {
+	dotted := all[at].word[0] == '.'
+	for _, step := range []int{1, -1} {
+		i := at + step
+		for i >= 0 && i < len(all) && all[i].is(lead) {
+			i += step
+		}
+		if i >= 0 && i < len(all) && all[i].is(ext) && (dotted || all[at].is(object) && i != at+step) {
+			return true
+		}
 	}
 	return false
 }

@@ -15,14 +15,15 @@ var wordList string
 type kind uint32
 
 const kindNames = "stop prep plain order number object plural folder shape count list find " +
-	"name called begin meta mention contain known ext near back lead of article steps"
+	"name called begin meta mention contain known ext near back lead of article steps task noun"
 
 const (
 	stop, prep, plain, order, number, object    kind = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 5
 	plural, folder, shape, count, list, find    kind = 1 << 6, 1 << 7, 1 << 8, 1 << 9, 1 << 10, 1 << 11
 	name, called, begin, meta, mention, contain kind = 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17
 	known, ext, near, back, lead, of            kind = 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23
-	article, steps, quoted, fileName, content   kind = 1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 28
+	article, steps, task, noun                  kind = 1 << 24, 1 << 25, 1 << 26, 1 << 27
+	quoted, fileName, content                   kind = 1 << 28, 1 << 29, 1 << 30
 )
 
 // entry is what words.txt says of a word.
