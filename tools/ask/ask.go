@@ -180,6 +180,8 @@ type question struct {
 	readAs string // with the words of the one before, if it follows one
 	before []turn
 	route  router.Route
+	known  float64  // share of the question's terms that files have
+	absent []string // its words that no file has
 	places []*corpus
 	notes  []string
 

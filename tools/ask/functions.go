@@ -60,14 +60,14 @@ var ErrUnreadable = errors.New("the reply does not have the form that was asked 
 const maxExtractions = 5
 
 // extract returns the facts of a passage that the Extractor chooses. If it cannot, it returns those of the rules.
-func (q *question) extract(p facts.Passage, byRules []facts.Fact) []facts.Fact {
+func (q *question) extract(query facts.Query, p facts.Passage, byRules []facts.Fact) []facts.Fact {
 	if q.extractor == nil || q.extracted == maxExtractions {
 		return byRules
 	}
 	q.extracted++
 	lines, err := q.extractor.Extract(q.ctx, q.readAs, p.Text)
 	if err == nil {
-		return facts.Chosen(p, lines)
+		return facts.Chosen(query, p, lines)
 	}
 	if q.byRules++; !errors.Is(err, ErrUnreadable) {
 		q.extractor = nil

@@ -250,10 +250,10 @@ func (q *question) nearSentences(query facts.Query, shown []found, vector []floa
 	var texts []string
 	for i := range shown {
 		p := &shown[i]
-		if !p.byMeaning || p.covered >= fitsFrom {
+		if !p.byMeaning || p.covered*q.known >= fitsFrom {
 			continue
 		}
-		if p.near = facts.All(p.passage()); len(p.near) == 1 {
+		if p.near = facts.All(query, q.passage(p)); len(p.near) == 1 {
 			continue
 		}
 		for n := range p.near[:min(len(p.near), nearUnits-len(texts))] {
@@ -266,7 +266,7 @@ func (q *question) nearSentences(query facts.Query, shown []found, vector []floa
 			if len(v) == len(vector) {
 				all[i].Score = index.Cosine(vector, index.Pack(v))
 			}
-			if query.Asked.Has(all[i].Text) {
+			if query.Answered(all[i].Text) {
 				all[i].Score += askedBonus
 			}
 		}

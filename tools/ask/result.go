@@ -50,9 +50,10 @@ type Coverage struct {
 	NotSearchable []Unsearchable `json:"not_searchable"`
 	Missing       []string       `json:"missing"` // files whose name belongs to the question and that gave no fact
 
-	By             string `json:"by,omitempty"` // the word of the question by which files are named
-	Named          int    `json:"named,omitempty"`
-	NamedWithFacts int    `json:"named_with_facts,omitempty"`
+	Absent         []string `json:"absent,omitempty"` // words of the question that no file has
+	By             string   `json:"by,omitempty"`     // the word of the question by which files are named
+	Named          int      `json:"named,omitempty"`
+	NamedWithFacts int      `json:"named_with_facts,omitempty"`
 }
 
 // Unsearchable is a file that was not searched.
@@ -73,7 +74,7 @@ const (
 // Limits of the text of an answer.
 const (
 	factTokens = 200 // of facts; coverage and what follows come on top
-	maxNamed   = 5   // files that the line on coverage names
+	maxNamed   = 5   // files that are named: first those with more facts, then those without
 )
 
 // Text is the answer in at most 320 tokens, as count counts them.
@@ -106,6 +107,9 @@ func (r *Result) Text(count func(string) int) string {
 	if r.Ranked != "" {
 		ranked = "ranked " + r.Ranked + "\n"
 	}
+	if r.ReadAs != r.Question {
+		fmt.Fprintf(&b, "read as %q\n", content.ClipEnd(r.ReadAs, 200))
+	}
 	left := factTokens - count(b.String()+ranked)
 	written, last := 0, ""
 	for _, f := range r.Facts[:r.shown] {
@@ -125,11 +129,16 @@ func (r *Result) Text(count func(string) int) string {
 		b.WriteString(text)
 		written++
 	}
+	rest := unseen(r.Facts, written)
 	if more := len(r.Facts) - written; more > 0 {
-		fmt.Fprintf(&b, "and %s more\n", content.Plural(int64(more), "record", "records"))
+		fmt.Fprintf(&b, "and %s more", content.Plural(int64(more), "record", "records"))
+		if len(rest) > 0 {
+			b.WriteString(", in " + names(rest, maxNamed))
+		}
+		b.WriteByte('\n')
 	}
 	if r.Tool == "semantic_search" {
-		b.WriteString(r.Coverage.text())
+		b.WriteString(r.Coverage.text(max(1, maxNamed-len(rest))))
 	}
 	b.WriteString(ranked)
 	for _, n := range r.Notes {
@@ -148,8 +157,33 @@ func (r *Result) Text(count func(string) int) string {
 	return b.String()
 }
 
-// text is the line on coverage.
-func (c Coverage) text() string {
+// unseen returns the files that have no fact among those that are shown.
+func unseen(all []facts.Fact, shown int) (files []string) {
+	known := map[string]bool{}
+	for i, f := range all {
+		if i >= shown && !known[f.File] {
+			files = append(files, f.File)
+		}
+		known[f.File] = true
+	}
+	return files
+}
+
+// names lists the first of some files, and counts the others.
+func names(files []string, most int) string {
+	var list []string
+	for _, f := range files[:min(len(files), most)] {
+		list = append(list, content.ClipEnd(content.VisibleLine(f), 60))
+	}
+	text := strings.Join(list, ", ")
+	if n := len(files); n > most {
+		text += fmt.Sprintf(" and %d more", n-most)
+	}
+	return text
+}
+
+// text is the line on coverage. It names some of the files without facts.
+func (c Coverage) text(most int) string {
 	text := fmt.Sprintf("coverage: %s searched, %d with facts", content.Plural(int64(c.Searched), "file", "files"),
 		c.WithFacts)
 	if n := len(c.NotSearchable); n > 0 {
@@ -167,15 +201,11 @@ func (c Coverage) text() string {
 	if c.Named > 0 {
 		text += fmt.Sprintf("; named %q %d, with facts %d", c.By, c.Named, c.NamedWithFacts)
 	}
-	if n := len(c.Missing); n > 0 {
-		var names []string
-		for _, m := range c.Missing[:min(n, maxNamed)] {
-			names = append(names, content.ClipEnd(content.VisibleLine(m), 60))
-		}
-		text += "; without: " + strings.Join(names, ", ")
-		if n > maxNamed {
-			text += fmt.Sprintf(" and %d more", n-maxNamed)
-		}
+	if len(c.Missing) > 0 {
+		text += "; without: " + names(c.Missing, most)
+	}
+	if len(c.Absent) > 0 {
+		text += "; no file has: " + content.ClipEnd(content.VisibleLine(strings.Join(c.Absent, ", ")), 100)
 	}
 	return text + "\n"
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -50,8 +49,9 @@ func (q *question) search(r *Result) error {
 	if err != nil {
 		return err
 	}
-	limit := candidates
-	if listsAll(q.readAs) || query.Asked == facts.Count {
+	r.Coverage.Absent = q.absent
+	limit, every := candidates, listsAll(q.readAs)
+	if every || query.Asked == facts.Count {
 		limit = forAll
 	}
 	all, err := q.passages(query, limit)
@@ -62,18 +62,89 @@ func (q *question) search(r *Result) error {
 		q.note("more than %d passages have these words: only the best %d were read, other files may have facts too", limit, limit)
 	}
 	shown := best(all)
+	if !every {
+		shown = fitting(query, shown)
+	}
 	if q.meaning != nil && len(terms) > 0 {
 		shown, err = q.byMeaning(query, shown)
 		if err != nil {
 			return err
 		}
 	}
-	q.takeFacts(r, query, all, shown[:min(len(shown), q.top)])
+	if shown = shown[:min(len(shown), q.top)]; !every {
+		if shown, err = q.complete(query, shown); err != nil {
+			return err
+		}
+	}
+	q.takeFacts(r, query, all, shown)
 	err = q.cover(r, query, terms)
-	if r.shown == 0 { // the best passages gave no fact, others did
+	switch {
+	case every && q.args.Top == 0: // as many as there is room for
+		r.shown = len(r.Facts)
+	case r.shown == 0: // the best passages gave no fact, others did
 		r.shown = min(len(r.Facts), q.top)
 	}
 	return err
+}
+
+// fitting drops passages that have far fewer of the question's words than the best one, or none of its numbers where the
+// best has some: those of another invoice. Those that belong to the question come first.
+func fitting(query facts.Query, all []found) []found {
+	const share = 0.75
+	numbers := facts.Query{Terms: map[string]float64{}}
+	for t, w := range query.Terms {
+		if t[0] >= '0' && t[0] <= '9' {
+			numbers.Terms[t] = w
+		}
+	}
+	var most, mostNumbers float64
+	for _, p := range all {
+		most, mostNumbers = max(most, p.covered), max(mostNumbers, numbers.Covered(p.whole()))
+	}
+	all = slices.DeleteFunc(slices.Clone(all), func(p found) bool { // Covered is 0 if there are no numbers
+		return p.covered < share*most || mostNumbers > 0 && numbers.Covered(p.whole()) == 0
+	})
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(fits(b), fits(a)) })
+	return all
+}
+
+func fits(p found) int {
+	if p.covered >= fitsFrom {
+		return 1
+	}
+	return 0
+}
+
+// complete adds passages of the same file behind each one that lacks words of the question, if the file has all of them:
+// the number of an invoice may be far above its total.
+func (q *question) complete(query facts.Query, shown []found) (all []found, err error) {
+	const whole = 0.999
+	for _, p := range shown {
+		if all = append(all, p); p.covered >= whole || p.byMeaning {
+			continue
+		}
+		text := p.whole()
+		have := words.Terms(text)
+		lacks := slices.DeleteFunc(slices.Sorted(maps.Keys(query.Terms)), func(t string) bool {
+			return slices.Contains(have, t)
+		})
+		hits, err := p.file.at.index.SearchFiles(q.ctx, lacks, []string{p.Path}, 2)
+		if err != nil {
+			return nil, err
+		}
+		var more []found
+		for _, h := range hits[p.Path] {
+			other := found{Hit: h, file: p.file}
+			if h.Start != p.Start && q.readPassage(p.file.at, query, &other) && query.Covered(text) < whole {
+				text += "\n" + other.text
+				more = append(more, other)
+			}
+		}
+		if query.Covered(text) >= whole {
+			all = append(all, more...)
+		}
+	}
+	return all, nil
 }
 
 // best returns the passages of a ranking that have at least 0.8 of the best score.
@@ -86,11 +157,11 @@ func best(all []found) []found {
 	return all
 }
 
-// query returns what passages are compared with.
+// query returns what passages are compared with: the terms that the files have.
 func (q *question) query(terms []string) (facts.Query, error) {
 	query := facts.Query{Terms: map[string]float64{}, Asked: facts.Wants(q.readAs)}
 	for _, c := range q.places {
-		rare, err := c.index.Rarity(q.ctx, terms)
+		rare, err := c.index.Rarity(q.ctx, terms, c.at.Path, c.has)
 		if err != nil {
 			return query, err
 		}
@@ -98,6 +169,10 @@ func (q *question) query(terms []string) (facts.Query, error) {
 			query.Terms[t] = max(query.Terms[t], w)
 		}
 	}
+	if q.known = 0; len(terms) > 0 {
+		q.known = float64(len(query.Terms)) / float64(len(terms))
+	}
+	q.absent = absent(contentOf(q.readAs), query.Terms)
 	rarest := content.MostFrequent(query.Terms) // by rarity
 	for _, t := range rarest[min(len(rarest), maxTerms):] {
 		delete(query.Terms, t)
@@ -105,10 +180,29 @@ func (q *question) query(terms []string) (facts.Query, error) {
 	return query, nil
 }
 
+// absent returns the words of a text that have none of the terms, if others have some. Of a word with several terms, such
+// as "450 000", one is enough.
+func absent(text string, terms map[string]float64) (list []string) {
+	has := map[string]bool{}
+	words.Each(text, func(t string, from, to int) {
+		word := text[from:to]
+		if _, known := has[word]; !known {
+			list = append(list, word)
+		}
+		has[word] = has[word] || terms[t] > 0
+	})
+	if len(terms) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(list, func(w string) bool { return has[w] })
+}
+
+func contentOf(question string) string { return strings.Join(router.ContentWords(question), " ") }
+
 // termsOf returns the terms of a question's content words, each once.
 func termsOf(question string) []string {
 	var all []string
-	words.Each(strings.Join(router.ContentWords(question), " "), func(t string) {
+	words.Each(contentOf(question), func(t string, _, _ int) {
 		if !slices.Contains(all, t) {
 			all = append(all, t)
 		}
@@ -140,12 +234,15 @@ func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 // readPassage reads the text of a passage. It returns false if the file is none of those that are asked, or changed.
 func (q *question) readPassage(c *corpus, query facts.Query, p *found) (ok bool) {
 	if p.text, ok = c.passage(q.ctx, p.Hit); ok {
-		p.covered = query.Covered(p.Heading + " " + p.Path + " " + p.text)
+		p.covered = query.Covered(p.whole())
 	} else if p.file != nil {
 		q.changed++
 	}
 	return ok
 }
+
+// whole is the text of a passage with what is said above it.
+func (p *found) whole() string { return p.Heading + " " + p.Path + " " + p.text }
 
 // adjust returns the factor by which the score of a passage is multiplied. It grows with words of the question that are
 // close to each other, in the heading or in the name of a declaration, and in the path. Its constants are the best of a
@@ -162,7 +259,7 @@ func (q *question) adjust(query facts.Query, p *found) float64 {
 func nearness(query facts.Query, text string) float64 {
 	const window = 12
 	var terms []string
-	words.Each(text, func(t string) { terms = append(terms, t) })
+	words.Each(text, func(t string, _, _ int) { terms = append(terms, t) })
 	var best, now float64
 	count := map[string]int{}
 	for i, t := range terms {
@@ -204,14 +301,14 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	one := listsAll(q.readAs)
 	have := map[string]bool{} // file and lines
 	add := func(p found, show bool) {
-		passage := p.passage()
+		passage := q.passage(&p)
 		key := p.file.Name() + ":" + strconv.Itoa(p.Line)
 		if q.rejected[key] {
 			return
 		}
 		list := append(p.near, facts.Extract(query, passage)...)
 		if show {
-			if list = q.extract(passage, list); len(list) == 0 && q.extractor != nil {
+			if list = q.extract(query, passage, list); len(list) == 0 && q.extractor != nil {
 				q.rejected[key] = true
 			}
 		}
@@ -222,9 +319,6 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 			f.Lines = p.file.lines(f.From, f.To)
 			if key := f.File + ":" + f.Lines; !have[key] {
 				have[key] = true
-				if q.caller.Mask != nil {
-					f.Text = q.caller.Mask(f.Text)
-				}
 				r.Facts = append(r.Facts, f)
 				if show {
 					r.shown = len(r.Facts)
@@ -238,6 +332,7 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	for _, p := range shown {
 		add(p, true)
 	}
+	bestFirst(r.Facts[:r.shown])
 	for _, p := range all {
 		if p.covered >= fitsFrom { // those that are shown are known already
 			add(p, false)
@@ -245,11 +340,25 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	}
 }
 
+// bestFirst puts the facts of one file together, the best first. Files stay in their order.
+func bestFirst(list []facts.Fact) {
+	rank := map[string]int{}
+	for i, f := range list {
+		if _, known := rank[f.File]; !known {
+			rank[f.File] = i
+		}
+	}
+	slices.SortStableFunc(list, func(a, b facts.Fact) int {
+		return cmp.Or(cmp.Compare(rank[a.File], rank[b.File]), cmp.Compare(b.Score, a.Score))
+	})
+}
+
 // passage returns a passage as facts are taken from it.
-func (p *found) passage() facts.Passage {
+func (q *question) passage(p *found) facts.Passage {
 	return facts.Passage{
-		File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(), Code: p.Code,
-		Alone: p.file.at.docs[p.Path] != nil,
+		File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(),
+		Code:  p.Code || slices.Contains([]string{"json", "jsonl", "ndjson", "log"}, p.file.ext()),
+		Alone: p.file.at.docs[p.Path] != nil, Mask: q.caller.Mask,
 	}
 }
 
@@ -289,7 +398,7 @@ func (q *question) cover(r *Result, query facts.Query, terms []string) error {
 	named, by := q.named(terms)
 	r.Coverage.Named, r.Coverage.By = len(named), wordOf(q.readAs, by)
 	if query.Asked == facts.Count {
-		q.countBy(r, named, r.Coverage.By)
+		q.countBy(r)
 	}
 	if err := q.searchAgain(r, query, terms, named); err != nil {
 		return err
@@ -355,7 +464,7 @@ func (q *question) named(terms []string) (best []*file, by string) {
 	byTerm := map[string][]*file{}
 	for _, c := range q.places {
 		for _, f := range c.files {
-			words.Each(f.Path, func(t string) {
+			words.Each(f.Path, func(t string, _, _ int) {
 				if slices.Contains(terms, t) {
 					if all := byTerm[t]; len(all) == 0 || all[len(all)-1] != f { // once a file
 						byTerm[t] = append(all, f)
@@ -383,9 +492,8 @@ func wordOf(question, term string) string {
 	return term
 }
 
-// countBy answers how many of something there are: records of files that the question names, else files that are named
-// so. The facts show the rest.
-func (q *question) countBy(r *Result, named []*file, by string) {
+// countBy answers how many records the files have that the question names. The facts show the rest.
+func (q *question) countBy(r *Result) {
 	var counts []string
 	var total int64
 	for _, f := range q.every() {
@@ -405,10 +513,6 @@ func (q *question) countBy(r *Result, named []*file, by string) {
 		}
 		total += n
 		counts = append(counts, f.Name()+" has "+content.Plural(n, "record", "records"))
-	}
-	if len(counts) == 0 && len(named) > 0 {
-		total = int64(len(named))
-		counts = []string{fmt.Sprintf("%s %q in the name", content.Plural(total, "file has", "files have"), by)}
 	}
 	if len(counts) > 0 {
 		r.Count, r.Answer = &total, strings.Join(counts, "; ")

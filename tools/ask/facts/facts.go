@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -19,7 +18,6 @@ import (
 const (
 	maxFacts = 5   // of one passage
 	maxText  = 300 // bytes of a fact
-	maxList  = 8   // items of a list that are joined to its heading
 )
 
 // Fact is a part of a file that bears on a question.
@@ -40,8 +38,9 @@ type Passage struct {
 	Text    string
 	Heading string // above it; of a table, its header
 	Table   bool
-	Code    bool
-	Alone   bool // each line is a paragraph
+	Code    bool                // each line is a unit: code, logs, JSON
+	Alone   bool                // each line is a paragraph
+	Mask    func(string) string // of secrets in facts; nil: none
 }
 
 // Asked is the kind of thing that a question asks for.
@@ -58,32 +57,53 @@ const (
 
 // Query is a question as facts are compared with it.
 type Query struct {
-	Terms map[string]float64 // the terms of its content words, and how rare each is: 1 and more
+	Terms map[string]float64 // the terms of its content words that files have, and how rare each is: 1 and more
 	Asked Asked
 }
 
-// Total returns the weight of all terms. They are added in the order of their weights: in that of a map the last digits
-// differ from call to call, and passages that are equal would change places.
-func (q Query) Total() (sum float64) {
-	for _, w := range slices.Sorted(maps.Values(q.Terms)) {
-		sum += w
+// set is a set of a question's terms, by their place in the alphabet.
+type set uint64
+
+func (q Query) keys() []string {
+	keys := slices.Sorted(maps.Keys(q.Terms))
+	return keys[:min(len(keys), 64)]
+}
+
+// setOf returns which of the keys a text has.
+func setOf(keys []string, text string) (has set) {
+	words.Each(text, func(term string, _, _ int) {
+		if i, ok := slices.BinarySearch(keys, term); ok {
+			has |= 1 << i
+		}
+	})
+	return has
+}
+
+// Total returns the weight of all terms. They are added in one order: in that of a map the last digits differ from call
+// to call, and passages that are equal would change places.
+func (q Query) Total() float64 { return q.weight(q.keys(), math.MaxUint64) }
+
+func (q Query) weight(keys []string, has set) (sum float64) {
+	for i, k := range keys {
+		if has>>i&1 == 1 {
+			sum += q.Terms[k]
+		}
 	}
 	return sum
 }
 
+// share returns the share of a question's terms, by weight, that a set has.
+func (q Query) share(keys []string, has set) float64 {
+	if has == 0 {
+		return 0
+	}
+	return q.weight(keys, has) / q.weight(keys, math.MaxUint64)
+}
+
 // Covered returns the share of a question's terms, by weight, that a text has.
 func (q Query) Covered(text string) float64 {
-	found := map[string]float64{}
-	words.Each(text, func(term string) {
-		if w, ok := q.Terms[term]; ok {
-			found[term] = w
-		}
-	})
-	sum := Query{Terms: found}.Total()
-	if all := q.Total(); all > 0 {
-		return sum / all
-	}
-	return 0
+	keys := q.keys()
+	return q.share(keys, setOf(keys, text))
 }
 
 // asking are the words by which a folded question shows what it asks for, in English, German, French and Spanish.
@@ -91,12 +111,13 @@ var asking = []struct {
 	asked Asked
 	is    func() *regexp.Regexp
 }{
-	{Date, content.Pattern(`\b(when|(what|which) (date|day|year)|deadline|due|until|wann|welche[ms] (datum|tag|jahr)|frist` +
-		`|fallig|quand|quelle date|echeance|cuando|que fecha|vencimiento)\b`)},
+	{Date, content.Pattern(`\b(when|(what|which) (date|day|year)|wann|welche[ms] (datum|tag|jahr)|quand|quelle date` +
+		`|cuando|que fecha)\b`)},
 	{Count, content.Pattern(`\b(how many|number of|wie ?viele|anzahl|combien de|nombre de|cuantos|cuantas|numero de)\b`)},
 	{Amount, content.Pattern(`\b(how (much|large|big|high|expensive)|price|costs?|amount|total|budget|revenue|salary|fees?` +
 		`|sum|paid|wie (viel|hoch|teuer)|preis|kosten|betrag|summe|gehalt|umsatz|combien|prix|cout|montant|salaire|cuanto` +
 		`|cuanta|precio|coste|costo|importe|monto|salario)\b`)},
+	{Date, content.Pattern(`\b(deadline|due|until|frist|fallig|echeance|vencimiento)\b`)}, // but not of "total due"
 	{Name, content.Pattern(`\b(who|whom|whose|wer|wem|wen|wessen|qui|quien|quienes)\b`)},
 }
 
@@ -121,64 +142,96 @@ var (
 	person = content.Pattern(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
 )
 
-// Has reports whether a text has what is asked for; false for Anything.
-func (a Asked) Has(text string) bool {
-	switch a {
-	case Amount:
-		return amount().MatchString(text) || number().MatchString(text)
+// Answered reports whether a text has what is asked for; false for Anything. A number of the question is no answer.
+func (q Query) Answered(text string) (ok bool) {
+	switch q.Asked {
 	case Date:
 		return date().MatchString(text)
-	case Count:
-		return number().MatchString(text)
 	case Name:
 		return person().MatchString(text)
+	case Amount, Count:
+		words.Each(text, func(term string, _, _ int) { ok = ok || isNumber(term) && q.Terms[term] == 0 })
+		ok = ok || q.Asked == Amount && amount().MatchString(text)
 	}
-	return false
+	return ok
 }
 
-// unit is a part of a passage that can be a fact.
-type unit struct {
-	from, to int // lines of the passage, from 0
-	text     string
+func isNumber(term string) bool { return term[0] >= '0' && term[0] <= '9' }
+
+// candidate is a unit that has words of the question.
+type candidate struct {
+	unit
+	has   set
+	score float64
 }
 
-// Extract returns the facts of a passage, in the order of its lines: at most five, the best ones.
-func Extract(q Query, p Passage) []Fact {
-	var list []Fact
-	about := q.Covered(p.Heading) // the heading is about every line
+// Extract returns the facts of a passage, at most five: the best one first, then those that add words of the question, then
+// those that are nearly as good as the best.
+func Extract(q Query, p Passage) (list []Fact) {
+	const (
+		least = 0.05 // share of the question's words that a fact adds
+		equal = 0.75 // share of the best score
+	)
+	keys := q.keys()
+	about := setOf(keys, p.File+" "+p.Heading) // the words that every line is about
+	all := q.candidates(p, keys, about)
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	for have := about; len(all) > 0 && len(list) < maxFacts; {
+		next, adds := 0, 0.0
+		for i, c := range all {
+			if share := q.share(keys, c.has&^have); share > adds && len(list) > 0 {
+				next, adds = i, share
+			}
+		}
+		c := all[next]
+		all = slices.Delete(all, next, next+1)
+		fact := p.fact(q, c.unit, c.score)
+		inside := func(f Fact) bool { return strings.Contains(f.Text, fact.Text) } // an item of a list that is shown
+		if len(list) > 0 && adds < least && (c.score < equal*list[0].Score || slices.ContainsFunc(list, inside)) {
+			continue
+		}
+		list = slices.DeleteFunc(list, func(f Fact) bool { return strings.Contains(fact.Text, f.Text) })
+		list = append(list, fact)
+		have |= c.has
+	}
+	return list
+}
+
+// candidates returns the units of a passage that may be facts. Words of the heading and the path, and numbers of the
+// question, say what a line is about: a line that has others as well, and what is asked for, is worth more.
+func (q Query) candidates(p Passage, keys []string, about set) (all []candidate) {
+	relevant := q.share(keys, about|setOf(keys, p.Text)) >= 0.5
+	subject := about
+	for i, k := range keys {
+		if isNumber(k) {
+			subject |= 1 << i
+		}
+	}
 	for _, u := range units(p) {
-		covered := q.Covered(u.text)
-		if p.Table && covered == 0 { // the header is above every row: a row needs a word of its own
+		has, answered := setOf(keys, u.text), q.Answered(u.text)
+		if has == 0 && (p.Table || !answered || !relevant) { // the header is above every row: a row needs a word of its own
 			continue
 		}
-		asked := q.Asked.Has(u.text)
-		if covered == 0 && (!asked || q.Covered(p.Text)+about < 0.5) {
-			continue
-		}
-		score := covered + about/4
-		if asked {
+		score := q.share(keys, has&^subject) + q.share(keys, has&subject)/2
+		if answered {
 			score += 0.3
 		}
-		if covered > 0 { // of two lines with the same words the shorter one is to the point
+		if answered && has&^subject != 0 {
+			score += 0.3
+		}
+		if has != 0 { // of two lines with the same words the shorter one is to the point
 			score += 0.1 / math.Sqrt(float64(1+len(u.text)/80))
 		}
-		list = append(list, p.fact(u, score))
+		all = append(all, candidate{u, has, score})
 	}
-	best := slices.Clone(list)
-	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(b.Score, a.Score) })
-	best = best[:min(len(best), maxFacts)]
-	if len(best) > 0 { // a fact with far fewer of the words does not answer the question
-		best = slices.DeleteFunc(best, func(f Fact) bool { return f.Score < best[0].Score/2 })
-	}
-	slices.SortStableFunc(best, func(a, b Fact) int { return cmp.Compare(a.From, b.From) })
-	return best
+	return all
 }
 
 // Chosen returns the facts at lines of a passage, from 1, that somebody chose: at most five.
-func Chosen(p Passage, lines []int) (list []Fact) {
+func Chosen(q Query, p Passage, lines []int) (list []Fact) {
 	for _, u := range units(p) {
 		if slices.ContainsFunc(lines, func(n int) bool { return n-1 >= u.from && n-1 <= u.to }) && len(list) < maxFacts {
-			list = append(list, p.fact(u, 1))
+			list = append(list, p.fact(q, u, 1))
 		}
 	}
 	return list
@@ -186,131 +239,89 @@ func Chosen(p Passage, lines []int) (list []Fact) {
 
 // All returns every part of a passage that can be a fact, in order and without a score: for a passage that was found by
 // its meaning, the caller compares them with the question.
-func All(p Passage) (list []Fact) {
+func All(q Query, p Passage) (list []Fact) {
 	for _, u := range units(p) {
-		list = append(list, p.fact(u, 0))
+		list = append(list, p.fact(q, u, 0))
 	}
 	return list
 }
 
 // fact returns a unit of a passage as a fact.
-func (p Passage) fact(u unit, score float64) Fact {
-	text := u.text
+func (p Passage) fact(q Query, u unit, score float64) Fact {
+	text, head := u.text, ""
+	if p.Mask != nil { // before it is cut: a half of a secret is not known as one
+		text = p.Mask(text)
+	}
 	if p.Table && p.Heading != "" {
-		text = p.Heading + " » " + text
+		head = content.ClipEnd(p.Heading, maxText/2) + " » "
 	}
-	return Fact{File: p.File, From: p.Line + u.from, To: p.Line + u.to, Score: score, Text: content.ClipEnd(text, maxText)}
+	return Fact{
+		File: p.File, From: p.Line + u.from, To: p.Line + u.to, Score: score, Text: head + q.around(text, maxText-len(head)),
+	}
 }
 
-// units cuts a passage into rows, key–value lines, list items with their heading, and sentences.
-func units(p Passage) (all []unit) {
-	lines := strings.Split(strings.TrimRight(p.Text, "\n"), "\n")
-	for n := 0; n < len(lines); n++ {
-		line := plain(lines[n])
-		switch {
-		case line == "":
-		case p.Table, p.Code:
-			all = append(all, unit{n, n, line})
-		case strings.HasSuffix(line, ":"): // the heading of a list
-			to, text := n, line
-			for m := n + 1; m < len(lines) && m <= n+maxList && isItem(lines[m]); m++ {
-				item := plain(lines[m])
-				all = append(all, unit{m, m, item})
-				to, text = m, text+separator(text)+item
+// around returns at most some bytes of a text, around most of the question's words.
+func (q Query) around(text string, most int) string {
+	const mark = "…"
+	if len(text) <= most {
+		return text
+	}
+	room := most - 2*len(mark)
+	type place struct{ from, to int }
+	var places []place
+	var terms []string
+	words.Each(text, func(term string, from, to int) {
+		if q.Terms[term] > 0 {
+			places, terms = append(places, place{from, to}), append(terms, term)
+		}
+	})
+	from, to, best, first, now := 0, 0, 0.0, 0, 0.0
+	count := map[string]int{}
+	for last, t := range terms {
+		if count[t]++; count[t] == 1 {
+			now += q.Terms[t]
+		}
+		for ; first < last && places[last].to-places[first].from > room; first++ {
+			if old := terms[first]; count[old] == 1 {
+				now -= q.Terms[old]
+				delete(count, old)
+			} else {
+				count[old]--
 			}
-			all = append(all, unit{n, to, text})
-			n = to
-		case isAlone(lines[n], line):
-			all = append(all, unit{n, n, line})
-		default:
-			end := len(lines)
-			if p.Alone {
-				end = n + 1
-			}
-			n = sentences(lines[:end], n, &all)
+		}
+		if now > best {
+			best, from, to = now, places[first].from, places[last].to
 		}
 	}
-	return all
-}
-
-func separator(text string) string {
-	if strings.HasSuffix(text, ":") {
-		return " "
-	}
-	return ", "
-}
-
-// plain returns a line without the marks of Markdown and lists at its begin, and with single blanks.
-func plain(line string) string {
-	line = strings.Join(strings.Fields(line), " ")
-	return strings.TrimSpace(strings.TrimLeft(line, "#>*-•· "))
-}
-
-// isItem reports whether a line is an item of a list or an indented line.
-func isItem(line string) bool {
-	bare := strings.TrimSpace(line)
-	if bare == "" {
-		return false
-	}
-	return line[0] == ' ' || line[0] == '\t' || strings.ContainsAny(bare[:1], "-*•·+") ||
-		bare[0] >= '0' && bare[0] <= '9' && strings.ContainsAny(bare[:min(len(bare), 4)], ".)")
-}
-
-// keyValue matches "Total Budget: $450,000", "name = value" and "| a | b |".
-var keyValue = content.Pattern(`^[\p{L}\d][^.!?]{0,60}?(: |:$| = |\t)|^\||  +\S.*  +\S`)
-
-// isAlone reports whether a line is a unit by itself: a key with its value, a heading, an item of a list.
-func isAlone(raw, line string) bool {
-	return keyValue().MatchString(line) || strings.HasPrefix(strings.TrimSpace(raw), "#") || isItem(raw)
-}
-
-// sentences takes the sentences of a paragraph that begins at a line, and returns its last line.
-func sentences(lines []string, n int, all *[]unit) int {
-	from, text := n, ""
-	last := n
-	for m := n; m < len(lines); m++ {
-		line := plain(lines[m])
-		if line == "" || m > n && isAlone(lines[m], line) {
-			break
-		}
-		last = m
-		for line != "" {
-			end := sentenceEnd(line)
-			if text == "" {
-				from = m
-			}
-			text = strings.TrimSpace(text + " " + line[:end])
-			if end < len(line) || endsSentence(line) || len(text) > maxText {
-				*all = append(*all, unit{from, m, text})
-				text = ""
-			}
-			line = strings.TrimSpace(line[end:])
+	from = min(max(0, from-max(0, room-(to-from))/3), len(text)-room) // what is said of the words mostly follows them
+	to = from + room
+	if from > 0 {
+		if blank := strings.IndexByte(text[from:to], ' '); blank >= 0 && blank < room/6 {
+			from += blank + 1
 		}
 	}
-	if text != "" {
-		*all = append(*all, unit{from, last, text})
-	}
-	return last
-}
-
-// sentenceEnd returns where the first sentence of a line ends, which may be the end of the line.
-func sentenceEnd(line string) int {
-	for i, r := range line {
-		if !strings.ContainsRune(".!?。！？", r) {
-			continue
-		}
-		after := line[i+utf8.RuneLen(r):]
-		if r >= 0x3000 {
-			return i + utf8.RuneLen(r)
-		}
-		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " "))
-		word := line[strings.LastIndexByte(line[:i], ' ')+1 : i]
-		// "Dr. Weber" and "e.g. this" are no ends; a number such as "3." at a line's begin is none either
-		if strings.HasPrefix(after, " ") && len(word) > 2 && (unicode.IsUpper(next) || unicode.IsDigit(next)) {
-			return i + 1
+	if to < len(text) {
+		if blank := strings.LastIndexByte(text[from:to], ' '); blank > (to-from)*5/6 {
+			to = from + blank
 		}
 	}
-	return len(line)
+	return clipped(text, from, to, mark)
 }
 
-func endsSentence(line string) bool { return strings.ContainsAny(line[len(line)-1:], ".!?") }
+// clipped returns a range of a text with a mark where the text goes on. It splits no character.
+func clipped(text string, from, to int, mark string) string {
+	for from > 0 && from < to && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	for to < len(text) && to > from && !utf8.RuneStart(text[to]) {
+		to--
+	}
+	out := text[from:to]
+	if from > 0 {
+		out = mark + out
+	}
+	if to < len(text) {
+		out += mark
+	}
+	return out
+}

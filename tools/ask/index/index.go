@@ -302,8 +302,11 @@ func MarkText(m tree.Mark) string {
 }
 
 // Rarity returns how rare each term is: 1 plus the logarithm of the number of passages over the number of those that
-// have it, so 1 for a term that all have.
-func (x *Index) Rarity(ctx context.Context, terms []string) (map[string]float64, error) {
+// have it, so 1 for a term that all have. It leaves out terms that no passage has of the files below a directory for which
+// of returns true.
+func (x *Index) Rarity(
+	ctx context.Context, terms []string, dir string, of func(path string) bool,
+) (map[string]float64, error) {
 	var all float64
 	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&all); err != nil {
 		return nil, fmt.Errorf("read the index: %w", err)
@@ -312,10 +315,43 @@ func (x *Index) Rarity(ctx context.Context, terms []string) (map[string]float64,
 	for _, term := range terms {
 		var having float64
 		err := x.db.QueryRowContext(ctx, "SELECT doc FROM vocabulary WHERE term = ?", term).Scan(&having)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		has := false
+		if err == nil {
+			has, err = x.has(ctx, term, dir, of)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read the index: %w", err)
 		}
-		rare[term] = 1 + math.Log((all+1)/(having+1))
+		if has {
+			rare[term] = 1 + math.Log((all+1)/(having+1))
+		}
 	}
 	return rare, nil
+}
+
+// has reports whether a file below a directory for which of returns true has a term.
+func (x *Index) has(ctx context.Context, term, dir string, of func(path string) bool) (bool, error) {
+	query, args, in := "SELECT path FROM (SELECT rowid FROM fts WHERE fts MATCH ?) s "+
+		"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file", []any{`"` + term + `"`}, below(dir)
+	if in.where != "" {
+		query += " WHERE " + in.where
+	}
+	rows, err := x.db.QueryContext(ctx, query, append(args, in.args...)...)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var p string
+		if err := rows.Scan(&p); err != nil {
+			return false, err
+		}
+		if of(p) {
+			return true, nil
+		}
+	}
+	return false, rows.Err()
 }

@@ -306,7 +306,7 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 func terms(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
-	words.Each(text, func(term string) {
+	words.Each(text, func(term string, _, _ int) {
 		b.WriteString(term)
 		b.WriteByte(' ')
 	})
