@@ -111,6 +111,13 @@ func TestFollowUp(t *testing.T) {
 	if !strings.Contains(text, "90 EUR") || !strings.Contains(r.ReadAs, "budget") {
 		t.Errorf("%s: %s", r.ReadAs, text)
 	}
+	if !strings.Contains(text, `read as "and of sales? (budget engineering)"`) {
+		t.Error(text)
+	}
+	r, text = b.ask(ask.Args{Question: "the budget that engineering has", After: first.ID})
+	if r.ReadAs != r.Question || strings.Contains(text, "read as") {
+		t.Errorf("%s: %s", r.ReadAs, text)
+	}
 	b.c.Owner = "another"
 	for _, after := range []string{first.ID, "ans:000000000000"} {
 		_, err := b.k.Ask(t.Context(), ask.Args{Question: "and of sales?", After: after}, b.c)

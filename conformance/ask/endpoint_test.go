@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/answerer"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
@@ -205,6 +206,63 @@ func TestBadEndpoints(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSilentEndpoint gives the facts at the end of a slice, before the limit of a call. A patient caller waits as long
+// for each step.
+func TestSilentEndpoint(t *testing.T) {
+	search := native("semantic_search", map[string]any{"query": "lease end"})
+	for name, c := range map[string]struct {
+		slice, limit time.Duration // the limit of a call; 0: none
+		patient      bool
+		replies      []chattest.Reply // before it falls silent
+	}{
+		"at once":             {slice: 2 * time.Second},
+		"in the middle":       {slice: 2 * time.Second, replies: []chattest.Reply{search}},
+		"patient":             {slice: 2 * time.Second, patient: true, replies: []chattest.Reply{search}},
+		"the limit of a call": {slice: 10 * time.Second, limit: 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			silent := chattest.Reply{Text: "never", Wait: make(chan struct{})}
+			s := chattest.New(t, append(c.replies, silent, silent, silent)...)
+			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := ten(t)
+			store, question := t.TempDir(), ask.Args{Question: "when does the lease end?"}
+			b.k = ask.New(ask.Options{Store: store})
+			b.ask(question) // makes the index, for which a slice may be too short on a busy machine
+			b.k = ask.New(ask.Options{Store: store, Slice: c.slice, Answerer: answerer.New(client, "m")})
+			b.c.Patient = c.patient
+			ctx, cancel := context.WithCancel(t.Context())
+			if c.limit > 0 {
+				ctx, cancel = context.WithTimeout(t.Context(), c.limit)
+			}
+			defer cancel()
+			r, err := b.k.Ask(ctx, question, b.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := r.Text(b.counter.Count)
+			if r.By != "facts" || !strings.Contains(text, "31 March 2027") || !strings.Contains(text, "--slice") {
+				t.Error(text)
+			}
+		})
+	}
+}
+
+// TestSeveralExtensions counts files of several types for a model.
+func TestSeveralExtensions(t *testing.T) {
+	for _, list := range []string{"txt,md", ".txt and .md", "*.txt, *.md"} {
+		_, s := answeredBy(t, ten(t), ask.Args{Question: "how many text files?"},
+			native("count_files", map[string]any{"extension": list}), said("There are 11."))
+		sent := s.Requests()[1].Messages
+		if last := sent[len(sent)-1].Content; !strings.Contains(last, "11 .txt/.md files") {
+			t.Errorf("%q: %s", list, last)
+		}
 	}
 }
 

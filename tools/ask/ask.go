@@ -119,6 +119,7 @@ type Caller struct {
 	Progress func(done, total int64, message string)   // nil: none
 	Count    func(text string) int                     // of tokens
 	Keep     func(tools.Stored) (id string, err error) // stores all facts as an observation; nil: they are not kept
+	Patient  bool                                      // the time of a slice is for each step of a model, not for all
 }
 
 // Ask answers a question.
@@ -127,7 +128,7 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 		return nil, err
 	}
 	q := &question{
-		k: k, ctx: ctx, caller: c, args: a, top: cmp.Or(a.Top, defaultTop),
+		k: k, ctx: ctx, caller: c, args: a, top: cmp.Or(a.Top, defaultTop), begin: time.Now(),
 		deadline: time.Now().Add(k.options.Slice * 8 / 10),
 		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
 	}
@@ -147,7 +148,7 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 		Steps: []Step{}, Ungrounded: []string{}, Notes: []string{},
 		Coverage: Coverage{NotSearchable: []Unsearchable{}, Missing: []string{}},
 	}
-	if err := q.answer(r); err != nil {
+	if err := q.answerOrSearch(r); err != nil {
 		return nil, err
 	}
 	if k.options.Answerer != nil {
@@ -174,6 +175,7 @@ type question struct {
 	caller   Caller
 	args     Args
 	top      int
+	begin    time.Time
 	deadline time.Time // for building indexes
 
 	text   string // the question in one line

@@ -23,13 +23,13 @@ func (q *question) answer(r *Result) error {
 	route := q.route
 	switch route.Tool {
 	case "count_files":
-		r.Arguments = map[string]any{"extension": route.Extension}
+		r.Arguments = map[string]any{"extension": strings.Join(route.Extensions, ",")}
 		files := q.matching(route)
 		r.count(len(files), what(len(files), route)+q.placeText())
 		r.list(files)
 	case "list_files":
 		limit := cmp.Or(route.Limit, defaultList)
-		r.Arguments = map[string]any{"extension": route.Extension, "limit": limit}
+		r.Arguments = map[string]any{"extension": strings.Join(route.Extensions, ","), "limit": limit}
 		files := q.matching(route)
 		slices.SortStableFunc(files, func(a, b *file) int { return b.Modified.Compare(a.Modified) })
 		r.count(len(files), what(len(files), route)+q.placeText()+", the newest first")
@@ -43,7 +43,7 @@ func (q *question) answer(r *Result) error {
 		r.Arguments = map[string]any{"name_hint": route.NameHint}
 		files := q.byName(route.NameHint)
 		r.count(len(files), plural(files)+" called "+quoted(route.NameHint)+q.placeText())
-		r.describe(files)
+		r.describe(files, q.readAs)
 	case "directory_tree":
 		depth := cmp.Or(route.MaxDepth, 2)
 		r.Arguments = map[string]any{"max_depth": depth}
@@ -56,6 +56,26 @@ func (q *question) answer(r *Result) error {
 	return nil
 }
 
+// answerOrSearch answers the question by the function that the router chose. If it names files and none is called so, it
+// may be one on what files say.
+func (q *question) answerOrSearch(r *Result) error {
+	if err := q.answer(r); err != nil || r.Count == nil || *r.Count > 0 || q.route.NameHint == "" {
+		return err
+	}
+	none := *r
+	q.route.Tool = "semantic_search"
+	r.Count, r.Answer, r.By = nil, "", byFacts
+	if err := q.answer(r); err != nil {
+		return err
+	}
+	if len(r.Facts) == 0 {
+		*r = none
+		return nil
+	}
+	q.note("%s", none.Answer)
+	return nil
+}
+
 func plural(files []*file) string { return content.Plural(int64(len(files)), "file", "files") }
 
 func quoted(s string) string { return fmt.Sprintf("%q", content.ClipBytes(s, 80)) }
@@ -63,9 +83,7 @@ func quoted(s string) string { return fmt.Sprintf("%q", content.ClipBytes(s, 80)
 // what names what was counted: "12 .pdf files".
 func what(n int, route router.Route) string {
 	kind := ""
-	if route.Extension != "" {
-		kind = "." + route.Extension + " "
-	} else if len(route.Extensions) > 0 {
+	if len(route.Extensions) > 0 {
 		kind = "." + strings.Join(route.Extensions, "/.") + " "
 	}
 	if n == 1 {
@@ -92,12 +110,8 @@ func (q *question) every() (all []*file) {
 
 // matching returns the files with the extensions that a question names.
 func (q *question) matching(route router.Route) []*file {
-	exts := route.Extensions
-	if route.Extension != "" {
-		exts = append(slices.Clone(exts), route.Extension)
-	}
 	files := q.every()
-	if len(exts) > 0 {
+	if exts := route.Extensions; len(exts) > 0 {
 		files = slices.DeleteFunc(files, func(f *file) bool { return !slices.Contains(exts, f.ext()) })
 	}
 	if route.NameHint != "" {
@@ -189,9 +203,18 @@ func (r *Result) list(files []*file) {
 	r.shown = len(r.Facts)
 }
 
-// describe adds what is known of each file.
-func (r *Result) describe(files []*file) {
+// Words of a folded question for the size and for the birth of a file, in English, German, French and Spanish.
+var (
+	asksSize = content.Pattern(`\b(size|big|large|heavy|bytes|[kmg]b|gross(e|er)?|taille|poids|pese|gros(se)?|tamano|pesa|grande)\b`)
+	asksBorn = content.Pattern(`\b(created|creation|born|erstellt|angelegt|erstellungsdatum|cree[es]*|creation|creado|creacion)\b`)
+)
+
+// describe adds what is known of each file. The answer begins with what the question asks for, of the first few.
+func (r *Result) describe(files []*file, question string) {
+	const first = 3
+	question = words.Fold(question)
 	r.list(files)
+	var told []string
 	for i, f := range files {
 		created := "not known"
 		if at, err := f.at.at.Created(f.Path); err == nil {
@@ -199,7 +222,20 @@ func (r *Result) describe(files []*file) {
 		} else if !errors.Is(err, errors.ErrUnsupported) {
 			created = "not known (" + content.ClipBytes(err.Error(), 60) + ")"
 		}
-		r.Facts[i].Text += ", created " + created
+		size, times := r.Facts[i].Text, "created "+created
+		size, modified, _ := strings.Cut(size, ", ")
+		switch name := content.VisibleLine(f.Name()); {
+		case asksSize().MatchString(question):
+			told = append(told, name+" has "+size)
+		case asksBorn().MatchString(question):
+			told = append(told, name+" was created "+created+" UTC")
+		default:
+			told = append(told, name+" was last "+modified+" UTC")
+		}
+		r.Facts[i].Text += ", " + times
+	}
+	if len(told) > 0 && len(told) <= first {
+		r.Answer = strings.Join(told, "; ")
 	}
 }
 

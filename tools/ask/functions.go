@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
@@ -100,7 +102,7 @@ type parameters struct {
 var functionList = []struct{ name, description, properties, required string }{
 	{"semantic_search", "Search the content of the files; returns facts with file and line.",
 		`"query":{"type":"string"},"top_k":{"type":"integer"}`, `"query"`},
-	{"count_files", "Count files, all or those with an extension.", `"extension":{"type":"string"}`, ``},
+	{"count_files", "Count files, all or those with an extension; several with commas.", `"extension":{"type":"string"}`, ``},
 	{"list_files", "List files, the newest first.", `"extension":{"type":"string"},"limit":{"type":"integer"}`, ``},
 	{"file_metadata", "Size and times of the files with this name.", `"name_hint":{"type":"string"}`, `"name_hint"`},
 	{"grep_files", "Find files by a part of their name.", `"pattern":{"type":"string"}`, `"pattern"`},
@@ -125,6 +127,12 @@ func (q *question) functions(r *Result) (list []Function) {
 	return list
 }
 
+// extensions reads "pdf", ".doc, .docx" and "doc and docx".
+func extensions(list string) []string {
+	all := strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return strings.ContainsRune(" .,;|/*", r) })
+	return slices.DeleteFunc(all, func(e string) bool { return e == "and" || e == "or" })
+}
+
 // runFunction runs one function and returns its text, which is as short as an answer of the tool.
 func (q *question) runFunction(ctx context.Context, name string, p parameters, r *Result) (string, error) {
 	step := *q
@@ -134,7 +142,7 @@ func (q *question) runFunction(ctx context.Context, name string, p parameters, r
 		step.top = min(p.TopK, maxTop)
 	}
 	step.route = router.Route{
-		Tool: name, Extension: strings.TrimPrefix(strings.ToLower(p.Extension), "."), Limit: max(p.Limit, 0),
+		Tool: name, Extensions: extensions(p.Extension), Limit: max(p.Limit, 0),
 		MaxDepth: min(max(p.MaxDepth, 0), 6), NameHint: p.NameHint + p.Pattern,
 	}
 	if name == "semantic_search" {
@@ -175,18 +183,37 @@ func (r *Result) add(own *Result) {
 	}
 }
 
-// answerBy has the Answerer answer a question. If it cannot, the answer of the router stays, and a note says why.
+// answerBy has the Answerer answer a question. If it cannot, or not in time, the answer of the router stays, and a note says
+// why. A patient caller waits for each step of it as long as others do for the whole.
 func (q *question) answerBy(r *Result) error {
+	ctx, stop := context.WithCancelCause(q.ctx)
+	defer stop(nil)
+	slice := q.k.options.Slice
+	late := fmt.Errorf("no answer within %s; a larger --slice waits longer", slice)
+	end := q.begin.Add(slice)
+	if limit, ok := q.ctx.Deadline(); ok && limit.Add(-slice/10).Before(end) { // else the call would end without the facts
+		end = limit.Add(-slice / 10)
+	}
+	timer := time.AfterFunc(time.Until(end), func() { stop(late) })
+	defer timer.Stop()
 	task := Task{
 		Question: q.readAs, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
-		Progress: func(step int, what string) { q.progress(int64(step), 0, what) },
+		Progress: func(step int, what string) {
+			if q.caller.Patient {
+				timer.Reset(slice)
+			}
+			q.progress(int64(step), 0, what)
+		},
 	}
 	for _, t := range q.before {
 		task.History = append(task.History, Turn{t.Question, t.Answer})
 	}
-	reply, err := q.k.options.Answerer.Answer(q.ctx, task)
+	reply, err := q.k.options.Answerer.Answer(ctx, task)
 	if q.ctx.Err() != nil {
 		return q.ctx.Err()
+	}
+	if ctx.Err() != nil && strings.TrimSpace(reply.Text) == "" {
+		err = late
 	}
 	r.Completions, r.Steps = reply.Completions, reply.Steps
 	switch {

@@ -261,7 +261,9 @@ func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bo
 
 // AskCaller returns the caller of ask for the command line.
 func (a *App) AskCaller(s *Settings) ask.Caller {
-	c := ask.Caller{Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count, Mask: s.MaskText()}
+	c := ask.Caller{
+		Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count, Mask: s.MaskText(), Patient: true,
+	}
 	if a.Store != nil {
 		c.Keep = func(t tools.Stored) (string, error) {
 			if s.RedactStore {

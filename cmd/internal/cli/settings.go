@@ -87,7 +87,7 @@ type Settings struct {
 	AllowProgram []string `group:"commands" to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
 	KeepEnv      []string `group:"commands" to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`
 	Shell        string   `group:"commands" to:"Shell.Shell" placeholder:"FILE" help:"Program that runs commands, with -c. Default: bash where it is installed, else /bin/sh."`
-	Slice        Age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run answers; a command that takes longer continues."`
+	Slice        Age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run or ask answers; a command that takes longer continues."`
 	RunTimeout   Age      `group:"commands" min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
 	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"16777216" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
 	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"4" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`

@@ -11,8 +11,7 @@ import (
 // Route is the tool that answers a question, with its arguments.
 type Route struct {
 	Tool       string   // count_files, directory_tree, list_files, file_metadata, grep_files, semantic_search
-	Extension  string   // the one extension that is meant, without a dot, in lower case; "" for any and for several
-	Extensions []string // all extensions that are meant; nil for any
+	Extensions []string // all extensions that are meant, without a dot, in lower case; nil for any
 	NameHint   string   // file name or part of one; set for grep_files and file_metadata, and if it narrows a count
 	Query      string   // of semantic_search: the question
 	Limit      int      // of list_files: "the 3 newest files"; 0 if none is given
@@ -52,9 +51,6 @@ func Read(text string) Route {
 		r.MaxDepth = 2
 	case "list_files":
 		r.Limit = whole.limit()
-	}
-	if len(r.Extensions) == 1 {
-		r.Extension = r.Extensions[0]
 	}
 	return r
 }

@@ -185,7 +185,7 @@ func TestTableHolds(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for question, want := range map[string]Route{
 		"show the 3 newest files":       {Tool: "list_files", Limit: 3},
-		"die fünf neuesten PDF-Dateien": {Tool: "list_files", Limit: 5, Extension: "pdf", Extensions: []string{"pdf"}},
+		"die fünf neuesten PDF-Dateien": {Tool: "list_files", Limit: 5, Extensions: []string{"pdf"}},
 		"list files from 2023":          {Tool: "list_files"},
 		"directory tree":                {Tool: "directory_tree", MaxDepth: 2},
 		" Who signed the contract? ":    {Tool: "semantic_search", Query: "Who signed the contract?"},
@@ -195,9 +195,9 @@ func TestArguments(t *testing.T) {
 			Tool: "list_files", Extensions: []string{"xlsx", "xls"},
 		},
 		"a word of every file":           {Tool: "semantic_search", Query: "a word of every file"},
-		"list all log levels":            {Tool: "semantic_search", Query: "list all log levels", Extension: "log", Extensions: []string{"log"}},
-		"what log levels are there":      {Tool: "semantic_search", Query: "what log levels are there", Extension: "log", Extensions: []string{"log"}},
-		"list all log files":             {Tool: "list_files", Extension: "log", Extensions: []string{"log"}},
+		"list all log levels":            {Tool: "semantic_search", Query: "list all log levels", Extensions: []string{"log"}},
+		"what log levels are there":      {Tool: "semantic_search", Query: "what log levels are there", Extensions: []string{"log"}},
+		"list all log files":             {Tool: "list_files", Extensions: []string{"log"}},
 		"how many doc and docx files":    {Tool: "count_files", Extensions: []string{"doc", "docx"}},
 		"list .doc, .docx and .odt":      {Tool: "list_files", Extensions: []string{"doc", "docx", "odt"}},
 		"In which file is the word go?":  {Tool: "semantic_search", Query: "In which file is the word go?"},
@@ -205,7 +205,7 @@ func TestArguments(t *testing.T) {
 	} {
 		got := Read(question)
 		if got.Tool != want.Tool || got.Limit != want.Limit || got.MaxDepth != want.MaxDepth || got.Query != want.Query ||
-			got.NameHint != want.NameHint || got.Extension != want.Extension || !slices.Equal(got.Extensions, want.Extensions) {
+			got.NameHint != want.NameHint || !slices.Equal(got.Extensions, want.Extensions) {
 			t.Errorf("%q: %+v, want %+v", question, got, want)
 		}
 	}
@@ -281,9 +281,6 @@ func check(text string) string {
 		return "a query without semantic_search or the other way round"
 	case r.MaxDepth > 0 != (r.Tool == "directory_tree"), r.Limit > 0 && r.Tool != "list_files", r.Limit < 0:
 		return "a depth or limit of another tool"
-	case r.Extension != "" != (len(r.Extensions) == 1),
-		r.Extension != "" && r.Extension != r.Extensions[0]:
-		return "an extension that is not the only one"
 	case r.NameHint == "" && r.Tool == "grep_files":
 		return "no name to look for"
 	case !strings.Contains(strings.ToValidUTF8(text, " "), r.NameHint):
