@@ -56,8 +56,8 @@ func (q *question) answer(r *Result) error {
 	return nil
 }
 
-// answerOrSearch answers the question by the function that the router chose. If it names files and none is called so, it
-// may be one on what files say.
+// answerOrSearch answers the question by the function that the router chose. If it names files and none is called so,
+// it may be one on what files say.
 func (q *question) answerOrSearch(r *Result) error {
 	if err := q.answer(r); err != nil || r.Count == nil || *r.Count > 0 || q.route.NameHint == "" {
 		return err
@@ -205,8 +205,9 @@ func (r *Result) list(files []*file) {
 
 // Words of a folded question for the size and for the birth of a file, in English, German, French and Spanish.
 var (
-	asksSize = content.Pattern(`\b(size|big|large|heavy|bytes|[kmg]b|gross(e|er)?|taille|poids|pese|gros(se)?|tamano|pesa|grande)\b`)
-	asksBorn = content.Pattern(`\b(created|creation|born|erstellt|angelegt|erstellungsdatum|cree[es]*|creation|creado|creacion)\b`)
+	asksSize = content.Pattern(`\b(size|big|large|heavy|bytes|[kmg]b|gross(e|er)?|taille|poids|pese|gros(se)?|tamano` +
+		`|pesa|grande)\b`)
+	asksBorn = content.Pattern(`\b(created|creation|born|erstellt|angelegt|erstellungsdatum|cree[es]*|creado|creacion)\b`)
 )
 
 // describe adds what is known of each file. The answer begins with what the question asks for, of the first few.

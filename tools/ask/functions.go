@@ -102,7 +102,8 @@ type parameters struct {
 var functionList = []struct{ name, description, properties, required string }{
 	{"semantic_search", "Search the content of the files; returns facts with file and line.",
 		`"query":{"type":"string"},"top_k":{"type":"integer"}`, `"query"`},
-	{"count_files", "Count files, all or those with an extension; several with commas.", `"extension":{"type":"string"}`, ``},
+	{"count_files", "Count files, all or those with an extension, or several: \"doc,docx\".",
+		`"extension":{"type":"string"}`, ``},
 	{"list_files", "List files, the newest first.", `"extension":{"type":"string"},"limit":{"type":"integer"}`, ``},
 	{"file_metadata", "Size and times of the files with this name.", `"name_hint":{"type":"string"}`, `"name_hint"`},
 	{"grep_files", "Find files by a part of their name.", `"pattern":{"type":"string"}`, `"pattern"`},
@@ -183,8 +184,8 @@ func (r *Result) add(own *Result) {
 	}
 }
 
-// answerBy has the Answerer answer a question. If it cannot, or not in time, the answer of the router stays, and a note says
-// why. A patient caller waits for each step of it as long as others do for the whole.
+// answerBy has the Answerer answer a question. If it cannot, or not in time, the answer of the router stays, and a note
+// says why. A patient caller waits for each step of it as long as others do for the whole.
 func (q *question) answerBy(r *Result) error {
 	ctx, stop := context.WithCancelCause(q.ctx)
 	defer stop(nil)

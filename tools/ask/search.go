@@ -23,9 +23,10 @@ const (
 	forAll     = 5000 // the same for a question for all of something
 	keepFrom   = 0.8  // passages with a lower share of the best score are dropped
 	fitsFrom   = 0.6  // a file whose passage has this share of the question's words, by weight, belongs to it
-	perFile    = 20   // passages of one file that are read
-	maxSecond  = 500  // files that a second search looks into
-	maxTerms   = 24   // terms that are searched, the rarest
+	hasAll     = 0.999
+	perFile    = 20  // passages of one file that are read
+	maxSecond  = 500 // files that a second search looks into
+	maxTerms   = 24  // terms that are searched, the rarest
 )
 
 // found is a passage that was ranked.
@@ -62,7 +63,9 @@ func (q *question) search(r *Result) error {
 		q.note("more than %d passages have these words: only the best %d were read, other files may have facts too", limit, limit)
 	}
 	shown := best(all)
-	if !every {
+	if every {
+		shown, all = byFit(shown), byFit(all)
+	} else {
 		shown = fitting(query, shown)
 	}
 	if q.meaning != nil && len(terms) > 0 {
@@ -87,8 +90,8 @@ func (q *question) search(r *Result) error {
 	return err
 }
 
-// fitting drops passages that have far fewer of the question's words than the best one, or none of its numbers where the
-// best has some: those of another invoice. Those that belong to the question come first.
+// fitting drops passages that have far fewer of the question's words than the best one, or none of its numbers where
+// the best has some: those of another invoice. Those that belong to the question come first.
 func fitting(query facts.Query, all []found) []found {
 	const share = 0.75
 	numbers := facts.Query{Terms: map[string]float64{}}
@@ -101,26 +104,33 @@ func fitting(query facts.Query, all []found) []found {
 	for _, p := range all {
 		most, mostNumbers = max(most, p.covered), max(mostNumbers, numbers.Covered(p.whole()))
 	}
-	all = slices.DeleteFunc(slices.Clone(all), func(p found) bool { // Covered is 0 if there are no numbers
+	all = slices.DeleteFunc(byFit(all), func(p found) bool { // Covered is 0 if there are no numbers
 		return p.covered < share*most || mostNumbers > 0 && numbers.Covered(p.whole()) == 0
 	})
-	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(fits(b), fits(a)) })
 	return all
 }
 
-func fits(p found) int {
-	if p.covered >= fitsFrom {
-		return 1
+// byFit puts passages first that have all of the question's words, then those that have enough of them.
+func byFit(all []found) []found {
+	rank := func(p found) int {
+		switch {
+		case p.covered >= hasAll:
+			return 0
+		case p.covered >= fitsFrom:
+			return 1
+		}
+		return 2
 	}
-	return 0
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
 }
 
-// complete adds passages of the same file behind each one that lacks words of the question, if the file has all of them:
-// the number of an invoice may be far above its total.
+// complete adds passages of the same file behind each one that lacks words of the question, if the file has all of
+// them: the number of an invoice may be far above its total.
 func (q *question) complete(query facts.Query, shown []found) (all []found, err error) {
-	const whole = 0.999
 	for _, p := range shown {
-		if all = append(all, p); p.covered >= whole || p.byMeaning {
+		if all = append(all, p); p.covered >= hasAll || p.byMeaning {
 			continue
 		}
 		text := p.whole()
@@ -135,12 +145,12 @@ func (q *question) complete(query facts.Query, shown []found) (all []found, err 
 		var more []found
 		for _, h := range hits[p.Path] {
 			other := found{Hit: h, file: p.file}
-			if h.Start != p.Start && q.readPassage(p.file.at, query, &other) && query.Covered(text) < whole {
+			if h.Start != p.Start && q.readPassage(p.file.at, query, &other) && query.Covered(text) < hasAll {
 				text += "\n" + other.text
 				more = append(more, other)
 			}
 		}
-		if query.Covered(text) >= whole {
+		if query.Covered(text) >= hasAll {
 			all = append(all, more...)
 		}
 	}
@@ -172,6 +182,11 @@ func (q *question) query(terms []string) (facts.Query, error) {
 	if q.known = 0; len(terms) > 0 {
 		q.known = float64(len(query.Terms)) / float64(len(terms))
 	}
+	words.Each(strings.Join(router.PlainWords(q.readAs), " "), func(t string, _, _ int) {
+		if query.Terms[t] > 1 {
+			query.Terms[t] = 1
+		}
+	})
 	q.absent = absent(contentOf(q.readAs), query.Terms)
 	rarest := content.MostFrequent(query.Terms) // by rarity
 	for _, t := range rarest[min(len(rarest), maxTerms):] {
@@ -180,8 +195,8 @@ func (q *question) query(terms []string) (facts.Query, error) {
 	return query, nil
 }
 
-// absent returns the words of a text that have none of the terms, if others have some. Of a word with several terms, such
-// as "450 000", one is enough.
+// absent returns the words of a text that have none of the terms, if others have some. Of a word with several terms,
+// such as "450 000", one is enough.
 func absent(text string, terms map[string]float64) (list []string) {
 	has := map[string]bool{}
 	words.Each(text, func(t string, from, to int) {

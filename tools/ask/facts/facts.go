@@ -161,25 +161,32 @@ func isNumber(term string) bool { return term[0] >= '0' && term[0] <= '9' }
 // candidate is a unit that has words of the question.
 type candidate struct {
 	unit
-	has   set
-	score float64
+	has      set
+	answered bool // it has what is asked for
+	score    float64
 }
 
-// Extract returns the facts of a passage, at most five: the best one first, then those that add words of the question, then
-// those that are nearly as good as the best.
+// Extract returns the facts of a passage, at most five: the best one first, then those that add words of the question,
+// then those that are nearly as good as the best.
 func Extract(q Query, p Passage) (list []Fact) {
 	const (
-		least = 0.05 // share of the question's words that a fact adds
-		equal = 0.75 // share of the best score
+		least   = 0.05 // share of the question's words that a fact adds
+		equal   = 0.75 // share of the best score
+		answers = 2    // facts without a word of the question, but with what is asked for
 	)
 	keys := q.keys()
 	about := setOf(keys, p.File+" "+p.Heading) // the words that every line is about
 	all := q.candidates(p, keys, about)
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	answered := 0
 	for have := about; len(all) > 0 && len(list) < maxFacts; {
 		next, adds := 0, 0.0
 		for i, c := range all {
-			if share := q.share(keys, c.has&^have); share > adds && len(list) > 0 {
+			share := q.share(keys, c.has&^have)
+			if c.answered && answered < answers {
+				share += least
+			}
+			if share > adds && len(list) > 0 {
 				next, adds = i, share
 			}
 		}
@@ -192,21 +199,27 @@ func Extract(q Query, p Passage) (list []Fact) {
 		}
 		list = slices.DeleteFunc(list, func(f Fact) bool { return strings.Contains(fact.Text, f.Text) })
 		list = append(list, fact)
-		have |= c.has
+		if have |= c.has; c.answered && c.has == 0 {
+			answered++
+		} else if c.answered {
+			answered = answers
+		}
 	}
 	return list
 }
 
 // candidates returns the units of a passage that may be facts. Words of the heading and the path, and numbers of the
-// question, say what a line is about: a line that has others as well, and what is asked for, is worth more.
+// question, say what a line is about: a line that has others as well, and what is asked for, is worth more. A line with
+// the number of an invoice is worth less where others have words that it lacks.
 func (q Query) candidates(p Passage, keys []string, about set) (all []candidate) {
-	relevant := q.share(keys, about|setOf(keys, p.Text)) >= 0.5
-	subject := about
+	whole, numbers := about|setOf(keys, p.Text), set(0)
+	relevant := q.share(keys, whole) >= 0.5
 	for i, k := range keys {
 		if isNumber(k) {
-			subject |= 1 << i
+			numbers |= 1 << i
 		}
 	}
+	subject := about | numbers
 	for _, u := range units(p) {
 		has, answered := setOf(keys, u.text), q.Answered(u.text)
 		if has == 0 && (p.Table || !answered || !relevant) { // the header is above every row: a row needs a word of its own
@@ -222,7 +235,10 @@ func (q Query) candidates(p Passage, keys []string, about set) (all []candidate)
 		if has != 0 { // of two lines with the same words the shorter one is to the point
 			score += 0.1 / math.Sqrt(float64(1+len(u.text)/80))
 		}
-		all = append(all, candidate{u, has, score})
+		if has&numbers != 0 && whole&^about&^has != 0 {
+			score /= 4
+		}
+		all = append(all, candidate{u, has, answered, score})
 	}
 	return all
 }

@@ -27,6 +27,7 @@ type line struct {
 	key    bool   // a key with its value, or a row
 	title  bool
 	folded bool // the text of a key is below it: YAML's "key: >"
+	code   bool // in a fenced block
 }
 
 var (
@@ -42,9 +43,13 @@ func read(text string) []line {
 	var lines []line
 	comments := func(raw string) bool { return strings.HasPrefix(strings.TrimSpace(raw), "# ") }
 	raws := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	code := false
 	for n, raw := range raws {
 		bare := strings.TrimSpace(raw)
-		l := line{indent: len(raw) - len(strings.TrimLeft(raw, " \t")), item: marker().MatchString(bare)}
+		if strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~") {
+			code, bare = !code, ""
+		}
+		l := line{code: code, indent: len(raw) - len(strings.TrimLeft(raw, " \t")), item: marker().MatchString(bare)}
 		bare = strings.TrimSpace(marks().ReplaceAllString(bare, ""))
 		if strings.ContainsFunc(bare, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			l.text = strings.Join(strings.Fields(bare), " ")
@@ -67,7 +72,7 @@ func units(p Passage) (all []unit) {
 		l := lines[n]
 		switch {
 		case l.text == "":
-		case p.Table, p.Code:
+		case p.Table, p.Code, l.code:
 			all = append(all, unit{n, n, l.text})
 		case strings.HasSuffix(l.text, ":") && !l.folded:
 			n = list(lines, n, p.Alone, &all)
@@ -133,13 +138,13 @@ func size(lines []line) (n int) {
 	return n
 }
 
-// continues reports whether a line belongs to what begins at another: lines that are indented below an item or a key, and
-// prose that was wrapped.
+// continues reports whether a line belongs to what begins at another: lines that are indented below an item or a key,
+// and prose that was wrapped.
 func continues(lines []line, begin, at int) bool {
 	first, before, l := lines[begin], lines[at-1], lines[at]
 	below := l.indent > first.indent
 	switch {
-	case l.text == "" || l.title:
+	case l.text == "" || l.title || l.code:
 		return false
 	case first.folded:
 		return below

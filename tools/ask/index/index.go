@@ -302,8 +302,8 @@ func MarkText(m tree.Mark) string {
 }
 
 // Rarity returns how rare each term is: 1 plus the logarithm of the number of passages over the number of those that
-// have it, so 1 for a term that all have. It leaves out terms that no passage has of the files below a directory for which
-// of returns true.
+// have it, so 1 for a term that all have. It leaves out terms that no passage has of the files below a directory for
+// which of returns true.
 func (x *Index) Rarity(
 	ctx context.Context, terms []string, dir string, of func(path string) bool,
 ) (map[string]float64, error) {

@@ -232,8 +232,9 @@ func (q *question) limit() int {
 	return 0
 }
 
-// ContentWords returns the words of a question that carry its content, as they are written and in their order. It leaves
-// out function words and, if there is other content, words for files and for what to do: "Which file mentions cats?"
+// ContentWords returns the words of a question that carry its content, as they are written and in their order. It
+// leaves out function words and, if there is other content, words for files and for what to do: "Which file mentions
+// cats?"
 func ContentWords(text string) (words []string) {
 	text = strings.ToValidUTF8(text, " ")
 	q := question{tokens: scan(text)}
@@ -250,6 +251,16 @@ func ContentWords(text string) (words []string) {
 		default:
 			words = append(words, text[t.from:t.to])
 			end = t.to
+		}
+	}
+	return words
+}
+
+// PlainWords returns the words of a question that say little about contents, such as "came", "total" and "first".
+func PlainWords(text string) (words []string) {
+	for _, t := range scan(strings.ToValidUTF8(text, " ")) {
+		if t.is(plain) && !t.is(content) {
+			words = append(words, t.word)
 		}
 	}
 	return words
@@ -275,8 +286,9 @@ func IsFollowUp(text string) bool {
 	return words <= 3 && tokens[0].is(lead) || words <= 2 && tokens[0].is(prep) && !asks
 }
 
-// refersBack reports whether a word means what was mentioned before. Not so the numeral in "one invoice", and "that" where
-// it begins a clause: "the invoice that Quillon sent", "says that it ends"; but "Did the supplier send that invoice?".
+// refersBack reports whether a word means what was mentioned before. Not so the numeral in "one invoice", and "that"
+// where it begins a clause: "the invoice that Quillon sent", "says that it ends"; but "Did the supplier send that
+// invoice?".
 func refersBack(tokens []token, at int) bool {
 	q := question{tokens: tokens}
 	switch word := tokens[at].word; {

@@ -194,11 +194,17 @@ func TestArguments(t *testing.T) {
 		"which Excel spreadsheets exist": {
 			Tool: "list_files", Extensions: []string{"xlsx", "xls"},
 		},
-		"a word of every file":           {Tool: "semantic_search", Query: "a word of every file"},
-		"list all log levels":            {Tool: "semantic_search", Query: "list all log levels", Extensions: []string{"log"}},
-		"what log levels are there":      {Tool: "semantic_search", Query: "what log levels are there", Extensions: []string{"log"}},
+		"a word of every file": {Tool: "semantic_search", Query: "a word of every file"},
+		"list all log levels": {
+			Tool: "semantic_search", Query: "list all log levels", Extensions: []string{"log"},
+		},
+		"what log levels are there": {
+			Tool: "semantic_search", Query: "what log levels are there", Extensions: []string{"log"},
+		},
 		"list all log files":             {Tool: "list_files", Extensions: []string{"log"}},
 		"how many doc and docx files":    {Tool: "count_files", Extensions: []string{"doc", "docx"}},
+		"how many .doc/.docx files?":     {Tool: "count_files", Extensions: []string{"doc", "docx"}},
+		"list PDF/DOCX files":            {Tool: "list_files", Extensions: []string{"pdf", "docx"}},
 		"list .doc, .docx and .odt":      {Tool: "list_files", Extensions: []string{"doc", "docx", "odt"}},
 		"In which file is the word go?":  {Tool: "semantic_search", Query: "In which file is the word go?"},
 		"Which files go to the auditor?": {Tool: "semantic_search", Query: "Which files go to the auditor?"},

@@ -83,6 +83,11 @@ func appendChunk(all []token, t token) []token {
 		if t.kinds, t.extensions = near, []string{end}; isExtension(end) {
 			t.kinds = lexicon()[0][end].kinds & (ext | near)
 		}
+	case !isWord && areExtensions(strings.Split(t.word, "/")): // ".doc/.docx"
+		for _, e := range strings.Split(t.word, "/") {
+			all = appendChunk(all, token{word: e, from: t.from, to: t.to})
+		}
+		return all
 	case strings.HasPrefix(t.word, "*."):
 		t.kinds, t.extensions = t.kinds|fileName, []string{end}
 	case dot > 0 && isExtension(end) || strings.Contains(t.word, "*"):
@@ -94,6 +99,12 @@ func appendChunk(all []token, t token) []token {
 		return all
 	}
 	return append(all, t)
+}
+
+// areExtensions reports whether several words are extensions.
+func areExtensions(list []string) bool {
+	other := func(e string) bool { return !isExtension(strings.TrimPrefix(e, ".")) }
+	return len(list) > 1 && !slices.ContainsFunc(list, other)
 }
 
 // isBesideFile reports whether a word such as "go" says what files are meant: "go and C files", "archivos de Python".
@@ -113,7 +124,8 @@ func isBesideFile(all []token, at int, english bool) bool {
 	return false
 }
 
-// isBesideExtension reports whether ".doc", or "doc", which also is a document, is next to an extension: "doc and docx".
+// isBesideExtension reports whether ".doc", or "doc", which also is a document, is next to an extension: "doc and
+// docx".
 func isBesideExtension(all []token, at int) bool {
 	dotted := all[at].word[0] == '.'
 	for _, step := range []int{1, -1} {
