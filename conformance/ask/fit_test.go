@@ -84,6 +84,18 @@ func TestFits(t *testing.T) {
 			"what is the total due on invoice 31999", []string{"From long.txt:\n", "Total due: 77.25 EUR", "Invoice 31999"},
 			[]string{"doc1.txt"},
 		},
+		"a plain word elsewhere": {
+			with(invoices(9, "doc%d.txt", "Invoice %d of Quillon"), "story.txt", "A man with an invoice came to town.\n"),
+			"which invoices came from Quillon", []string{"From doc1.txt:\n", "Invoice 20441 of Quillon"}, []string{"story.txt:\n"},
+		},
+		"not in its words": {invoices(9, "doc%d.txt", "Invoice %d"), "when was invoice 20443 written",
+			[]string{"From doc3.txt:\n", "3: Date: 2026-03-03", "no file has: written"}, []string{"doc2.txt"}},
+		"the title comes last": {invoices(9, "doc%d.txt", "Invoice %d"), "which nails are on invoice 20443",
+			[]string{"From doc3.txt:\n  5: Hammer and nails\n  1: Invoice 20443"}, nil},
+		"a list of all with others": {
+			with(invoices(4, "doc%d.txt", "Invoice %d of Quillon"), "a.txt", "Quillon lives in Moss.\n"),
+			"list all invoices of Quillon", []string{"doc1.txt", "doc4.txt"}, []string{"story"},
+		},
 		"a long line": {map[string]string{"talk.txt": long + "and the antenna voltage is forty two volts " + long},
 			"what is the antenna voltage", []string{"…", "antenna voltage is forty two volts", "…"}, nil},
 		"a wide row": {map[string]string{"wide.csv": "id,name," + strings.Repeat("column,", 60) + "\n" +

@@ -24,9 +24,11 @@ const (
 	keepFrom   = 0.8  // passages with a lower share of the best score are dropped
 	fitsFrom   = 0.6  // a file whose passage has this share of the question's words, by weight, belongs to it
 	hasAll     = 0.999
-	perFile    = 20  // passages of one file that are read
-	maxSecond  = 500 // files that a second search looks into
-	maxTerms   = 24  // terms that are searched, the rarest
+
+	plainWeight = 0.5 // of a word such as "came"; others weigh 1 and more
+	perFile     = 20  // passages of one file that are read
+	maxSecond   = 500 // files that a second search looks into
+	maxTerms    = 24  // terms that are searched, the rarest
 )
 
 // found is a passage that was ranked.
@@ -66,7 +68,7 @@ func (q *question) search(r *Result) error {
 	if every {
 		shown, all = byFit(shown), byFit(all)
 	} else {
-		shown = fitting(query, shown)
+		shown = fitting(query, append(bestOfFit(all, len(shown)), shown...))
 	}
 	if q.meaning != nil && len(terms) > 0 {
 		shown, err = q.byMeaning(query, shown)
@@ -108,6 +110,17 @@ func fitting(query facts.Query, all []found) []found {
 		return p.covered < share*most || mostNumbers > 0 && numbers.Covered(p.whole()) == 0
 	})
 	return all
+}
+
+// bestOfFit returns the best of the passages from one on that belong to the question: BM25 takes any rare word for an
+// important one.
+func bestOfFit(all []found, from int) []found {
+	fit := slices.DeleteFunc(slices.Clone(all), func(p found) bool { return p.covered < fitsFrom })
+	had := slices.ContainsFunc(all[:from], func(p found) bool { return p.covered >= fitsFrom })
+	if had || len(fit) == 0 {
+		return nil
+	}
+	return best(fit)
 }
 
 // byFit puts passages first that have all of the question's words, then those that have enough of them.
@@ -183,8 +196,8 @@ func (q *question) query(terms []string) (facts.Query, error) {
 		q.known = float64(len(query.Terms)) / float64(len(terms))
 	}
 	words.Each(strings.Join(router.PlainWords(q.readAs), " "), func(t string, _, _ int) {
-		if query.Terms[t] > 1 {
-			query.Terms[t] = 1
+		if query.Terms[t] > 0 {
+			query.Terms[t] = plainWeight
 		}
 	})
 	q.absent = absent(contentOf(q.readAs), query.Terms)
