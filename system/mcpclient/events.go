@@ -73,14 +73,14 @@ func readLine(in *bufio.Reader, max int) (line []byte, err error) {
 }
 
 // receiveEvents hands the messages of a stream to the link until it ends, and returns why it has ended.
-func (r *Remote) receiveEvents(in *bufio.Reader, c *cursor) error {
+func (r *Remote) receiveEvents(in *bufio.Reader, c *cursor, of string) error {
 	for {
 		kind, data, err := c.next(in)
 		if err != nil {
 			return err
 		}
 		if kind == "" || kind == "message" {
-			r.receive(data)
+			r.receive(data, of)
 		}
 	}
 }

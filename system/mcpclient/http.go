@@ -272,12 +272,12 @@ func (r *Remote) converse(ctx, call context.Context, m message) error {
 		r.state.Store(&state{id: response.Header.Get("Mcp-Session-Id"), target: now.target})
 	}
 	var c cursor
-	err = r.consume(response, &c)
+	err = r.consume(response, &c, "n"+m.id)
 	version, _ := m.stateless()
 	for tries := 0; c.id != "" && version == "" && tries < maxResumes && !errors.Is(err, errLong) &&
 		sleep(call, min(longestPause, cmp.Or(c.retry, 100*time.Millisecond)<<tries)); tries++ {
 		at := c.id
-		if err = r.get(ctx, &c); c.id != at {
+		if err = r.get(ctx, &c, "n"+m.id); c.id != at {
 			tries = -1
 		}
 		if status, refused := errors.AsType[noStreamError](err); refused && status < 500 {
@@ -310,8 +310,9 @@ func (r *Remote) check(response *http.Response, m message) error {
 	return err
 }
 
-// consume receives the messages of a body, and returns why no more come.
-func (r *Remote) consume(response *http.Response, c *cursor) error {
+// consume receives the messages of a body, and returns why no more come. of is the call of the body, as for
+// [link.receive].
+func (r *Remote) consume(response *http.Response, c *cursor, of string) error {
 	switch kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); kind {
 	case "application/json":
 		text, err := io.ReadAll(io.LimitReader(response.Body, maxFrame+1))
@@ -321,11 +322,11 @@ func (r *Remote) consume(response *http.Response, c *cursor) error {
 		if err != nil {
 			return err
 		}
-		r.receive(bytes.TrimSpace(text))
+		r.receive(bytes.TrimSpace(text), of)
 		return fmt.Errorf("the server's answer is no response to the request: %s",
 			jsonrpc.Quoted(string(text[:min(len(text), 1<<10)])))
 	case "text/event-stream":
-		err := r.receiveEvents(bufio.NewReader(response.Body), c)
+		err := r.receiveEvents(bufio.NewReader(response.Body), c, of)
 		if errors.Is(err, errLong) {
 			return err
 		}
@@ -343,7 +344,7 @@ func (e noStreamError) Error() string {
 }
 
 // get receives the server's own messages, or those of the stream that broke at a cursor. It returns why no more come.
-func (r *Remote) get(ctx context.Context, c *cursor) error {
+func (r *Remote) get(ctx context.Context, c *cursor, of string) error {
 	response, err := r.do(ctx, http.MethodGet, message{}, c.id)
 	if err != nil {
 		return err
@@ -352,7 +353,7 @@ func (r *Remote) get(ctx context.Context, c *cursor) error {
 	if response.StatusCode != 200 || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		return noStreamError(response.StatusCode)
 	}
-	return r.consume(response, c)
+	return r.consume(response, c, of)
 }
 
 // listen receives the messages that belong to no call while the session lives, if the server has a stream of them.
@@ -361,7 +362,7 @@ func (r *Remote) listen() {
 	pause, opened := time.Second, false
 	for {
 		start := time.Now()
-		err := r.get(r.session, &c)
+		err := r.get(r.session, &c, ownStream)
 		status, refused := errors.AsType[noStreamError](err)
 		switch {
 		case refused && (!opened || status < 500):
@@ -414,7 +415,7 @@ func (r *Remote) openOlder(ctx context.Context) error {
 	r.state.Store(&state{target: target.String(), older: true})
 	go r.guard(func() {
 		defer cancel()
-		_ = r.receiveEvents(in, &c)
+		_ = r.receiveEvents(in, &c, "")
 		r.end(ErrEnded)
 	})
 	return nil

@@ -3,7 +3,7 @@
 //
 //	Command.Start ── process.go: pipes, variables, the end of the whole tree; messages are lines
 //	Endpoint.Open ── http.go: a request for each message ── events.go: messages are events
-//	  └─ link.go: ids, responses, progress, cancellation; what is no message is dropped
+//	  └─ link.go: ids, responses, progress, cancellation ── receive.go: messages, and what is none
 package mcpclient
 
 import (
@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
@@ -55,7 +54,8 @@ type link struct {
 	last    int64
 	waiting map[string]*waiter            // by [jsonrpc.Frame.Key]
 	asked   map[string]context.CancelFunc // requests of the server that have no answer yet, by Key
-	noise   int                           // lines that were no messages
+	odd     map[string]bool               // kinds of unusual messages that were logged
+	spared  int                           // notifications that an error without an id may answer
 }
 
 // message is a message to the server.
@@ -79,6 +79,7 @@ var errAnswered = errors.New("answered") // why a call ends that has a response
 func newLink(log *slog.Logger, handler Handler) *link {
 	l := &link{
 		log: log, handler: handler, waiting: map[string]*waiter{}, asked: map[string]context.CancelFunc{},
+		odd: map[string]bool{},
 	}
 	l.life, l.end = context.WithCancelCause(context.Background())
 	return l
@@ -133,6 +134,7 @@ func (l *link) Call(
 	case ctx.Err() == nil:
 		return nil, cause
 	}
+	l.forget("n" + id)
 	if version, _ := m.stateless(); version == "" || !l.closes {
 		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
 	}
@@ -144,7 +146,9 @@ func (l *link) forget(key string) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := l.waiting[key]
-	delete(l.waiting, key)
+	if delete(l.waiting, key); len(l.waiting) == 0 {
+		l.spared = 0
+	}
 	return w
 }
 
@@ -164,82 +168,14 @@ func resultOf(method string, f jsonrpc.Frame) (json.RawMessage, error) {
 // Notify sends a notification.
 func (l *link) Notify(method string, params json.RawMessage) error {
 	text := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
+	l.mu.Lock()
+	l.spared = min(l.spared+1, len(l.waiting))
+	l.mu.Unlock()
 	return l.transmit(l.life, message{text: text, method: method, params: params})
-}
-
-// receive handles a message of the server. The caller no longer uses the line.
-func (l *link) receive(line []byte) {
-	f, fault := jsonrpc.Parse(line)
-	if fault != nil {
-		if lenient, ok := leniently(line); ok {
-			f, fault = lenient, nil
-		}
-	}
-	switch {
-	case fault != nil && f.ID != nil && bytes.Contains(line, []byte(`"result"`)):
-		l.failed(f.ID, jsonrpc.Faultf(internalError, "the answer of the server is no JSON: %s", fault.Message))
-	case fault != nil: // a banner, or a half message
-		l.mu.Lock()
-		l.noise++
-		first := l.noise == 1
-		l.mu.Unlock()
-		if first {
-			l.log.Warn("a server wrote something else than a message", "line", jsonrpc.Quoted(string(line)))
-		}
-	case f.IsResponse:
-		l.answered(f)
-	case f.Method == "notifications/progress":
-		l.progressed(line)
-	case f.ID != nil:
-		l.asks(f, paramsOf(line))
-	case f.Method == "notifications/cancelled" && l.cancelled(line):
-	case l.handler.Notify != nil:
-		l.hearing.Lock()
-		defer l.hearing.Unlock()
-		l.handler.Notify(f.Method, paramsOf(line))
-	}
 }
 
 // ErrEnded is the error of a call whose server has ended.
 var ErrEnded = errors.New("the server has ended")
-
-// leniently parses a message that jsonrpc refuses: one with duplicate names or lone surrogates, which some encoders
-// write, or a request of any size.
-func leniently(line []byte) (f jsonrpc.Frame, ok bool) {
-	var m struct {
-		JSONRPC, Method   string
-		ID, Result, Error json.RawMessage
-	}
-	if json.Unmarshal(line, &m) != nil {
-		return f, false
-	}
-	key, fault := jsonrpc.KeyOf(m.ID)
-	response := m.Method == "" && m.ID != nil && (m.Result != nil || m.Error != nil)
-	f = jsonrpc.Frame{ID: m.ID, Key: key, Method: m.Method, IsResponse: response, Result: m.Result, Error: m.Error}
-	return f, fault == nil && (response || m.Method != "" && m.JSONRPC == "2.0") // else it may be a line of a log
-}
-
-// failed answers a request whose response cannot be used.
-func (l *link) failed(id json.RawMessage, why *jsonrpc.Fault) {
-	key, fault := jsonrpc.KeyOf(id)
-	if fault != nil || id == nil {
-		l.log.Warn("a message of a server was dropped", "cause", why.Message)
-		return
-	}
-	text, _ := json.Marshal(why) // two plain members
-	l.answered(jsonrpc.Frame{Key: key, Error: text})
-}
-
-func (l *link) answered(f jsonrpc.Frame) {
-	w := l.forget(f.Key)
-	if number, text := strings.CutPrefix(f.Key, "s"); w == nil && text { // some servers make a text of a number
-		w = l.forget("n" + number)
-	}
-	if w != nil { // else it is late, or has a wrong id
-		w.response = f
-		w.end(errAnswered)
-	}
-}
 
 // progressed passes progress on to the call of its token.
 func (l *link) progressed(line []byte) {

@@ -212,8 +212,7 @@ func (l *link) read(lines *jsonrpc.LineReader, ended func() error) {
 	lines.Long = func(prefix []byte, size int64) bool {
 		if !failed {
 			failed = true
-			l.failed(jsonrpc.FindID(prefix),
-				jsonrpc.Faultf(internalError, "the answer has over %d bytes, which are not read", maxFrame))
+			l.fail("", jsonrpc.FindID(prefix), fmt.Sprintf("the answer has over %d bytes, which are not read", maxFrame))
 		}
 		return size <= maxSkipped
 	}
@@ -227,7 +226,7 @@ func (l *link) read(lines *jsonrpc.LineReader, ended func() error) {
 			l.end(ended())
 			return
 		default:
-			l.receive(line)
+			l.receive(line, "")
 		}
 	}
 }
