@@ -270,9 +270,18 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 	tooMuch := func(r funnel.Receipt) bool { return r.Decision.Deficit > 0 }
 	lost := (v.Unkept || slices.ContainsFunc(a.Receipts, unkept)) && !slices.ContainsFunc(a.Receipts, tooMuch) &&
 		len(v.Result) <= maxUnkept && shown.Sanitize(v.All, false, shown.Standalone) == v.All
-	whole := (text == v.Text || v.Text == "") && parts == v.Parts && !v.Split
+	note := noteBelow(text, v.Text)
+	whole := (text == v.Text || v.Text == "" || note != "") && parts == v.Parts && !v.Split
 	if !v.Altered && (whole || lost) {
-		return complete(k.frame, withoutOurMeta(v.Result))
+		result := withoutOurMeta(v.Result)
+		if whole && note != "" {
+			result = withBlock(result, note)
+		}
+		return complete(k.frame, result)
+	}
+	if note != "" { // the text of the server stays what it is
+		a.Blocks = slices.DeleteFunc(a.Blocks, func(b funnel.Block) bool { return b.MIME == "" })
+		a.Blocks = append([]funnel.Block{{Text: v.Text}, {Text: note}}, a.Blocks...)
 	}
 	a.Failed, a.Extra = a.Failed || v.Failed, nil
 	if v.Beside != "" {
@@ -293,6 +302,33 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 		}
 	}
 	return out
+}
+
+// noteBelow returns the note below a whole text of another server; "" if there is none.
+func noteBelow(all, text string) string {
+	if rest, ok := strings.CutPrefix(all, text); ok && strings.HasPrefix(strings.TrimPrefix(rest, "\n"), shown.NotePrefix) {
+		return strings.TrimSpace(rest)
+	}
+	return ""
+}
+
+// withBlock returns a result of a call with one more text; as it was if it has no content.
+func withBlock(result json.RawMessage, text string) json.RawMessage {
+	var all map[string]json.RawMessage
+	var blocks []any
+	var list []json.RawMessage
+	if json.Unmarshal(result, &all) != nil || json.Unmarshal(all["content"], &list) != nil {
+		return result
+	}
+	for _, one := range list {
+		blocks = append(blocks, one)
+	}
+	all["content"], _ = json.Marshal(append(blocks, mcp.NewTextContent(text))) // JSON and a text
+	with, err := json.Marshal(all)
+	if err != nil {
+		return result
+	}
+	return with
 }
 
 // maxUnkept is the size up to which a result of another server that cannot be stored is passed on as it is, in bytes.

@@ -3,6 +3,7 @@
 package upstream_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -230,5 +231,43 @@ func TestReferenceToAnEndlessSchema(t *testing.T) {
 		if got := r.arguments(name, `{"v":"`+id+` lines 1","w":`+deep+`}`); got != `{"v":"a line","w":`+deep+`}` {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+}
+
+// Bytes that are no text are passed on in base64 where the schema says so, else refused; a BOM is part of a whole text.
+func TestReferenceToBytes(t *testing.T) {
+	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{"s":{"type":"string"},` +
+		`"b":{"type":"string","contentEncoding":"base64"},"f":{"anyOf":[{"type":"string","format":"byte"},{"type":"null"}]}}}`})
+	blob := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7\n" + strings.Repeat("\xff\x00\xfe", 510)))
+	pdf := observation.FindString(r.call("raw", `{"result":{"content":[{"type":"resource","resource":{"uri":"x://y","blob":"`+
+		blob+`"}}]}}`))
+	text := "\ufeffa;b\n" + strings.Repeat("1;2;3\n", 240)
+	bom := r.store(text)
+	quoted, _ := json.Marshal(text) // a string
+	for args, want := range map[string]string{
+		`{"s":"` + pdf + `"}`:                                    "are no UTF-8 text",
+		`{"s":"` + pdf + ` lines 2-"}`:                           "are no UTF-8 text",
+		`{"s":"` + pdf + ` jq ."}`:                               "it is binary",
+		`{"s":"` + bom + `"}`:                                    `{"s":` + strings.Replace(string(quoted), "\ufeff", `\ufeff`, 1) + `}`,
+		`{"s":"` + bom + ` lines 2"}`:                            `{"s":"1;2;3"}`,
+		`{"b":"` + bom + ` lines 2"}`:                            `{"b":"MTsyOzM="}`,
+		`{"s":{"$obs":"` + bom[len("obs:"):] + `","lines":"2"}}`: `{"s":"1;2;3"}`,
+		`{"s":{"\u0024obs":"` + bom + `","lines":"2"}}`:          `{"s":"1;2;3"}`,
+		`{"s":{"$obs":7}}`:                                       "a reference has the form",
+		`{"s":{"$obs":null}}`:                                    "a reference has the form",
+		`{"s":[{"$obs":"obs:none"}]}`:                            "a reference has the form",
+	} {
+		if got := r.arguments("v", args); !strings.Contains(got, want) {
+			t.Errorf("%s became %.300s\nwant %.300s", args, got, want)
+		}
+	}
+	for _, args := range []string{`{"b":"` + pdf + `"}`, `{"f":{"$obs":"` + pdf + `"}}`} {
+		if got := r.call("v", args); !strings.Contains(got, blob[:60]) { // it is large
+			t.Errorf("%s became %.900s", args, got)
+		}
+	}
+	near := r.call("v", `{"s":"`+bom+` and more"}`)
+	if !strings.Contains(near, `"},{"type":"text","text":"note: `) {
+		t.Errorf("a note on a text that only begins like a reference: %s", near)
 	}
 }

@@ -72,6 +72,16 @@ func (s *Schema) visitAllows(schema any, matches func(value any) bool) bool {
 	return ok
 }
 
+// IsBase64 reports whether a schema says that its strings are bytes in base64.
+func (s *Schema) IsBase64(schema any) bool {
+	return s.inner(schema, func(of map[string]any) any {
+		if of["contentEncoding"] == "base64" || of["format"] == "byte" || of["format"] == "base64" {
+			return of
+		}
+		return nil
+	}) != nil
+}
+
 // Member returns the schema of a member of an object.
 func (s *Schema) Member(schema any, name string) any {
 	return s.inner(schema, func(of map[string]any) any {

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -61,7 +63,9 @@ func parseReference(s string) (r reference, ok bool) {
 }
 
 // mayRefer reports whether a value can have a reference.
-func mayRefer(raw json.RawMessage) bool { return bytes.Contains(raw, []byte(observations.Prefix)) }
+func mayRefer(raw json.RawMessage) bool {
+	return bytes.Contains(raw, []byte("obs")) || bytes.Contains(raw, []byte(`\u`))
+}
 
 func isObservation(word string) bool {
 	r, ok := parseReference(word)
@@ -113,7 +117,13 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 			var r reference
 			d := json.NewDecoder(bytes.NewReader(trimmed))
 			d.DisallowUnknownFields()
-			if err := d.Decode(&r); err != nil || r.JQ != nil && r.Lines != nil || r.Slurp && r.JQ == nil {
+			err := d.Decode(&r)
+			id, wrong := observations.ParseID(strings.TrimSpace(r.Obs))
+			if err == nil {
+				err = wrong
+			}
+			r.Obs = observations.Prefix + string(id)
+			if err != nil || r.JQ != nil && r.Lines != nil || r.Slurp && r.JQ == nil {
 				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" (and "slurp": true) or `+
 					`"lines": not %s`, jsonrpc.Quoted(string(trimmed)))
 			}
@@ -152,7 +162,10 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 
 // text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.
 func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessage, error) {
-	text, err := s.read(ctx, r)
+	text, err := s.read(ctx, r, s.root.IsBase64(of))
+	if err == nil {
+		text, err = s.encoded(r.Obs, text, of)
+	}
 	asString := err == nil && s.root.Allows(of, func(value any) bool { return value == any(text) })
 	if err == nil && !asString && !json.Valid([]byte(text)) {
 		// If the schema allows other strings, conform names them.
@@ -179,8 +192,26 @@ func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessa
 	return json.Marshal(text)
 }
 
-// read returns the text of a reference. Lines have their ends, but for the last one.
-func (s *resolver) read(ctx context.Context, r reference) (string, error) {
+// encoded returns a text in base64 if the schema says so and it is not yet, or an error if it is no UTF-8 otherwise: JSON
+// has no other bytes.
+func (s *resolver) encoded(name, text string, of any) (string, error) {
+	if s.root.IsBase64(of) {
+		if _, err := base64.StdEncoding.DecodeString(text); err == nil {
+			return text, nil
+		}
+		s.notes = append(s.notes, name+" is passed on in base64, as the schema of the argument says")
+		return base64.StdEncoding.EncodeToString([]byte(text)), nil
+	}
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("its %d bytes are no UTF-8 text, and the schema of the argument does not say contentEncoding "+
+			"base64", len(text))
+	}
+	return text, nil
+}
+
+// read returns the text of a reference. Lines have their ends, but for the last one. A whole text is decoded to UTF-8,
+// unless it is or its bytes are wanted.
+func (s *resolver) read(ctx context.Context, r reference, bytes bool) (string, error) {
 	if _, err := observations.ParseID(r.Obs); err != nil {
 		return "", err
 	}
@@ -192,12 +223,20 @@ func (s *resolver) read(ctx context.Context, r reference) (string, error) {
 	if why := src.Caveat(); why != "" {
 		return "", errors.New(why)
 	}
+	if r.JQ != nil && src.Binary() {
+		return "", errors.New("it is binary: jq would change its bytes")
+	}
 	if r.JQ != nil {
 		return s.filtered(ctx, r)
 	}
 	text, err := src.Text()
 	if err != nil {
 		return "", err
+	}
+	if r.Lines == nil && (bytes || src.Encoding == content.UTF8BOM) {
+		text = io.NewSectionReader(src, 0, src.Size)
+	} else {
+		s.notes = append(s.notes, src.Notes()...)
 	}
 	if r.Lines == nil {
 		b, err := io.ReadAll(io.LimitReader(text, maxReference+1))
