@@ -274,7 +274,7 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 	whole := (text == v.Text || v.Text == "" || note != "") && parts == v.Parts && !v.Split
 	if !v.Altered && (whole || lost) {
 		result := withoutOurMeta(v.Result)
-		if whole && note != "" {
+		if note != "" && !lost {
 			result = withBlock(result, note)
 		}
 		return complete(k.frame, result)

@@ -76,9 +76,11 @@ type Session struct {
 	tools   []tools.Tool // the joined list; valid while the servers' lists have these versions
 	version []int
 	routes  map[string]route // where prompts and resources come from, by list and name
+	listed  map[route]string // the name that each tool has in this session, also while its server is down
+	owners  map[string]route // the reverse of listed
 }
 
-// route is where a prompt or a resource comes from.
+// route is where a tool, a prompt or a resource comes from.
 type route struct {
 	server *Server
 	name   string // its name at the server
@@ -86,7 +88,9 @@ type route struct {
 
 // Open returns a session of a client, and starts the servers.
 func (g *Group) Open(c Client) *Session {
-	s := &Session{group: g, routes: map[string]route{}}
+	s := &Session{
+		group: g, routes: map[string]route{}, listed: map[route]string{}, owners: map[string]route{},
+	}
 	starts := make(chan struct{}, atOnce)
 	for _, o := range g.servers {
 		o.starts = starts
@@ -172,7 +176,8 @@ func (s *Session) unlessAll(failures []error) error {
 }
 
 // Tools returns the tools of all servers. One that has the name of ours, or of an earlier server's, gets the name of
-// its server before its own. It is an error if no server can be started; the tools of others are left out.
+// its server before its own; a name belongs to its server until the session ends. It is an error if no server can be
+// started; the tools of others are left out.
 func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
 	lists, failures := make([][]tools.Tool, len(s.servers)), make([]error, len(s.servers))
 	version := make([]int, len(s.servers))
@@ -186,27 +191,44 @@ func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
 		return s.tools, nil
 	}
 	s.tools, s.version = nil, version
-	taken := map[string]bool{}
-	for _, name := range s.group.common.Ours {
-		taken[name] = true
-	}
-	for i, list := range lists {
-		for _, t := range list {
-			if taken[t.Name] {
-				var err error
-				if t, err = renamed(t, s.servers[i].options.Name+"_"+t.Name); err != nil {
+	for i, one := range s.servers {
+		if failures[i] != nil {
+			for _, name := range one.before {
+				if one.allows(name) {
+					_ = s.nameFor(route{one, name}) // no other server gets it
+				}
+			}
+		}
+		for _, t := range lists[i] {
+			name, err := s.nameFor(route{one, t.Name}), error(nil)
+			if name == "" {
+				s.warn(one, "a tool is not offered", fmt.Errorf("another has the name %s", t.Name))
+				continue
+			}
+			if name != t.Name {
+				if t, err = renamed(t, name); err != nil {
 					return nil, err
 				}
 			}
-			if taken[t.Name] {
-				s.warn(s.servers[i], "a tool is not offered", fmt.Errorf("another has the name %s", t.Name))
-				continue
-			}
-			taken[t.Name] = true
 			s.tools = append(s.tools, t)
 		}
 	}
 	return s.tools, nil
+}
+
+// nameFor returns the name that a tool has in this session; "" if another tool has its names. The caller holds the
+// lock.
+func (s *Session) nameFor(tool route) string {
+	if name := s.listed[tool]; name != "" {
+		return name
+	}
+	for _, name := range []string{tool.name, clipName(tool.server.options.Name + "_" + tool.name)} {
+		if _, taken := s.owners[name]; !taken && !slices.Contains(s.group.common.Ours, name) {
+			s.listed[tool], s.owners[name] = name, tool
+			return name
+		}
+	}
+	return ""
 }
 
 // Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.
@@ -228,7 +250,13 @@ func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool,
 		own := func(one *Server) string { return strings.TrimPrefix(name, one.options.Name+"_") }
 		held := slices.IndexFunc(s.servers, func(one *Server) bool { return one.holds(own(one)) })
 		if held < 0 {
-			return t, false, nil
+			s.mu.Lock()
+			owner := s.owners[name].server
+			s.mu.Unlock()
+			if owner != nil { // it is down, or has the tool no more
+				_, _, err = owner.running(ctx)
+			}
+			return t, false, err
 		}
 		if err := s.servers[held].heldBack(own(s.servers[held])); err != nil {
 			return t, false, err

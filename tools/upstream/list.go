@@ -110,8 +110,9 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 			now.Approved = listed
 		}
 		if hello != nil {
-			changed = changed || now.Modern != hello.modern || now.Instructions != hello.instructions
-			now.Modern, now.Instructions = hello.modern, hello.instructions
+			changed = changed || now.Modern != hello.modern || now.Instructions != hello.instructions ||
+				now.Server != s.options.Name
+			now.Modern, now.Instructions, now.Server = hello.modern, hello.instructions, s.options.Name
 		} else {
 			now.Modern = s.record.Modern
 		}
@@ -470,12 +471,17 @@ func without(object json.RawMessage, name string) (json.RawMessage, error) {
 // maxName is how long the name of a tool may be for clients.
 const maxName = 64
 
-// renamed returns the tool with another name, cut to at most 64 bytes.
-func renamed(t tools.Tool, name string) (tools.Tool, error) {
+// clipName cuts a name to at most 64 bytes.
+func clipName(name string) string {
 	name = name[:min(len(name), maxName)]
-	t.Name = name[:runes.Complete([]byte(name))]
+	return name[:runes.Complete([]byte(name))]
+}
+
+// renamed returns the tool with another name.
+func renamed(t tools.Tool, name string) (tools.Tool, error) {
+	t.Name = name
 	var err error
-	t.Listing, err = withMember(t.Listing, "name", t.Name)
+	t.Listing, err = withMember(t.Listing, "name", name)
 	return t, err
 }
 

@@ -25,8 +25,9 @@ import (
 type Record struct {
 	V       int      `json:"v"` // 1
 	Command []string `json:"command"`
-	Dir     string   `json:"dir,omitempty"` // of the command, if it names a file there
-	Modern  bool     `json:"modern"`        // it speaks the stateless protocol
+	Dir     string   `json:"dir,omitempty"`    // of the command, if it names a file there
+	Modern  bool     `json:"modern"`           // it speaks the stateless protocol
+	Server  string   `json:"server,omitempty"` // its name in the configuration, when it last started
 
 	Instructions string `json:"instructions,omitempty"` // as the server sent them, truncated
 
@@ -111,6 +112,32 @@ func (r Records) load(root *os.Root, key string) (*Record, error) {
 			filepath.Join(r.store, recordsDir, key+".json"))
 	}
 	return &one, nil
+}
+
+// named returns the names of the approved tools of the record that was last written for a server of a name, whatever
+// its command was.
+func (r Records) named(server string) (tools []string) {
+	root, err := r.open()
+	if err != nil {
+		return nil // nothing is remembered
+	}
+	defer root.Close() //nolint:errcheck // nothing was written to it
+	files, _ := fs.ReadDir(root.FS(), ".")
+	var last time.Time
+	for _, f := range files {
+		key, isRecord := strings.CutSuffix(f.Name(), ".json")
+		info, err := f.Info()
+		if !isRecord || err != nil || info.ModTime().Before(last) {
+			continue
+		}
+		if one, err := r.load(root, key); err == nil && one != nil && one.Server == server {
+			last, tools = info.ModTime(), nil
+			for _, d := range one.Approved {
+				tools = append(tools, nameOf(d))
+			}
+		}
+	}
+	return tools
 }
 
 // Change calls change with a record, nil if there is none, and writes what it returns, if that is not nil. No other

@@ -44,6 +44,7 @@ const (
 
 const (
 	maxShown = 1_000_000 // size over which no answer shows a text whole, in bytes
+	maxApart = 20        // resources of a result that are stored apart
 	maxAside = 400       // size up to which a note shows what stands beside the output, in bytes
 )
 
@@ -87,13 +88,7 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		}
 	}
 	r.Failed = all.IsError
-	var texts []string
-	for _, one := range all.Content {
-		r.known += len(one)
-		if text := r.text(one); text != "" {
-			texts = append(texts, text)
-		}
-	}
+	texts := r.texts(all.Content)
 	r.Text = strings.Join(texts, "\n")
 	structured := string(all.Structured)
 	r.known += len(structured) + len(all.Meta[serverInfo])
@@ -131,6 +126,44 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		compare(r.Text)
 	}
 	return r.write()
+}
+
+// texts returns the texts of the content. If one resource is large, its text is the only one, and a note has the other
+// texts. If several are, each is stored apart.
+func (r *result) texts(content []json.RawMessage) (texts []string) {
+	blocks, large := make([]block, len(content)), []int{}
+	for i, one := range content {
+		b := &blocks[i]
+		if jsonv2.Unmarshal(one, b, lenient) != nil {
+			*b = block{} // its JSON is its text
+		}
+		if b.Type == "resource" && b.Resource.Text != nil &&
+			isLarge(*b.Resource.Text) && len(large) < maxApart {
+			large = append(large, i)
+		}
+	}
+	for i, one := range content {
+		text := ""
+		switch resource := blocks[i].Resource; {
+		case !slices.Contains(large, i):
+			text = r.text(one, blocks[i])
+		case len(large) > 1:
+			text = r.store([]byte(*resource.Text), resource.URI)
+		}
+		if r.known += len(one); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if len(large) != 1 {
+		return texts
+	}
+	resource := blocks[large[0]].Resource
+	r.Split = true
+	r.out.Note("the output is the resource " + resource.URI)
+	if len(texts) > 0 {
+		r.aside(strings.Join(texts, "\n"), "the text beside it")
+	}
+	return []string{*resource.Text}
 }
 
 // splitOff makes the only text that is JSON the output, if the words around it are few: one JSON value can be asked by
@@ -173,11 +206,7 @@ func isLarge(text string) bool {
 }
 
 // text returns the text of a content block. It writes images and sounds, and stores what is large or no text.
-func (r *result) text(raw json.RawMessage) string {
-	var b block
-	if jsonv2.Unmarshal(raw, &b, lenient) != nil {
-		return string(raw)
-	}
+func (r *result) text(raw json.RawMessage, b block) string {
 	switch {
 	case b.Type == "text":
 		return b.Text

@@ -72,6 +72,7 @@ type Server struct {
 	failure  error         // why the last start failed
 	damaged  error         // why its record cannot be read: the server is not started
 	record   *Record
+	before   []string        // names of the tools that a server of this name had when it last started; nil: it is known
 	present  map[string]bool // the tools that the process lists; nil: not known yet
 	listed   []tools.Tool    // what [Server.tools] returns, in this version
 	version  int
@@ -137,6 +138,8 @@ func newServer(o Options, c Client) *Server {
 	}
 	if s.damaged = err; r != nil && err == nil {
 		s.record = r
+	} else if o.many {
+		s.before = o.Records.named(o.Name)
 	}
 	return s
 }
