@@ -597,6 +597,38 @@ func TestProgressIsPassedOnSparsely(t *testing.T) {
 	}
 }
 
+// The latest report before a pause, and before the end, is passed on.
+func TestTheLastReportIsPassedOn(t *testing.T) {
+	got := make(chan int64, 200)
+	answered(t, funnelOf(t, Options{}), Request{
+		Progress: func(done, _ int64, _ string) { got <- done },
+		Tool: tool(tools.Tool{}, func(ctx context.Context, out tools.Output) error {
+			for i := range int64(100) {
+				out.Progress(i, 200, "")
+			}
+			for at := int64(-1); at < 99; {
+				select {
+				case at = <-got:
+				case <-time.After(time.Minute):
+					t.Error("the last report before the pause is missing")
+					return nil
+				}
+			}
+			for i := range int64(100) {
+				out.Progress(100+i, 200, "")
+			}
+			return nil
+		}),
+	})
+	last := int64(0)
+	for len(got) > 0 {
+		last = <-got
+	}
+	if last != 199 {
+		t.Errorf("the last report before the end: %d", last)
+	}
+}
+
 // Reports of a tool that keeps the pace pass, however late some of them come; a flood is held back.
 func TestPace(t *testing.T) {
 	began := time.Now()

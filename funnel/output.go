@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
@@ -62,6 +63,7 @@ type output struct {
 
 	progressMu sync.Mutex // held while a progress report is passed on
 	progress   func(done, total int64, message string)
+	held       atomic.Pointer[report] // the latest that was not passed on; nil: none
 	pace       pace
 }
 
@@ -337,20 +339,50 @@ func (p *pace) allows(now time.Time) bool {
 	return true
 }
 
+// report is one report of progress.
+type report struct {
+	done, total int64
+	message     string
+}
+
+// Progress passes a report on, or holds it until one may pass: the latest before a pause is never dropped.
 func (o *output) Progress(done, total int64, message string) {
-	if !o.progressMu.TryLock() {
-		return // another report is being passed on
+	now := report{done, total, message}
+	if o.progressMu.TryLock() { // else another report is being passed on
+		defer o.progressMu.Unlock()
+		if o.progress == nil {
+			return
+		}
+		if o.pace.allows(time.Now()) {
+			o.held.Store(nil)
+			o.pass(now)
+			return
+		}
 	}
+	if o.held.Swap(&now) == nil {
+		time.AfterFunc(progressEvery, o.passHeld)
+	}
+}
+
+// passHeld passes the report on that is held, if any.
+func (o *output) passHeld() {
+	o.progressMu.Lock()
 	defer o.progressMu.Unlock()
-	if o.progress == nil || !o.pace.allows(time.Now()) {
-		return
+	if r := o.held.Swap(nil); r != nil && o.progress != nil {
+		o.pace.allows(time.Now())
+		o.pass(*r)
 	}
-	message, _ = o.mask.String(message)
-	o.progress(done, total, text.VisibleLine(message, false))
+}
+
+// pass passes a report on. The caller holds progressMu.
+func (o *output) pass(r report) {
+	message, _ := o.mask.String(r.message)
+	o.progress(r.done, r.total, text.VisibleLine(message, false))
 }
 
 // close ends the output: later writes fail, and no progress is reported any more.
 func (o *output) close() {
+	o.passHeld()
 	o.progressMu.Lock()
 	o.progress = nil
 	o.progressMu.Unlock()

@@ -66,7 +66,9 @@ func (k *call) run(ctx context.Context) {
 		allowed = relayTime
 	}
 	ctx, stop := context.WithTimeout(ctx, allowed)
-	k.notes.StartHeartbeat()
+	if !s.isForeignTool(k.frame) { // another server reports its own progress, and no other
+		k.notes.StartHeartbeat()
+	}
 	late := time.AfterFunc(allowed+lateGrace, func() {
 		s.options.Log.Warn("a call is overdue; the server answered it",
 			"method", k.frame.Method, "tool", k.frame.StringOrEmpty("name"))
