@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -94,7 +93,11 @@ func (g *Group) Open(c Client) *Session {
 	starts := make(chan struct{}, atOnce)
 	for _, o := range g.servers {
 		o.starts = starts
-		s.servers = append(s.servers, newServer(o, c))
+		var one *Server
+		own := c
+		own.Notify = func(method string, params json.RawMessage) { c.Notify(method, s.asListed(one, params)) }
+		one = newServer(o, own)
+		s.servers = append(s.servers, one)
 	}
 	g.mu.Lock()
 	g.sessions[s] = true
@@ -262,116 +265,6 @@ func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool,
 			return t, false, err
 		}
 	}
-}
-
-// kinds are the lists besides tools: the member of a result that has the entries, and the member that names one.
-var kinds = map[string]struct{ member, name string }{
-	"resources/list":           {"resources", "uri"},
-	"resources/templates/list": {"resourceTemplates", "uriTemplate"},
-	"prompts/list":             {"prompts", "name"},
-}
-
-// List returns the entries of a list of all servers as they write them. A prompt with a name that is taken gets the
-// name of its server before its own. A server that does not answer is left out.
-func (s *Session) List(ctx context.Context, method string) (entries []json.RawMessage, member string) {
-	kind := kinds[method]
-	lists := make([][]json.RawMessage, len(s.servers))
-	s.each(func(i int, one *Server) {
-		var err error
-		lists[i], err = one.entries(ctx, method, kind.member)
-		var fault *jsonrpc.Fault // the server has no such list
-		if err != nil && !errors.As(err, &fault) {
-			s.warn(one, "a list is left out: "+method, err)
-		}
-	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, list := range lists {
-		for _, entry := range list {
-			name := memberOf(entry, kind.name)
-			listed := name
-			if method == "prompts/list" && s.isTaken(method, name, s.servers[i]) {
-				listed = s.servers[i].options.Name + "_" + name
-				if again, err := withMember(entry, kind.name, listed); err == nil {
-					entry = again
-				}
-			}
-			if _, again, err := cleaned("", entry); err == nil && !s.group.common.Observe {
-				entry = again
-			}
-			if r, taken := s.routes[method+" "+listed]; taken && r.server != s.servers[i] {
-				s.warn(s.servers[i], "an entry of "+method+" is left out", fmt.Errorf("another server has %s", listed))
-				continue
-			}
-			s.routes[method+" "+listed] = route{s.servers[i], name}
-			entries = append(entries, entry)
-		}
-	}
-	return entries, kind.member
-}
-
-// isTaken reports whether another server's prompt, or one of ours, has a name. The caller holds the lock.
-func (s *Session) isTaken(method, name string, by *Server) bool {
-	r, known := s.routes[method+" "+name]
-	return known && r.server != by || slices.Contains(s.group.common.Ours, name)
-}
-
-// Request is a request about something of a server that is no tool.
-type Request struct {
-	Method string
-	Params json.RawMessage
-	List   string      // the method that lists its subject
-	Name   string      // the name or URI of its subject in that list
-	Ask    tools.Asker // answers the server's questions; nil: Do returns them as the result
-}
-
-// Do sends a request to the server that lists its subject, and returns the result as the server wrote it.
-func (s *Session) Do(ctx context.Context, r Request) (json.RawMessage, error) {
-	route := func() (to route, known bool) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		to, known = s.routes[r.List+" "+r.Name]
-		return to, known
-	}
-	to, known := route()
-	if !known && len(s.servers) > 1 { // the client has not listed it, or a template matches it
-		s.List(ctx, r.List)
-		to, known = route()
-	}
-	if known {
-		if to.name != r.Name {
-			var err error
-			if r.Params, err = renamedIn(r, to.name); err != nil {
-				return nil, err
-			}
-		}
-		return to.server.do(ctx, r)
-	}
-	var result json.RawMessage
-	var err error
-	for _, one := range s.servers {
-		if result, err = one.do(ctx, r); err == nil {
-			return result, nil
-		}
-	}
-	return nil, err
-}
-
-// renamedIn returns the params of a request with another name of its subject.
-func renamedIn(r Request, name string) (json.RawMessage, error) {
-	member := kinds[r.List].name
-	if r.Method != "completion/complete" {
-		return withMember(r.Params, member, name)
-	}
-	var all map[string]json.RawMessage
-	err := json.Unmarshal(r.Params, &all)
-	if err == nil {
-		all["ref"], err = withMember(all["ref"], member, name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(all)
 }
 
 // Tell sends a notification to all running servers of the sessions era.

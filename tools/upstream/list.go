@@ -237,7 +237,9 @@ func (s *Server) do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		return result, err
 	}
-	return s.send(ctx, p, modern, r.Method, r.Params, nil, r.Ask)
+	result, err := s.send(ctx, p, modern, r.Method, r.Params, nil, r.Ask)
+	s.remember(result)
+	return result, err
 }
 
 // watch subscribes to a resource, and to the lists of a server of the stateless protocol with "". A subscription of

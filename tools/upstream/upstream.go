@@ -10,6 +10,8 @@
 package upstream
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,6 +82,7 @@ type Server struct {
 	next     time.Time
 	listing  bool                          // relist is running
 	again    bool                          // relist must run once more
+	mentions []string                      // URIs of resources that its results named, the latest last
 	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
 	open     []*exchange
 	waiting  map[string][]*exchange // exchanges that wait for a repeated call, by call
@@ -349,8 +352,45 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 		case failed != nil:
 			return failed
 		}
+		s.remember(raw)
 		return writeResult(raw, in, out, func(text string) { s.since(ctx, name, text, in, out) })
 	}
+}
+
+// remember stores the URIs of the resources that a result names, of the last thousand.
+func (s *Server) remember(result json.RawMessage) {
+	if !s.options.many || !bytes.Contains(result, []byte(`"resource`)) {
+		return
+	}
+	var all struct {
+		Content  []mention                   `json:"content"`
+		Messages []struct{ Content mention } `json:"messages"` // of a prompt
+	}
+	_ = json.Unmarshal(result, &all) // another result names none
+	for _, m := range all.Messages {
+		all.Content = append(all.Content, m.Content)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range all.Content {
+		if uri := cmp.Or(one.URI, one.Resource.URI); uri != "" && !slices.Contains(s.mentions, uri) {
+			s.mentions = append(s.mentions, uri)
+		}
+	}
+	s.mentions = s.mentions[max(0, len(s.mentions)-maxEntries):]
+}
+
+// mention is the URI in a link to a resource, or of an embedded resource.
+type mention struct {
+	URI      string               `json:"uri"`
+	Resource struct{ URI string } `json:"resource"`
+}
+
+// hasNamed reports whether a result of the server named a resource.
+func (s *Server) hasNamed(uri string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.mentions, uri)
 }
 
 // refused returns the error of a call that the server refuses, with what else it says.
