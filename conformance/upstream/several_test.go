@@ -183,6 +183,10 @@ func TestBadServers(t *testing.T) {
 		"upstreams:\n  a: {command: x, allow: ['[']}":                    "no pattern of tools",
 		"upstreams:\n  a: {url: 'http://x', args: [y]}":                  "a server at a url has no args",
 		"mcpServers: {a: {command: x, env: {K: '${input:key}'}}}":        "what the client asks its user",
+		"mcpServers: {a: {command: x, args: ['${NO_SUCH}/x']}}":          "args: the variable NO_SUCH is not set",
+		"mcpServers: {a: {command: '${NO_SUCH}'}}":                       "command: the variable NO_SUCH is not set",
+		"mcpServers: {a: {command: x, args: ['${workspaceFolder}']}}":    "stands for something of the client",
+		"mcpServers: {a: {command: x, env: {X: null}}}":                  "a: env: X is null",
 		"mcpServers: {a: {command: x, args: [null]}}":                    "a text is wanted",
 		"mcpServers: {a: {command: x, envFile: .env}}":                   "config.yaml:1:30: a has an envFile",
 		"upstreams:\n  a: {command: x, envFile: .env}":                   `unknown field "envFile"`,
@@ -199,6 +203,27 @@ func TestBadServers(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "write the command of the server after --") {
 		t.Errorf("none: %v: %s", err, out)
+	}
+}
+
+// A tool that runs only as a task is not listed, and the instructions say so, also when the server is known.
+func TestToolsThatNeedTasks(t *testing.T) {
+	state, store := filepath.Join(t.TempDir(), "state"), t.TempDir()
+	var list []string
+	for _, support := range []string{"required", "optional", "forbidden"} {
+		list = append(list, fmt.Sprintf(`{"name":"is_%[1]s","inputSchema":{"type":"object"},"execution":{"taskSupport":%[1]q}}`, support))
+	}
+	if err := os.WriteFile(state, []byte("["+strings.Join(list, ",")+"]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c := startProcess(t, wrapped(store, sick("none", state)...)...)
+		contains(t, c.request("initialize", hello), "tasks are not passed on: is_required")
+		got := names(t, c.request("tools/list", "{}"))
+		if slices.Contains(got, "is_required") || !slices.Contains(got, "is_optional") || !slices.Contains(got, "is_forbidden") {
+			t.Errorf("%q", got)
+		}
+		c.end()
 	}
 }
 

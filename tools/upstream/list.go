@@ -64,13 +64,16 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 // the lock.
 func (s *Server) build() {
 	s.version++
-	s.listed = nil
+	s.listed, s.asTasks = nil, nil
 	for _, d := range s.record.Approved {
 		name := nameOf(d)
 		if s.present != nil && !s.present[name] || s.record.holds(name) || !s.allows(name) {
 			continue
 		}
 		t, err := s.tool(d)
+		if errors.Is(err, errTask) {
+			s.asTasks = append(s.asTasks, name)
+		}
 		if err != nil {
 			s.options.Log.Warn("a tool of an upstream server is not offered", "server", s.options.Name, "cause", err)
 			continue
@@ -364,6 +367,9 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 			Destructive *bool `json:"destructiveHint"`
 			OpenWorld   *bool `json:"openWorldHint"`
 		} `json:"annotations"`
+		Execution struct {
+			TaskSupport string `json:"taskSupport"`
+		} `json:"execution"`
 	}
 	if err := json.Unmarshal(entry, &e); err != nil {
 		return tools.Tool{}, fmt.Errorf("%.64s: its definition cannot be read: %w", nameOf(entry), err)
@@ -375,6 +381,8 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	switch {
 	case e.Name == "":
 		return tools.Tool{}, errors.New("it has no name")
+	case e.Execution.TaskSupport == "required":
+		return tools.Tool{}, fmt.Errorf("%s: %w", e.Name, errTask)
 	case json.Unmarshal(e.InputSchema, &schema) != nil || schema.Type != "object":
 		return tools.Tool{}, fmt.Errorf("%s: the schema of its arguments is not of type object", e.Name)
 	}
@@ -402,6 +410,8 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	}
 	return t, nil
 }
+
+var errTask = errors.New("it runs only as a task, and tasks are not passed on")
 
 // maxDescription is how many characters of a description are listed.
 const maxDescription = 8000

@@ -46,6 +46,7 @@ type Options struct {
 	Common
 	Name    string // of [a-z0-9_-]; prefix of names that clash with others
 	Command mcpclient.Command
+	Written []string            // the words of Command before variables were replaced, which may be secrets; nil: as they are
 	Remote  *mcpclient.Endpoint // instead of Command
 	Literal []string            // tools whose arguments are no references
 	Allow   []string            // patterns of the tools that are offered, with * and ?; none: all
@@ -76,6 +77,7 @@ type Server struct {
 	record   *Record
 	before   []string        // names of the tools that a server of this name had when it last started; nil: it is known
 	present  map[string]bool // the tools that the process lists; nil: not known yet
+	asTasks  []string        // tools that are not listed because they run only as tasks
 	listed   []tools.Tool    // what [Server.tools] returns, in this version
 	version  int
 	failed   int // starts in a row
@@ -104,12 +106,15 @@ func (o Options) Words() []string {
 		url, _, _ := strings.Cut(o.Remote.URL, "?")
 		return []string{url}
 	}
+	if o.Written != nil {
+		return o.Written
+	}
 	return o.Command.Args
 }
 
 // key names the record of the server.
 func (o Options) key() string {
-	words := o.Command.Args
+	words := o.Words()
 	if o.Remote != nil {
 		words = []string{o.Remote.URL}
 	}
@@ -237,10 +242,17 @@ func (s *Server) instructions(ctx context.Context) (string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.version == 0 && s.record.known() {
+		s.build()
+	}
 	text := s.record.Instructions
 	if n := len(s.record.Held); n > 0 && !s.options.Observe {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n\n%d of its tools changed or are new, and are not listed before a person approves them: "+
 			"%s upstream diff %s", text, n, s.options.Program, s.options.key()))
+	}
+	if len(s.asTasks) > 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%s\n\nNot listed, because tasks are not passed on: %s", text,
+			content.Clip(content.Visible(strings.Join(s.asTasks, ", "), false), maxAside)))
 	}
 	return text, nil
 }

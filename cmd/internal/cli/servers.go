@@ -171,11 +171,21 @@ func valueOf(n ast.Node) (any, error) {
 }
 
 // serverOf returns the options of one server. Their name is "" if the server is disabled.
-func serverOf(kind, name string, n ast.Node) (o upstream.Options, err error) {
+func serverOf(kind, server string, n ast.Node) (o upstream.Options, err error) {
 	v, err := valueOf(n)
 	if err != nil {
-		return o, fmt.Errorf("%.60s: %w", name, err)
+		return o, fmt.Errorf("%.60s: %w", server, err)
 	}
+	all, _ := v.(map[string]any)
+	for _, part := range []string{"env", "headers"} {
+		values, _ := all[part].(map[string]any)
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if values[name] == nil {
+				return o, fmt.Errorf("%.60s: %s: %s is null: give it a text, or remove it", server, part, name)
+			}
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, v any) bool { return v == nil && kind == clientsKey }) // as if it were not there
 	text, err := json.Marshal(v)
 	if err != nil {
 		return o, err
@@ -200,14 +210,14 @@ func serverOf(kind, name string, n ast.Node) (o upstream.Options, err error) {
 	if err == nil {
 		o, err = e.options()
 	}
-	if all, ok := v.(map[string]any); ok && err != nil && (all["oauth"] != nil || all["auth"] != nil) {
+	if err != nil && (all["oauth"] != nil || all["auth"] != nil) {
 		err = errors.New("a log-in by OAuth is not supported: give the token as a header, Authorization: Bearer ${TOKEN}")
 	}
 	if err != nil {
-		return o, fmt.Errorf("%.60s: %s", name, strings.TrimPrefix(err.Error(), "json: "))
+		return o, fmt.Errorf("%.60s: %s", server, strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if o.Name = ServerName(name); o.Name == "" {
-		return o, fmt.Errorf("the name %.60q has no letter or digit", name)
+	if o.Name = ServerName(server); o.Name == "" {
+		return o, fmt.Errorf("the name %.60q has no letter or digit", server)
 	}
 	return o, nil
 }
@@ -243,12 +253,22 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 		}
 		return o, nil
 	}
-	program := string(e.Command)
-	if strings.HasPrefix(program, "~") {
-		program = ExpandPath(program)
+	o.Written = append([]string{string(e.Command)}, texts(e.Args)...)
+	o.Command.Env = texts(e.KeepEnv)
+	for i, written := range o.Written {
+		word, err := Expanded(written)
+		if err != nil {
+			return o, fmt.Errorf("%s: %w", map[bool]string{true: "command", false: "args"}[i == 0], err)
+		}
+		o.Command.Args = append(o.Command.Args, word)
 	}
-	o.Command = mcpclient.Command{
-		Args: append([]string{program}, texts(e.Args)...), Dir: string(e.Dir), Env: texts(e.KeepEnv),
+	for _, words := range [][]string{o.Written, o.Command.Args} {
+		if strings.HasPrefix(words[0], "~") {
+			words[0] = ExpandPath(words[0])
+		}
+	}
+	if o.Command.Dir, err = Expanded(string(e.Dir)); err != nil {
+		return o, fmt.Errorf("cwd: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
 		value, err := Expanded(string(e.Env[name]))
@@ -263,10 +283,16 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 // variable matches ${NAME} and ${NAME:-DEFAULT}.
 var variable = regexp.MustCompile(`\$\{(?:env:)?(\w+)(:-[^}]*)?\}`)
 
+// otherVariable matches what clients write for settings and commands, such as ${config:a.b}.
+var otherVariable = regexp.MustCompile(`\$\{(?:config|command|workspaceFolder|file\w*|selectedText|pathSeparator|/)\b[^}]*`)
+
 // Expanded returns a text with the values of the variables that it names as ${NAME}.
 func Expanded(text string) (string, error) {
 	if at := strings.Index(text, "${input:"); at >= 0 {
 		return "", fmt.Errorf("%.60s stands for what the client asks its user: it is not known here", text[at:])
+	}
+	if other := otherVariable.FindString(text); other != "" {
+		return "", fmt.Errorf("%.60s} stands for something of the client: it is not known here", other)
 	}
 	var missing string
 	out := variable.ReplaceAllStringFunc(text, func(v string) string {
