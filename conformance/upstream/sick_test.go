@@ -107,8 +107,10 @@ func serveSick(usual, state string) {
 				cmp.Or(version, "2025-06-18")))
 		case "tools/list":
 			lists++
-			if fault == "endless pages" {
-				result(`{"tools":[],"nextCursor":"again"}`)
+			if text := map[string]string{
+				"endless pages": `{"tools":[],"nextCursor":"again"}`, "no tools": `{"resources":[]}`,
+			}[fault]; text != "" {
+				result(text)
 				continue
 			}
 			echo := "Repeats."

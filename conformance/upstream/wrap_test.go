@@ -569,14 +569,18 @@ func refused(t *testing.T, words []string) (answer, log string) {
 // A server that cannot be used is one clear error.
 func TestUnusableServers(t *testing.T) {
 	for fault, want := range map[string]string{
-		"ends at once":  "the server has ended",
-		"endless pages": "more than 100 pages",
-		"newer":         "2099-01-01",
+		"ends at once": "the server has ended",
+		"no tools":     `the result has no member`,
+		"newer":        "2099-01-01",
 	} {
 		if answer, _ := refused(t, wrapped(t.TempDir(), sick(fault, "")...)); !strings.Contains(answer, want) {
 			t.Errorf("%s: %s", fault, answer)
 		}
 	}
+	c := start(t, wrapped(t.TempDir(), sick("endless pages", "")...)...)
+	c.request("tools/list", "{}")
+	c.end()
+	contains(t, c.errs.String(), "its cursor does not advance")
 	words := wrapped(t.TempDir(), "no-such-server")
 	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "executable file not found") {

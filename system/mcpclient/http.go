@@ -14,6 +14,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Endpoint is a server that speaks streamable HTTP, or its predecessor of protocol 2024-11-05, HTTP with SSE.
@@ -70,8 +72,13 @@ func (e Endpoint) Open(log *slog.Logger, handler Handler) (*Remote, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: requestTime}).DialContext
+	jar, err := cookiejar.New(nil) // a load balancer finds the session by its cookie
+	if err != nil {
+		return nil, err
+	}
 	r := &Remote{endpoint: e, link: newLink(log, handler), client: &http.Client{
 		Transport: transport,
+		Jar:       jar,
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			switch {
 			case len(via) > 3 || !sameOrigin(to.URL, u):
@@ -301,13 +308,33 @@ func (r *Remote) check(response *http.Response, m message) error {
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
 		err = fmt.Errorf("the server answers %s: it wants an authorization, such as "+
 			"--header 'Authorization=Bearer ${TOKEN}'; a log-in by OAuth is not supported", response.Status)
+		if response.StatusCode == http.StatusUnauthorized && inSession {
+			r.lose(err) // some servers say so of a session that they have forgotten
+		}
 	case !inSession && fault == nil && f.IsResponse && f.Key == "n"+m.id:
 		r.answered(f)
-	case response.StatusCode == http.StatusNotFound && inSession || response.StatusCode >= 500,
+	case inSession && (response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusGone),
+		response.StatusCode >= 500,
 		response.StatusCode == http.StatusBadRequest && inSession && bytes.Contains(bytes.ToLower(text), []byte("session")):
 		r.lose(err) // the next call opens a new session
 	}
 	return err
+}
+
+// lostSession matches errors of servers that have forgotten a session.
+var lostSession = content.Pattern(`(?i)\bsession\b.*(not found|expired|invalid|unknown|missing|required|terminated|` +
+	`closed|does not exist|no longer)|(no|no valid|invalid|unknown|expired|missing) (mcp[- ])?session|not initialized`)
+
+// received receives a message. An error may say, with status 200, that the server has lost the session.
+func (r *Remote) received(text []byte, of string) {
+	var m struct{ Error *jsonrpc.Fault }
+	const most = 4 << 10
+	if r.state.Load().id != "" && len(text) < most && json.Unmarshal(text, &m) == nil && m.Error != nil &&
+		(m.Error.Code <= -32000 && m.Error.Code > -32100 || m.Error.Code == invalidRequest) &&
+		lostSession().MatchString(m.Error.Message) {
+		r.lose(m.Error)
+	}
+	r.receive(text, of)
 }
 
 // consume receives the messages of a body, and returns why no more come. of is the call of the body, as for
@@ -322,11 +349,11 @@ func (r *Remote) consume(response *http.Response, c *cursor, of string) error {
 		if err != nil {
 			return err
 		}
-		r.receive(bytes.TrimSpace(text), of)
+		r.received(bytes.TrimSpace(bytes.TrimPrefix(text, []byte(bom))), of)
 		return fmt.Errorf("the server's answer is no response to the request: %s",
 			jsonrpc.Quoted(string(text[:min(len(text), 1<<10)])))
 	case "text/event-stream":
-		err := r.receiveEvents(bufio.NewReader(response.Body), c, of)
+		err := r.receiveEvents(&eventLines{in: bufio.NewReader(response.Body)}, c, of)
 		if errors.Is(err, errLong) {
 			return err
 		}
@@ -398,7 +425,7 @@ func (r *Remote) openOlder(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	in := bufio.NewReader(response.Body)
+	in := &eventLines{in: bufio.NewReader(response.Body)}
 	kind, data, err := c.next(in)
 	target, wrong := response.Request.URL.Parse(string(data))
 	switch {

@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -182,6 +184,101 @@ func TestSessionOfRemote(t *testing.T) {
 	if got := <-slow; got != "[1.0]<nil>" {
 		t.Errorf("the running call: %s", got)
 	}
+}
+
+// A server says in many ways that it has lost the session; other errors leave it. A cookie is sent back.
+func TestLostSession(t *testing.T) {
+	fault := func(code int, message string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q}}`, code, message)
+	}
+	for text, lost := range map[string]bool{
+		"410 gone": true, "404 gone": true, "401 who are you": true, "403 no": false, "429 later": false, "503 down": true,
+		"400 no such session": true, "400 bad": false,
+		"200 " + fault(-32001, "Session not found"):                  true,
+		"200 " + fault(-32000, "Bad Request: No valid session ID"):   true,
+		"200 " + fault(-32600, "Invalid session"):                    true,
+		"200 " + fault(-32000, "Server not initialized"):             true,
+		"200 " + fault(-32602, "unknown session of the browser"):     false,
+		"200 " + fault(-32000, "the table sessions has no such row"): false,
+	} {
+		r, _ := served(t, Handler{}, func(w http.ResponseWriter, r *http.Request, m incoming) {
+			if m.Method == "initialize" {
+				w.Header().Set("Mcp-Session-Id", "s1")
+				w.Header().Set("Set-Cookie", "lb=1; Path=/; HttpOnly")
+				say(w, asJSON, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18"}}`, m.ID)
+				return
+			}
+			if c, err := r.Cookie("lb"); err != nil || c.Value != "1" {
+				t.Errorf("cookies: %v", r.Cookies())
+			}
+			status, body, _ := strings.Cut(text, " ")
+			n, _ := strconv.Atoi(status)
+			w.Header().Set("Content-Type", asJSON)
+			w.WriteHeader(n)
+			_, _ = io.WriteString(w, body)
+		}, nil)
+		if _, err := r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Call(t.Context(), "x", json.RawMessage("{}"), nil); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+		if got := r.session.Err() != nil; got != lost {
+			t.Errorf("%s: lost is %v", text, got)
+		}
+	}
+}
+
+// Lines of events end in LF, CR or CRLF. None waits for what follows its end.
+func TestEventLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\nb\n\nc\n":               "a|b||c",
+		"a\rb\r\rc\r":               "a|b||c",
+		"a\r\nb\r\n\r\nc\r\n":       "a|b||c",
+		"\ufeffa\n\ufeffb\r\r\nc\n": "a|\ufeffb||c",
+		"\r\n\n\ra\n":               "|||a",
+		"":                          "",
+		"half":                      "",
+	} {
+		for _, size := range []int{1, 3, 4096} {
+			e := &eventLines{in: bufio.NewReader(&dribble{text, size})}
+			var all []string
+			for {
+				line, err := e.next(1000)
+				if err != nil {
+					break
+				}
+				all = append(all, string(line))
+			}
+			if got := strings.Join(all, "|"); got != want {
+				t.Errorf("%q by %d: %q, not %q", text, size, got, want)
+			}
+		}
+	}
+	in, out := io.Pipe()
+	defer out.Close() //nolint:errcheck // a pipe
+	e := &eventLines{in: bufio.NewReader(in)}
+	go io.WriteString(out, "data: x\r\r") //nolint:errcheck // the reader would miss it
+	for _, want := range []string{"data: x", ""} {
+		if line, err := e.next(1000); err != nil || string(line) != want {
+			t.Errorf("%q, %v", line, err)
+		}
+	}
+}
+
+// dribble reads a text in parts of a size.
+type dribble struct {
+	text string
+	size int
+}
+
+func (d *dribble) Read(b []byte) (int, error) {
+	if d.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, d.text[:min(d.size, len(d.text))])
+	d.text = d.text[n:]
+	return n, nil
 }
 
 // A stream that breaks before its response is resumed where it broke, but no call is sent twice.

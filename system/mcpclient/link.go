@@ -23,6 +23,7 @@ import (
 // Error codes of JSON-RPC.
 const (
 	MethodNotFound = -32601
+	invalidRequest = -32600
 	internalError  = -32603
 )
 

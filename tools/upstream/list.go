@@ -321,7 +321,7 @@ func (s *Server) list(
 	ctx context.Context, p connection, modern bool, method, member string,
 ) (all []json.RawMessage, err error) {
 	all = []json.RawMessage{}
-	cursor := json.RawMessage(nil)
+	cursor, seen := json.RawMessage(nil), map[string]bool{}
 	for range maxPages {
 		params := json.RawMessage("{}")
 		if cursor != nil {
@@ -339,7 +339,9 @@ func (s *Server) list(
 		var page map[string]json.RawMessage
 		var entries []json.RawMessage
 		if err = json.Unmarshal(raw, &page); err == nil {
-			err = json.Unmarshal(page[member], &entries)
+			if err = json.Unmarshal(page[member], &entries); page[member] == nil {
+				err = fmt.Errorf("the result has no member %q", member)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", method, err)
@@ -350,8 +352,24 @@ func (s *Server) list(
 		if cursor = page["nextCursor"]; cursor == nil || string(cursor) == "null" || string(cursor) == `""` {
 			return all, nil
 		}
+		if seen[string(cursor)] {
+			s.options.Log.Warn("a list of an upstream server does not end: its cursor does not advance", "server", s.options.Name,
+				"list", method, "cursor", jsonrpc.Quoted(string(cursor)))
+			return distinct(all), nil
+		}
+		seen[string(cursor)] = true
 	}
 	return nil, fmt.Errorf("the list of %s has more than %d pages", member, maxPages)
+}
+
+// distinct removes entries that occurred before.
+func distinct(entries []json.RawMessage) []json.RawMessage {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(entries, func(e json.RawMessage) bool {
+		before := seen[string(e)]
+		seen[string(e)] = true
+		return before
+	})
 }
 
 // tool returns the tool of an entry of tools/list. It is listed as it is, without the schema of its results: a result

@@ -121,7 +121,11 @@ func (s *Server) greet() (hello greeting, listed []json.RawMessage, err error) {
 	known, modern := s.record.known(), s.record.Modern
 	s.mu.Unlock()
 	if hello, err = s.connect(ctx, known, modern); err == nil {
-		if listed, err = s.list(ctx, hello.p, hello.modern, "tools/list", "tools"); err != nil {
+		listed, err = s.list(ctx, hello.p, hello.modern, "tools/list", "tools")
+		if fault := (*jsonrpc.Fault)(nil); errors.As(err, &fault) && !hello.tools {
+			listed, err = []json.RawMessage{}, nil // it has prompts or resources
+		}
+		if err != nil {
 			hello.p.Close()
 		}
 	}
@@ -155,6 +159,16 @@ type greeting struct {
 	p            connection
 	modern       bool
 	instructions string
+	tools        bool // it says that it has tools
+}
+
+// heard takes what the server said of itself.
+func (g *greeting) heard(modern bool, result json.RawMessage) {
+	var r struct {
+		Capabilities struct{ Tools json.RawMessage }
+	}
+	_ = json.Unmarshal(result, &r) // without capabilities it has no tools
+	g.modern, g.instructions, g.tools = modern, instructionsIn(result), r.Capabilities.Tools != nil
 }
 
 // connect starts a process and finds out which era of the protocol it speaks, unless that is known. Many servers of the
@@ -180,7 +194,7 @@ func (s *Server) connect(ctx context.Context, known, modern bool) (g greeting, e
 	defer stop()
 	raw, err := g.p.Call(asking, "server/discover", params, nil)
 	if err == nil && speaksStateless(raw) {
-		g.modern, g.instructions = true, instructionsIn(raw)
+		g.heard(true, raw)
 		return g, nil
 	}
 	if !errors.Is(err, context.DeadlineExceeded) { // a server that still runs may be in any state
@@ -245,6 +259,6 @@ func (s *Server) initialize(ctx context.Context, g *greeting) error {
 		g.p.Close()
 		return fmt.Errorf("initialize: %w", err)
 	}
-	g.modern, g.instructions = false, instructionsIn(raw)
+	g.heard(false, raw)
 	return nil
 }
