@@ -4,7 +4,9 @@ package upstream_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,6 +123,37 @@ func TestQuestionBesideACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, c.answer("50", anna), "Anna")
+}
+
+// A question is withdrawn when its call is cancelled; beside another call, when that has ended, too.
+func TestQuestionOfACancelledCall(t *testing.T) {
+	for _, fault := range []string{"asks", "beside"} {
+		c := startWith(t, `{"elicitation":{}}`, wrapped(t.TempDir(), sick(fault, "")...)...)
+		calls := `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}` + "\n"
+		if fault == "beside" {
+			calls += `{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}` + "\n"
+		}
+		if _, err := io.WriteString(c.in, calls); err != nil {
+			t.Fatal(err)
+		}
+		question, err := c.out.ReadString('\n')
+		contains(t, question, "elicitation/create")
+		var q struct{ ID string }
+		if err := errors.Join(err, json.Unmarshal([]byte(question), &q)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`); err != nil {
+			t.Fatal(err)
+		}
+		next, err := c.out.ReadString('\n')
+		if fault == "beside" && err == nil {
+			contains(t, next, `"id":51`)
+			next, err = c.out.ReadString('\n')
+		}
+		if contains(t, next, "notifications/cancelled", `"requestId":"`+q.ID+`"`); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // The roots of a client are those that a server gets.

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
@@ -30,6 +31,7 @@ type exchange struct {
 	err       error
 	asked     []*question // questions so far; only the attending run uses them
 	expiry    *time.Timer // cancels the exchange if no run attends it
+	cancelled atomic.Bool // by its client, or because nobody repeated the call
 
 	mu         sync.Mutex
 	out        tools.Output // output of the attending run; nil: no run attends
@@ -90,6 +92,7 @@ func (s *Server) call(
 	defer e.attend(nil)
 	result, err := e.attended(ctx, in.Ask)
 	if !errors.Is(err, tools.ErrAsked) {
+		e.cancelled.Store(ctx.Err() != nil)
 		e.cancel()
 		return result, err
 	}
@@ -105,6 +108,7 @@ func (s *Server) expire(key string, e *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.forget(key, e) {
+		e.cancelled.Store(true)
 		e.cancel()
 	}
 }
@@ -313,6 +317,11 @@ func (s *Server) asking() (chosen *exchange) {
 // request does not say which call it belongs to: if the chosen one ends, another asks.
 func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	q := s.named(tools.Question{Method: method, Params: params})
+	if method != "roots/list" {
+		var stop func()
+		ctx, stop = s.whileWanted(ctx)
+		defer stop()
+	}
 	ask := s.client.Ask
 	var err error
 	var result json.RawMessage
@@ -327,10 +336,38 @@ func (s *Server) answer(ctx context.Context, method string, params json.RawMessa
 		}
 	}
 	result, err = ask(ctx, q)
+	if err != nil && context.Cause(ctx) == errNobody { //nolint:errorlint // the cause itself
+		err = errNobody
+	}
 	if lacks := (*tools.CapabilityError)(nil); errors.As(err, &lacks) {
 		return nil, jsonrpc.Faultf(mcpclient.MethodNotFound, "%s", lacks)
 	}
 	return result, err
+}
+
+// whileWanted returns a context that also ends when all calls that are open now have ended, and one was cancelled: the
+// question may belong to that one.
+func (s *Server) whileWanted(ctx context.Context) (wanted context.Context, stop func()) {
+	wanted, end := context.WithCancelCause(ctx)
+	s.mu.Lock()
+	open := slices.Clone(s.open)
+	s.mu.Unlock()
+	var left atomic.Int32
+	left.Store(int32(len(open))) //nolint:gosec // at most maxOpen
+	var stops []func() bool
+	for _, e := range open {
+		stops = append(stops, context.AfterFunc(e.ctx, func() {
+			if left.Add(-1) == 0 && slices.ContainsFunc(open, func(e *exchange) bool { return e.cancelled.Load() }) {
+				end(errNobody)
+			}
+		}))
+	}
+	return wanted, func() {
+		for _, one := range stops {
+			one()
+		}
+		end(nil)
+	}
 }
 
 // headers returns the headers that repeat arguments of a call: those whose schema has x-mcp-header.
