@@ -32,17 +32,19 @@ func compile(p Pattern) (*Matcher, error) {
 	if err != nil {
 		return nil, explainParseError(expr, flags, err)
 	}
-	size := estimateProgramSize(tree)
-	if size > MaxProgram {
-		return nil, errTooLarge
-	}
-	m := &Matcher{instructions: size + 1, cr: namesCR(tree), ascii: !p.Literal && UsesASCII(p.Expr),
+	m := &Matcher{instructions: estimateProgramSize(tree) + 1, cr: namesCR(tree), ascii: !p.Literal && UsesASCII(p.Expr),
 		sizes: defaultSizes, abandoned: new(atomic.Bool)}
 	if !p.Multiline && hasNewlineLiteral(tree) {
 		return nil, fmt.Errorf("pattern: %w", ErrLineEnd)
 	}
 	// If no match can span lines, searching line by line gives the same result faster.
 	m.multi = p.Multiline && (literal.CanMatchNewline(tree) || hasTextAnchor(tree))
+	if !m.multi && m.useWords(tree) {
+		return m, nil
+	}
+	if m.instructions > MaxProgram+1 {
+		return nil, errTooLarge
+	}
 	if m.re, err = regexp.Compile(prefix + expr); err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
@@ -72,6 +74,21 @@ func compile(p Pattern) (*Matcher, error) {
 		m.need.Prefix = m.need.Prefix && len(m.need.Needles) == 1 // any of several needles may be found first
 	}
 	return m, nil
+}
+
+// useWords prepares the search for a list of words; false if the pattern is no such list.
+func (m *Matcher) useWords(tree *syntax.Regexp) bool {
+	if m.words = newWords(tree); m.words == nil {
+		return false
+	}
+	m.instructions = m.words.find.Size() / instructionSize
+	m.need = literal.Required(tree.Simplify(), false, false) // what all words have in common
+	needles := m.need.Needles
+	if len(needles) == 0 {
+		needles = m.words.needles()
+	}
+	m.newSearcher = literal.NewSearcher(needles)
+	return true
 }
 
 // flags returns the parser's flags, and the same flags as a prefix of the pattern.
@@ -221,6 +238,10 @@ const expensiveWork = 8 << 20
 // Find reports whether one line (without its line end) matches, and the byte range [start, end) of its first match.
 // Find matches a line that contains newlines as one text. It returns an error only if ctx is done.
 func (m *Matcher) Find(ctx context.Context, line []byte) (start, end int, ok bool, err error) {
+	if m.words != nil {
+		start, end, ok = m.words.findIn(line)
+		return start, end, ok, nil
+	}
 	var loc []int
 	if m.instructions*len(line) <= expensiveWork {
 		loc = m.re.FindIndex(line)
@@ -244,23 +265,35 @@ func Compile(p Pattern) (*Matcher, error) {
 	}
 	m, err := compile(p)
 	if err == nil {
-		compiled.Put(p, m, m.instructions+len(p.Expr))
+		compiled.Put(p, m, m.instructions+len(p.Expr)/instructionSize)
 	}
 	return m, err
 }
 
 // compiled caches Matchers, because the next page and the next call often have the same pattern. Compiling takes about
 // 15 µs, and 80 to 150 µs with the automaton, which is made when the first line must be walked (BenchmarkFirstLine, 2
-// shared cores of a Xeon). The cache holds at most 2 MB, without the tables of walkers: 150 KB or more each, which the
+// shared cores of a Xeon). The cache holds at most 8 MB, without the tables of walkers: 150 KB or more each, which the
 // garbage collector may free when no scan runs.
-var compiled = lru.New[Pattern, *Matcher](4 * MaxProgram)
+var compiled = lru.New[Pattern, *Matcher](8 << 20 / instructionSize)
+
+// instructionSize is about the number of bytes that a Matcher takes for each of its instructions.
+const instructionSize = 256
 
 // Groups calls visit for each match in a line. The tuple is the text of the match or, if the pattern has capturing
 // groups, the texts of the groups, separated by tabs. A group that is not part of the match is empty. The tuple is
 // valid until visit returns. Call Groups for matching lines only: the regexp package takes about 50 ns for each byte.
 func (m *Matcher) Groups(line []byte, visit func(tuple []byte)) {
+	if m.words != nil {
+		m.words.eachTuple(line, visit)
+		return
+	}
+	visitTuples(m.re, line, visit)
+}
+
+// visitTuples is [Matcher.Groups] by regexp.
+func visitTuples(re *regexp.Regexp, line []byte, visit func(tuple []byte)) {
 	var tuple []byte
-	for _, at := range m.re.FindAllSubmatchIndex(line, -1) {
+	for _, at := range re.FindAllSubmatchIndex(line, -1) {
 		if len(at) == 2 {
 			visit(line[at[0]:at[1]])
 			continue

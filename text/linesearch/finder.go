@@ -77,7 +77,7 @@ func (f *finder) find(b []byte, h *hits) error {
 
 // findWhole is find for lines that all have a newline.
 func (f *finder) findWhole(b []byte, h *hits) error {
-	if len(f.literals) > 0 && !(f.dense && f.m.linear() != nil) {
+	if f.m.words != nil || len(f.literals) > 0 && !(f.dense && f.m.linear() != nil) {
 		return f.findCandidates(b, h)
 	}
 	if f.dense {
@@ -108,11 +108,23 @@ const denseCandidates = 512
 func (f *finder) findCandidates(b []byte, h *hits) error {
 	f.literals.Reset()
 	lines, candidates := 0, 0
+	list, searcher, suffice := f.m.words, f.searcher, f.m.need.Suffice
+	switch {
+	case list != nil && f.dense:
+		searcher, suffice = nil, list.suffice
+	case list != nil && len(f.literals) == 0:
+		suffice = list.suffice
+	default:
+		list = nil
+	}
 	for pos := 0; pos < len(b); {
 		at, end, passed := 0, 0, 0
-		if f.searcher != nil {
-			at, end, passed = f.searcher.Find(b, pos)
-		} else {
+		switch {
+		case searcher != nil:
+			at, end, passed = searcher.Find(b, pos)
+		case list != nil:
+			_, at, end = list.find.First(b, pos, nil)
+		default:
 			at, end = f.literals.Find(b, pos)
 		}
 		lines += passed
@@ -121,8 +133,8 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		}
 		lines++
 		next := lineEnd(b, at)
-		ok := f.m.need.Suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
-		if !f.m.need.Suffice {
+		ok := suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
+		if !suffice {
 			candidates++
 			start := at
 			if !f.m.need.Prefix {
@@ -139,7 +151,7 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		pos = next
 	}
 	f.dense = candidates > len(b)/denseCandidates
-	if f.searcher != nil {
+	if searcher != nil {
 		h.lines = int64(lines)
 	}
 	return nil
@@ -168,6 +180,9 @@ func findLines(b []byte, h *hits, next func(from int) int, matches func(line []b
 
 // matchesLine reports whether a line matches, by the automaton if possible. The line includes its newline.
 func (f *finder) matchesLine(line []byte) (bool, error) {
+	if f.m.words != nil {
+		return f.matches(line)
+	}
 	if w := f.walker(); w != nil {
 		states := [1]uint16{w.start}
 		row, _, ok := w.walkLine(line, 0, states[:], 0)
@@ -187,10 +202,14 @@ func (f *finder) matchesLine(line []byte) (bool, error) {
 	return f.matches(line)
 }
 
-// matches reports by regexp whether a line matches. It checks the context once per expensiveWork/8: callers search
+// matches reports by regexp, or by the list of words, whether a line matches. It checks the context once per expensiveWork/8: callers search
 // several lines between two checks of their own, and the machine may be busy.
 func (f *finder) matches(line []byte) (bool, error) {
 	text := f.m.text(line)
+	if f.m.words != nil {
+		_, _, ok := f.m.words.findIn(text)
+		return ok, nil
+	}
 	cost := f.m.instructions * len(text)
 	if f.work += cost; f.work > expensiveWork/8 {
 		f.work = 0
@@ -221,6 +240,10 @@ func (m *Matcher) text(line []byte) []byte {
 // MayMatch returns false if no part of text can match. It searches for the needles only, and is many times as fast as
 // [Matcher.Find] on a text without needles.
 func (m *Matcher) MayMatch(text []byte) bool {
+	if f := m.words; f != nil && len(m.need.Needles) == 0 {
+		i, _, _ := f.find.First(text, 0, nil)
+		return i >= 0
+	}
 	// With multi, text may hold \r\n where a needle has \n.
 	return m.multi || len(m.need.Needles) == 0 || literal.In(text, m.need.Needles)
 }

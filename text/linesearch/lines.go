@@ -28,7 +28,7 @@ type Pattern struct {
 // Limits of a pattern. The size of the program bounds the time: the regexp package takes 5 to 20 ns for each
 // instruction and byte.
 const (
-	MaxPattern = 64 << 10 // maximum length in bytes
+	MaxPattern = 256 << 10 // maximum length in bytes
 	MaxProgram = 2000     // maximum number of instructions of the compiled program
 )
 
@@ -95,6 +95,7 @@ type Matcher struct {
 	longest     int                     // bytes of the longest match; -1: any
 	inLine      func() *regexp.Regexp   // starts one rune before a position: group 1 is the first match after it
 	mark        []byte                  // a byte that each match holds; nil: none
+	words       *words                  // of a list of words, which needs none of the functions above; else nil
 	linear      func() *linear          // of a row of characters, made when first called; nil: it is another pattern
 
 	ascii      bool           // the pattern has classes for ASCII: see UsesASCII

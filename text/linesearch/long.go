@@ -176,6 +176,10 @@ func (s *lineScan) scanLongLine() error {
 
 // searchLongLine reports whether the line matches, and the position of the match in the line.
 func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, at int64, err error) {
+	if s.m.words != nil {
+		at, err = s.findWord(head, r)
+		return at >= 0, at, err
+	}
 	if len(s.f.literals) > 0 && (s.m.need.Suffice || s.readerAt != nil) {
 		at, err = s.findLiteral(head, r)
 		if err != nil || at < 0 || s.m.need.Suffice {
@@ -381,19 +385,50 @@ func (w *walker) walkPart(b []byte, q uint16) (to uint16, at int, ok bool) {
 
 // findLiteral returns the position of the line's first needle, or -1.
 func (s *lineScan) findLiteral(head []byte, r *longLineReader) (int64, error) {
-	s.f.literals.Reset()
-	if at, _ := s.f.literals.Find(head, 0); at < len(head) {
+	return r.find(head, s.f.literals.Longest()-1, func(b []byte, from int, _ bool) int {
+		s.f.literals.Reset()
+		at, _ := s.f.literals.Find(b, from)
+		return at
+	})
+}
+
+// findWord returns the position of the first word of a list in the line, or -1.
+func (s *lineScan) findWord(head []byte, r *longLineReader) (int64, error) {
+	v := s.m.words
+	// A word that begins in the last bytes is left for the next chunk, because the byte after it counts, and another one
+	// may begin before it. The byte before counts as well.
+	return r.find(head, v.longest+1, func(b []byte, from int, last bool) int {
+		to := len(b)
+		if !last {
+			to -= v.longest
+		}
+		before := max(from-1, 0)
+		t := v.of(b[before:])
+		start, _, ok := v.first(&t, from-before, to-before)
+		if !ok {
+			return len(b)
+		}
+		return before + t.position(start)
+	})
+}
+
+// find returns the first position in the line that search returns, or -1 if there is none. search returns a position in
+// b, at or after from, or len(b) if there is none. last is true if the line ends with b. The last overlap bytes of each
+// chunk are searched again with the next one.
+func (r *longLineReader) find(head []byte, overlap int, search func(b []byte, from int, last bool) int) (int64, error) {
+	if at := search(head, 0, false); at < len(head) {
 		return int64(at), nil
 	}
 	for {
 		ok, err := r.readMore()
-		if err != nil || !ok {
+		if err != nil {
 			return -1, err
 		}
-		from := max(0, r.start-s.f.literals.Longest()+1)
-		s.f.literals.Reset()
-		if at, _ := s.f.literals.Find(r.buf[:r.end], from); at < r.end {
+		if at := search(r.buf[:r.end], max(0, r.start-overlap), r.done); at < r.end {
 			return r.base + int64(at), nil
+		}
+		if !ok {
+			return -1, nil
 		}
 		r.start = r.end
 	}

@@ -99,10 +99,12 @@ func better(a, b needleSet) needleSet {
 func (n Needle) common() bool { return len(n.Text) == 1 && Frequency(n.Text[0]) >= Frequency('Z') }
 
 // needles returns a case-sensitive needle for each text.
-func needles(texts []string) []Needle {
-	var ns []Needle
+func needles(texts []string) []Needle { return NewNeedles(texts, false) }
+
+// NewNeedles returns a needle for each text, which must be in lower case if fold is set.
+func NewNeedles(texts []string, fold bool) (ns []Needle) {
 	for _, t := range texts {
-		ns = append(ns, newNeedle(t, false))
+		ns = append(ns, newNeedle(t, fold))
 	}
 	return ns
 }
