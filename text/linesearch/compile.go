@@ -82,12 +82,8 @@ func (m *Matcher) useWords(tree *syntax.Regexp) bool {
 		return false
 	}
 	m.instructions = m.words.find.Size() / instructionSize
-	m.need = literal.Required(tree.Simplify(), false, false) // what all words have in common
-	needles := m.need.Needles
-	if len(needles) == 0 {
-		needles = m.words.needles()
-	}
-	m.newSearcher = literal.NewSearcher(needles)
+	m.need = literal.Requirement{Needles: m.words.common()}
+	m.newSearcher = literal.NewSearcher(m.need.Needles)
 	return true
 }
 

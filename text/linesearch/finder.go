@@ -9,7 +9,8 @@ import (
 // finder finds the matching lines of a block. It belongs to one goroutine:
 //
 //	         ┌─ lines that hold a needle ─► walker or regexp, unless a needle suffices
-//	block ───┼─ lines that hold a byte of each match, if the pattern has no needles and few lines do
+//	block ───┼─ lines that hold a word, if the pattern is a list of words
+//	         ├─ lines that hold a byte of each match, if the pattern has no needles and few lines do
 //	         ├─ walker over the whole block
 //	         └─ without a walker: a row of characters at once, or regexp line by line
 type finder struct {
@@ -20,6 +21,7 @@ type finder struct {
 	w        *walker          // nil before the first call of walker, and if only regexp can be used
 	dense    bool             // the block before had many lines with a needle
 	letters  bool             // see Totals.Letters
+	ends     []uint32         // buffer of findWords
 	work     int              // work of regexp since the last context check, in instructions × bytes
 }
 
@@ -77,7 +79,10 @@ func (f *finder) find(b []byte, h *hits) error {
 
 // findWhole is find for lines that all have a newline.
 func (f *finder) findWhole(b []byte, h *hits) error {
-	if f.m.words != nil || len(f.literals) > 0 && !(f.dense && f.m.linear() != nil) {
+	switch {
+	case f.m.words != nil && (f.dense || len(f.literals) == 0):
+		return f.findWords(b, h)
+	case len(f.literals) > 0 && !(f.dense && f.m.words == nil && f.m.linear() != nil):
 		return f.findCandidates(b, h)
 	}
 	if f.dense {
@@ -108,23 +113,11 @@ const denseCandidates = 512
 func (f *finder) findCandidates(b []byte, h *hits) error {
 	f.literals.Reset()
 	lines, candidates := 0, 0
-	list, searcher, suffice := f.m.words, f.searcher, f.m.need.Suffice
-	switch {
-	case list != nil && f.dense:
-		searcher, suffice = nil, list.suffice
-	case list != nil && len(f.literals) == 0:
-		suffice = list.suffice
-	default:
-		list = nil
-	}
 	for pos := 0; pos < len(b); {
 		at, end, passed := 0, 0, 0
-		switch {
-		case searcher != nil:
-			at, end, passed = searcher.Find(b, pos)
-		case list != nil:
-			_, at, end = list.find.First(b, pos, nil)
-		default:
+		if f.searcher != nil {
+			at, end, passed = f.searcher.Find(b, pos)
+		} else {
 			at, end = f.literals.Find(b, pos)
 		}
 		lines += passed
@@ -133,8 +126,8 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		}
 		lines++
 		next := lineEnd(b, at)
-		ok := suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
-		if !suffice {
+		ok := f.m.need.Suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
+		if !f.m.need.Suffice {
 			candidates++
 			start := at
 			if !f.m.need.Prefix {
@@ -151,10 +144,30 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		pos = next
 	}
 	f.dense = candidates > len(b)/denseCandidates
-	if searcher != nil {
+	if f.searcher != nil {
 		h.lines = int64(lines)
 	}
 	return nil
+}
+
+// findWords checks only lines that hold a word of a list.
+func (f *finder) findWords(b []byte, h *hits) error {
+	f.ends = f.m.words.find.Ends(b, f.ends[:0])
+	i := 0
+	next := func(from int) int {
+		for ; i < len(f.ends); i++ {
+			if at := int(f.ends[i]) - 1; at >= from {
+				return at
+			}
+		}
+		return len(b)
+	}
+	return findLines(b, h, next, func(line []byte) (bool, error) {
+		if f.m.words.suffice {
+			return true, nil
+		}
+		return f.matches(line)
+	})
 }
 
 // findLines adds to h the lines of b around the positions of next that matches returns true for. next returns the first

@@ -29,7 +29,7 @@ type Pattern struct {
 // instruction and byte.
 const (
 	MaxPattern = 256 << 10 // maximum length in bytes
-	MaxProgram = 2000     // maximum number of instructions of the compiled program
+	MaxProgram = 2000      // maximum number of instructions of the compiled program
 )
 
 // ErrLineEnd is returned for a pattern that contains \n without Multiline: the pattern could never match.

@@ -55,7 +55,7 @@ func TestComplaints(t *testing.T) {
 		{Pattern{
 			Expr: strings.Repeat("x", 60_000) + "(",
 		}, "pattern: missing closing )\n  …xxxxxxxxxxxxxxxxxxxxxxxxxx(\n                             ^"},
-		{Pattern{Expr: strings.Repeat("x", 1<<20)}, "pattern: 1048576 bytes are over the limit of 65536"},
+		{Pattern{Expr: strings.Repeat("x", 1<<20)}, "pattern: 1048576 bytes are over the limit of 262144"},
 		{Pattern{Expr: strings.Repeat(`\pL`, 2100)}, "pattern: it is too large: more than 2000 instructions"},
 		{Pattern{Expr: "[ab]{1000}[cd]{1000}.{10}"}, "pattern: it is too large: more than 2000 instructions"},
 		{Pattern{Expr: "(" + strings.Repeat("a|", 3000) + "b)c"}, ""}, // the parser makes one class of it

@@ -1,6 +1,7 @@
 package linesearch
 
 import (
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -30,12 +31,12 @@ type words struct {
 type word struct {
 	text          string
 	before, after syntax.EmptyOp
+	again         bool // has another rune of a class than its first
 }
 
 // Limits of a list of words.
 const (
-	fewWords     = 16      // up to this number, a list is searched as other patterns are
-	vectorWords  = 64      // up to this number, vectors find the words
+	fewWords     = 16      // up to this number of alternatives, a list is searched as other patterns are
 	maxWordBytes = 1 << 20 // sum of the lengths of all words
 	maxWordSize  = 8 << 10 // a word; the history of a long line holds the longest match
 )
@@ -44,7 +45,13 @@ const (
 func newWords(tree *syntax.Regexp) *words {
 	l := &wordList{}
 	list, ok := l.expand(tree)
-	if !ok || !l.alternate || l.fold && l.exact || len(list) <= fewWords || l.captures > 0 && ambiguous(list) {
+	alternatives := 0
+	for _, w := range list {
+		if !w.again {
+			alternatives++
+		}
+	}
+	if !ok || alternatives <= fewWords || l.fold && l.exact || l.captures > 0 && ambiguous(list) {
 		return nil
 	}
 	v := &words{list: list, fold: l.fold, suffice: true, other: map[rune]string{}}
@@ -91,20 +98,33 @@ func (v *words) texts() (all []string) {
 	return all
 }
 
-// needles returns the texts of find as needles; nil if there are more than vectorWords.
-func (v *words) needles() []literal.Needle {
+// common returns needles of which each word has one at its start, or each at its end; nil if they are too many.
+func (v *words) common() []literal.Needle {
 	all := v.texts()
-	if len(all) > vectorWords {
-		return nil
+	var sets [][]literal.Needle
+	for _, cut := range []func(t string, n int) string{
+		func(t string, n int) string { return t[:min(n, len(t))] },
+		func(t string, n int) string { return t[max(0, len(t)-n):] },
+	} {
+		for n := 2; n <= maxCommon; n++ {
+			parts := map[string]bool{}
+			for _, t := range all {
+				parts[cut(t, n)] = true
+			}
+			sets = append(sets, literal.NewNeedles(slices.Sorted(maps.Keys(parts)), v.fold))
+		}
 	}
-	return literal.NewNeedles(all, v.fold)
+	return literal.Best(sets)
 }
+
+// maxCommon is the length of the longest needle that words have in common.
+const maxCommon = 8
 
 // ambiguous reports whether two words differ only in their assertions.
 func ambiguous(list []word) bool {
 	seen := map[string]word{}
 	for _, w := range list {
-		if before, ok := seen[w.text]; ok && before != w {
+		if other, ok := seen[w.text]; ok && (other.before != w.before || other.after != w.after) {
 			return true
 		}
 		seen[w.text] = w
@@ -138,7 +158,6 @@ func (v *words) foldWord(text string) string {
 // wordList expands a pattern to a list of words.
 type wordList struct {
 	fold, exact bool // there are letters that match in any case, or in one alone
-	alternate   bool // there is an alternation
 	captures    int  // number of capturing groups
 }
 
@@ -180,7 +199,6 @@ func (l *wordList) expand(re *syntax.Regexp) ([]word, bool) {
 		}
 		return append(list, word{}), ok
 	case syntax.OpAlternate:
-		l.alternate = true
 		var all []word
 		for _, sub := range re.Sub {
 			list, ok := l.expand(sub)
@@ -218,7 +236,7 @@ func (l *wordList) expandClass(ranges []rune) (list []word, ok bool) {
 			if len(list) == maxClass || notInWord(r) {
 				return nil, false
 			}
-			list = append(list, word{text: string(r)})
+			list = append(list, word{text: string(r), again: len(list) > 0})
 			for c := unicode.SimpleFold(r); c != r; c = unicode.SimpleFold(c) {
 				l.exact = l.exact || !literal.InClass(ranges, c)
 			}
@@ -240,12 +258,13 @@ func concat(as, bs []word) ([]word, bool) {
 			case a.text == "":
 				b.before |= a.before
 			case b.text == "":
-				b = word{a.text, a.before, a.after | b.before}
+				b.text, b.before, b.after = a.text, a.before, a.after|b.before
 			case a.after|b.before != 0:
 				return nil, false
 			default:
-				b = word{a.text + b.text, a.before, b.after}
+				b.text, b.before = a.text+b.text, a.before
 			}
+			b.again = b.again || a.again
 			all = append(all, b)
 		}
 	}

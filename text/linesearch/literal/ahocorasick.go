@@ -1,6 +1,9 @@
 package literal
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
 // AhoCorasick finds any of many texts in one pass, by a complete table of transitions (Aho and Corasick 1975). Its
 // time does not depend on the number of texts. The rows "grep: a list of … words" of docs/SPEED.md need it. It is safe
@@ -150,6 +153,65 @@ func (a *AhoCorasick) First(b []byte, from int, accept func(text, start, end int
 		}
 	}
 	return text, start, end
+}
+
+// lanes is the number of parts of a block that Ends searches in lockstep: each waits for its own table entry.
+const lanes = 4
+
+// Ends appends the positions after all texts in b, at most one for each end, in order. No text may contain a newline.
+func (a *AhoCorasick) Ends(b []byte, ends []uint32) []uint32 {
+	const short = 4 << 10
+	if len(b) < short {
+		return a.endsFrom(b, 0, 0, ends)
+	}
+	var at [lanes + 1]int
+	n := len(b)
+	for i := range lanes {
+		if at[i+1] = len(b); i < lanes-1 {
+			at[i+1] = max(at[i], len(b)/lanes*(i+1))
+			if next := bytes.IndexByte(b[at[i+1]:], '\n'); next >= 0 {
+				at[i+1] += next + 1
+			} else {
+				at[i+1] = len(b)
+			}
+		}
+		n = min(n, at[i+1]-at[i])
+	}
+	next, class := a.next, &a.class
+	var found [lanes][]uint32
+	b0, b1, b2, b3 := b[at[0]:][:n], b[at[1]:][:n], b[at[2]:][:n], b[at[3]:][:n]
+	s0, s1, s2, s3 := uint32(0), uint32(0), uint32(0), uint32(0)
+	for i := range b0 {
+		s0 = next[s0+uint32(class[b0[i]])]
+		s1 = next[s1+uint32(class[b1[i]])]
+		s2 = next[s2+uint32(class[b2[i]])]
+		s3 = next[s3+uint32(class[b3[i]])]
+		if s0|s1|s2|s3 < hit {
+			continue
+		}
+		for k, s := range [lanes]*uint32{&s0, &s1, &s2, &s3} {
+			if *s >= hit {
+				*s &^= hit
+				found[k] = append(found[k], uint32(at[k]+i+1))
+			}
+		}
+	}
+	for k, s := range [lanes]uint32{s0, s1, s2, s3} {
+		ends = append(ends, found[k]...)
+		ends = a.endsFrom(b[:at[k+1]], at[k]+n, s, ends)
+	}
+	return ends
+}
+
+// endsFrom is Ends in b[from:], from state s, in one lane.
+func (a *AhoCorasick) endsFrom(b []byte, from int, s uint32, ends []uint32) []uint32 {
+	for i := from; i < len(b); i++ {
+		if s = a.next[s+uint32(a.class[b[i]])]; s >= hit {
+			s &^= hit
+			ends = append(ends, uint32(i+1))
+		}
+	}
+	return ends
 }
 
 // Size returns the size of the table in bytes.

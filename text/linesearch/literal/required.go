@@ -98,6 +98,18 @@ func better(a, b needleSet) needleSet {
 // over the whole text is then faster than checking each line that holds the needle.
 func (n Needle) common() bool { return len(n.Text) == 1 && Frequency(n.Text[0]) >= Frequency('Z') }
 
+// Best returns the best set of needles, of which each match holds one; nil if none is of use.
+func Best(sets [][]Needle) []Needle {
+	var best needleSet
+	for _, s := range sets {
+		best = better(best, needleSet{needles: s})
+	}
+	if slices.ContainsFunc(best.needles, Needle.common) {
+		return nil
+	}
+	return best.needles
+}
+
 // needles returns a case-sensitive needle for each text.
 func needles(texts []string) []Needle { return NewNeedles(texts, false) }
 
