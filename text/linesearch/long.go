@@ -385,11 +385,20 @@ func (w *walker) walkPart(b []byte, q uint16) (to uint16, at int, ok bool) {
 
 // findLiteral returns the position of the line's first needle, or -1.
 func (s *lineScan) findLiteral(head []byte, r *longLineReader) (int64, error) {
-	return r.find(head, s.f.literals.Longest()-1, func(b []byte, from int, _ bool) int {
+	return r.find(head, s.f.literals.Longest(), func(b []byte, from int, _ bool) int {
 		s.f.literals.Reset()
-		at, _ := s.f.literals.Find(b, from)
+		at, _ := s.f.literals.Find(b, max(from, s.f.skip(b, from)-s.f.literals.Longest()))
 		return at
 	})
+}
+
+// skip returns a position in b[from:] before which no needle ends, or len(b). In the last bytes of b it may miss one.
+func (f *finder) skip(b []byte, from int) int {
+	if f.searcher == nil {
+		return from
+	}
+	at, _, _ := f.searcher.Find(b, from)
+	return at
 }
 
 // findWord returns the position of the first word of a list in the line, or -1.
@@ -402,6 +411,12 @@ func (s *lineScan) findWord(head []byte, r *longLineReader) (int64, error) {
 		if !last {
 			to -= v.longest
 		}
+		from = max(from, s.f.skip(b, from)-v.longest)
+		s.f.ends = v.find.Ends(b[from:], s.f.ends[:0])
+		if len(s.f.ends) == 0 {
+			return len(b)
+		}
+		from = max(from, from+int(s.f.ends[0])-v.longest)
 		before := max(from-1, 0)
 		t := v.of(b[before:])
 		start, _, ok := v.first(&t, from-before, to-before)

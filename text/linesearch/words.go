@@ -303,8 +303,11 @@ type wordText struct {
 // of prepares a text.
 func (v *words) of(text []byte) wordText {
 	t := wordText{text: text, b: text}
-	ascii := !slices.ContainsFunc(text, func(c byte) bool { return c >= utf8.RuneSelf })
-	if len(v.other) == 0 || ascii {
+	var all byte
+	for _, c := range text {
+		all |= c
+	}
+	if len(v.other) == 0 || all < utf8.RuneSelf {
 		return t
 	}
 	t.b = make([]byte, 0, len(text))

@@ -1,9 +1,6 @@
 package literal
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // AhoCorasick finds any of many texts in one pass, by a complete table of transitions (Aho and Corasick 1975). Its
 // time does not depend on the number of texts. The rows "grep: a list of … words" of docs/SPEED.md need it. It is safe
@@ -15,6 +12,8 @@ type AhoCorasick struct {
 	next []uint32
 	same []uint32 // by text: 1 + the next text with equal bytes; 0: none
 	size []int    // by text: its length
+
+	longest int // the largest of size
 }
 
 const (
@@ -56,6 +55,7 @@ func NewAhoCorasick(texts []string, alike map[byte]byte) *AhoCorasick {
 	a.next = make([]uint32, a.width, n)
 	for i, t := range texts {
 		a.size[i] = len(t)
+		a.longest = max(a.longest, len(t))
 		a.insert(t, uint32(i+1))
 	}
 	a.complete(columns)
@@ -155,31 +155,20 @@ func (a *AhoCorasick) First(b []byte, from int, accept func(text, start, end int
 	return text, start, end
 }
 
-// lanes is the number of parts of a block that Ends searches in lockstep: each waits for its own table entry.
+// lanes is the number of parts of a text that Ends searches in lockstep: each waits for its own table entry.
 const lanes = 4
 
-// Ends appends the positions after all texts in b, at most one for each end, in order. No text may contain a newline.
+// Ends appends the positions after all texts in b, in order. If several texts end at one position, it is one.
 func (a *AhoCorasick) Ends(b []byte, ends []uint32) []uint32 {
 	const short = 4 << 10
-	if len(b) < short {
+	overlap := a.longest - 1 // a lane begins this many bytes early
+	if len(b) < max(short, 2*lanes*overlap) {
 		return a.endsFrom(b, 0, 0, ends)
 	}
-	var at [lanes + 1]int
-	n := len(b)
-	for i := range lanes {
-		if at[i+1] = len(b); i < lanes-1 {
-			at[i+1] = max(at[i], len(b)/lanes*(i+1))
-			if next := bytes.IndexByte(b[at[i+1]:], '\n'); next >= 0 {
-				at[i+1] += next + 1
-			} else {
-				at[i+1] = len(b)
-			}
-		}
-		n = min(n, at[i+1]-at[i])
-	}
+	n := len(b) / lanes
 	next, class := a.next, &a.class
 	var found [lanes][]uint32
-	b0, b1, b2, b3 := b[at[0]:][:n], b[at[1]:][:n], b[at[2]:][:n], b[at[3]:][:n]
+	b0, b1, b2, b3 := b[:n], b[n-overlap:][:n], b[2*n-overlap:][:n], b[3*n-overlap:][:n]
 	s0, s1, s2, s3 := uint32(0), uint32(0), uint32(0), uint32(0)
 	for i := range b0 {
 		s0 = next[s0+uint32(class[b0[i]])]
@@ -192,13 +181,20 @@ func (a *AhoCorasick) Ends(b []byte, ends []uint32) []uint32 {
 		for k, s := range [lanes]*uint32{&s0, &s1, &s2, &s3} {
 			if *s >= hit {
 				*s &^= hit
-				found[k] = append(found[k], uint32(at[k]+i+1))
+				if k == 0 || i >= overlap {
+					found[k] = append(found[k], uint32(k*n-min(k, 1)*overlap+i+1))
+				}
 			}
 		}
 	}
-	for k, s := range [lanes]uint32{s0, s1, s2, s3} {
-		ends = append(ends, found[k]...)
-		ends = a.endsFrom(b[:at[k+1]], at[k]+n, s, ends)
+	ends = append(ends, found[0]...)
+	for k, s := range [lanes - 1]uint32{s1, s2, s3} {
+		to := (k + 2) * n
+		if k == lanes-2 {
+			to = len(b)
+		}
+		ends = append(ends, found[k+1]...)
+		ends = a.endsFrom(b[:to], (k+2)*n-overlap, s, ends)
 	}
 	return ends
 }

@@ -2,6 +2,7 @@ package literal
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,7 @@ func FuzzAhoCorasick(f *testing.F) {
 		if a == nil {
 			t.Skip("too many bytes")
 		}
+		checkEnds(t, a, texts, b, same)
 		for _, accept := range []func(text, start, end int) bool{
 			nil, func(text, _, end int) bool { return (text+end)%2 == 0 },
 		} {
@@ -67,4 +69,21 @@ func lowerASCII(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// checkEnds compares Ends with a search for each text at each position, in a text that is large enough for lanes too.
+func checkEnds(t *testing.T, a *AhoCorasick, texts []string, b, same []byte) {
+	t.Helper()
+	for _, times := range []int{1, 1 + 9000/(len(b)+1)} {
+		long, in := bytes.Repeat(b, times), bytes.Repeat(same, times)
+		var want []uint32
+		for i := range in {
+			if slices.ContainsFunc(texts, func(s string) bool { return bytes.HasSuffix(in[:i+1], []byte(s)) }) {
+				want = append(want, uint32(i+1))
+			}
+		}
+		if got := a.Ends(long, nil); !slices.Equal(got, want) {
+			t.Fatalf("%q in %d times %q: ends %d, want %d", texts, times, b, got, want)
+		}
+	}
 }

@@ -1,6 +1,11 @@
 package literal
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"slices"
+)
 
 // The vectors of this package are needed to meet the rows "grep: 200 MB, …" with literals of docs/SPEED.md.
 
@@ -42,7 +47,20 @@ type nibbles [6][32]byte
 // teddyNeedle is a needle with the offset of its three bytes.
 type teddyNeedle struct {
 	Needle
-	at int
+	at                int
+	three, mask, fold uint32 // the bytes, the bits that count, and the bits of case
+}
+
+// newTeddyNeedle chooses the three bytes of a needle.
+func newTeddyNeedle(n Needle) teddyNeedle {
+	x := teddyNeedle{Needle: n, at: rarestThree(n.Text)}
+	for k := 0; k < 3 && x.at+k < len(n.Text); k++ {
+		c := n.Text[x.at+k]
+		x.three |= uint32(c) << (8 * k)
+		x.mask |= 0xff << (8 * k)
+		x.fold |= uint32(n.caseBit(c)) << (8 * k)
+	}
+	return x
 }
 
 // newTeddy returns nil without AVX2, and if a needle has only one byte, for which bytes.IndexByte is faster. No needle
@@ -52,13 +70,18 @@ func newTeddy(ns []Needle) *teddy {
 		return nil
 	}
 	t := &teddy{}
+	all := make([]teddyNeedle, len(ns))
 	for i, n := range ns {
 		if len(n.Text) < 2 {
 			return nil
 		}
-		b := i % len(t.buckets)
-		at := rarestThree(n.Text)
-		t.buckets[b] = append(t.buckets[b], teddyNeedle{n, at})
+		all[i] = newTeddyNeedle(n)
+	}
+	// Similar bytes in a bucket make its tables allow fewer others.
+	slices.SortStableFunc(all, func(x, y teddyNeedle) int { return cmp.Compare(x.three, y.three) })
+	for i, n := range all {
+		b, at := i*len(t.buckets)/len(all), n.at
+		t.buckets[b] = append(t.buckets[b], n)
 		for k := range 3 {
 			if at+k == len(n.Text) { // a needle of two bytes allows any third byte
 				for c := range 256 {
@@ -104,12 +127,14 @@ func (t *teddy) Find(b []byte, from int) (at, end, lines int) {
 		if i, lines = next, lines+passed; i == len(b) {
 			return i, i, lines
 		}
-		buckets := t.nibbles.at(b[i:])
-		for k := range t.buckets {
-			if buckets>>k&1 == 0 {
-				continue
-			}
-			for _, n := range t.buckets[k] {
+		three := uint32(b[i]) | uint32(b[i+1])<<8 | uint32(b[i+2])<<16
+		for buckets := t.nibbles.at(b[i:]); buckets != 0; buckets &= buckets - 1 {
+			bucket := t.buckets[bits.TrailingZeros8(buckets)]
+			for k := range bucket {
+				n := &bucket[k]
+				if (three|n.fold)&n.mask != n.three {
+					continue
+				}
 				at, end = i-n.at, i-n.at+len(n.Text)
 				if at >= from && end <= len(b) && n.equals(b[at:end]) {
 					return at, end, lines
