@@ -280,8 +280,8 @@ func keep(outer, plain, rich *builder) error {
 // that the message should be read in another form.
 func lacksWords(plain, rich []byte) bool {
 	has, all, missing := map[string]bool{}, map[string]bool{}, 0
-	words.Each(string(plain), func(w string) { has[w] = true })
-	words.Each(string(rich), func(w string) {
+	words.Each(string(plain), func(w string, _, _ int) { has[w] = true })
+	words.Each(string(rich), func(w string, _, _ int) {
 		if !all[w] && !has[w] {
 			missing++
 		}
