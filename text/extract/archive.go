@@ -152,7 +152,8 @@ func (a *archive) tokens(name string, start func(xml.StartElement) error, other 
 // relation is a relationship of an Office part.
 type relation struct {
 	id, kind string // kind is the last segment of the type, such as "officeDocument"
-	target   string // name of the other part
+	target   string // name of the other part, or an address
+	external bool
 }
 
 // relations returns the relationships of a part to other parts, in order. The part "" has those of the document.
@@ -164,14 +165,17 @@ func (a *archive) relations(name string) ([]relation, error) {
 	}
 	var all []relation
 	err := a.tokens(rels, func(e xml.StartElement) error {
-		if e.Name.Local != "Relationship" || attr(e, "TargetMode") == "External" {
+		if e.Name.Local != "Relationship" {
 			return nil
 		}
-		target := attr(e, "Target")
-		if !strings.HasPrefix(target, "/") {
-			target = path.Join(dir, target)
+		r := relation{attr(e, "Id"), path.Base(attr(e, "Type")), attr(e, "Target"), attr(e, "TargetMode") == "External"}
+		if !r.external && !strings.HasPrefix(r.target, "/") {
+			r.target = path.Join(dir, r.target)
 		}
-		all = append(all, relation{attr(e, "Id"), path.Base(attr(e, "Type")), strings.TrimPrefix(target, "/")})
+		if !r.external {
+			r.target = strings.TrimPrefix(r.target, "/")
+		}
+		all = append(all, r)
 		return nil
 	}, ignore)
 	return all, err
