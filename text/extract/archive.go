@@ -252,3 +252,12 @@ func attr(e xml.StartElement, local string) string {
 	}
 	return value
 }
+
+// attributes returns the attributes of an element by their local names.
+func attributes(e xml.StartElement) map[string]string {
+	var all map[string]string
+	for _, a := range e.Attr {
+		all = withValue(all, a.Name.Local, a.Value)
+	}
+	return all
+}

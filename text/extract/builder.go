@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,6 +17,31 @@ type builder struct {
 	lines  int
 	places []Place
 	notes  []string
+	unread map[string]int // by what was not read, in the singular
+
+	readers map[string]reader // of documents in this one; nil within one
+}
+
+// missed counts what is in the document and not in the text.
+func (b *builder) missed(what string, n int) {
+	if n == 0 {
+		return
+	}
+	if b.unread == nil {
+		b.unread = map[string]int{}
+	}
+	b.unread[what] += n
+}
+
+// noteMissed adds a note about what was missed.
+func (b *builder) noteMissed() {
+	var all []string
+	for _, what := range slices.Sorted(maps.Keys(b.unread)) {
+		all = append(all, count(b.unread[what], what))
+	}
+	if len(all) > 0 {
+		b.note("not read: %s", strings.Join(all, ", "))
+	}
 }
 
 // add appends a line of [collapsed] text at a place, unless it is empty.
@@ -59,6 +85,7 @@ func (b *builder) note(format string, args ...any) {
 // collapsed returns text without outer white space, with one blank for each inner range of white space. Invalid UTF-8
 // becomes U+FFFD.
 func collapsed(text string) string {
+	text = resolved(text)
 	dst, blank := make([]byte, 0, len(text)), false
 	for _, r := range text {
 		switch {
@@ -76,13 +103,18 @@ func collapsed(text string) string {
 	return string(dst)
 }
 
-// joined returns the line of a table row. It keeps empty cells, except after the last cell with text.
+// joined returns the line of a table row. It keeps empty cells, except after the last cell with text or the columns
+// that it covers. A row without text is "".
 func joined(cells []string) string {
 	n := len(cells)
 	for n > 0 && cells[n-1] == "" {
 		n--
 	}
-	return strings.Join(cells[:n], " | ")
+	line := strings.ReplaceAll(strings.Join(cells[:n], " | "), covered, "")
+	if strings.Trim(line, " |") == "" && !slices.ContainsFunc(cells, func(c string) bool { return strings.Contains(c, "|") }) {
+		return ""
+	}
+	return line
 }
 
 // dropped reports whether a character is invisible and only hinders a search: control characters, soft hyphens,

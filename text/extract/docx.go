@@ -1,11 +1,14 @@
 package extract
 
+import "maps"
+
 // officeDialect has the elements of WordprocessingML and DrawingML. Deleted text is in w:delText, not in w:t, but
 // w:del and w:moveFrom can hold paragraphs too.
 var officeDialect = dialect{
-	"p": paragraph, "t": textRun, "tbl": table, "tr": row, "tc": cell,
+	"p": paragraph, "t": textRun, "r": run, "tbl": table, "tr": row, "tc": cell, "oMath": equation,
 	"tab": blank, "ptab": blank, "br": blank, "cr": blank, "noBreakHyphen": hyphen,
-	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPr": skipped, "sectPr": skipped, "rt": skipped,
+	"instrText": instruction, "fldSimple": simpleField,
+	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPrChange": skipped, "sectPr": skipped, "rt": skipped,
 	"Fallback": skipped, // repeats the text of mc:Choice for old programs
 }
 
@@ -19,41 +22,64 @@ func readDocx(b *builder, a *archive, main string) error {
 	if err != nil {
 		return err
 	}
-	once := onlyOnce(b)
+	var styles styleSheet
+	once := copies{add: b.add}
+	read := func(part, place string, emit func(place, line string) error) error {
+		f := flow{dialect: officeDialect, a: a, b: b, place: place, emit: emit, styles: styles}
+		return f.read(part)
+	}
+	parts := func(places map[string]string) error {
+		for _, rel := range rels {
+			place, emit := places[rel.kind], b.add
+			if place == "" || !a.has(rel.target) {
+				continue
+			}
+			if rel.kind == "header" || rel.kind == "footer" {
+				once.next()
+				emit = once.emit
+			}
+			if err := read(rel.target, place, emit); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	for _, rel := range rels {
-		if rel.kind == "header" && a.has(rel.target) {
-			if err := readPart(a, rel.target, "header", once); err != nil {
+		if rel.kind == "styles" && a.has(rel.target) {
+			if err := a.tokens(rel.target, styles.see, ignore); err != nil {
 				return err
 			}
 		}
 	}
-	if err := readPart(a, main, "", b.add); err != nil {
+	if err := parts(map[string]string{"header": "header"}); err != nil {
 		return err
 	}
-	for _, rel := range rels {
-		if place := docxParts[rel.kind]; place != "" && a.has(rel.target) {
-			if err := readPart(a, rel.target, place, once); err != nil {
-				return err
-			}
-		}
+	if err := read(main, "", b.add); err != nil {
+		return err
+	}
+	return parts(docxParts)
+}
+
+// copies adds the lines of parts that can be copies of each other: each section of a document can have the same header.
+type copies struct {
+	add       func(place, line string) error
+	seen, new map[[2]string]bool
+}
+
+// next starts another part.
+func (c *copies) next() {
+	if c.seen == nil {
+		c.seen = map[[2]string]bool{}
+	}
+	maps.Copy(c.seen, c.new)
+	c.new = map[[2]string]bool{}
+}
+
+// emit adds a line unless an earlier part has it at the same place.
+func (c *copies) emit(place, line string) error {
+	if key := [2]string{place, line}; !c.seen[key] {
+		c.new[key] = true
+		return c.add(place, line)
 	}
 	return nil
-}
-
-func readPart(a *archive, part, place string, emit func(place, line string) error) error {
-	f := flow{dialect: officeDialect, place: place, emit: emit}
-	return f.read(a, part)
-}
-
-// onlyOnce returns a function that adds a line unless it has added it at the same place: each section of a document
-// can have a copy of the same header.
-func onlyOnce(b *builder) func(place, line string) error {
-	seen := map[[2]string]bool{}
-	return func(place, line string) error {
-		if seen[[2]string{place, line}] {
-			return nil
-		}
-		seen[[2]string{place, line}] = true
-		return b.add(place, line)
-	}
 }

@@ -63,8 +63,11 @@ var formats = map[string]string{
 	".pdf": "pdf",
 }
 
+// reader reads a document.
+type reader = func(context.Context, *builder, io.ReaderAt, int64) error
+
 // readers has the function that reads each format.
-var readers = map[string]func(context.Context, *builder, io.ReaderAt, int64) error{
+var readers = map[string]reader{
 	"docx": archived(office(readDocx)),
 	"xlsx": archived(office(readXlsx)),
 	"pptx": archived(office(readPptx)),
@@ -119,7 +122,7 @@ func Read(ctx context.Context, format string, r io.ReaderAt, size int64) (Text, 
 	if size <= 0 {
 		return Text{}, fmt.Errorf("%w (%d bytes)", ErrNoText, size)
 	}
-	var b builder
+	b := builder{readers: readers}
 	var err error
 	if p := recovered(func() { err = read(ctx, &b, contextReader{ctx, r}, size) }); p != nil {
 		err = p
@@ -130,6 +133,7 @@ func Read(ctx context.Context, format string, r io.ReaderAt, size int64) (Text, 
 	if err != nil {
 		return Text{}, failure(ctx, err)
 	}
+	b.noteMissed()
 	return Text{Body: b.body, Places: b.places, Notes: b.notes}, nil
 }
 

@@ -3,6 +3,8 @@ package extract
 import (
 	"encoding/xml"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // element is the role of an XML element in the flow of text.
@@ -13,8 +15,13 @@ const (
 	skipped           // the element and its content are ignored
 	paragraph         // becomes a line
 	textRun           // its character data is text
+	run               // has a style
 	blank             // a tab or a line break
 	hyphen
+	equation    // a formula
+	instruction // its character data is the code of a field
+	simpleField // a field in one element
+	description // of a picture
 	table
 	row // becomes a line
 	cell
@@ -23,41 +30,84 @@ const (
 // dialect is the vocabulary of a format, by local name.
 type dialect map[string]element
 
+const (
+	maxRepeat = 1 << 10 // columns that a cell spans or is repeated in, and rows in which one is repeated
+	covered   = "\x00"  // the text of a cell that a span covers
+)
+
 // flow turns the paragraphs and table rows of an XML part into lines. A paragraph in a table cell becomes a part of the
 // line of its row; a paragraph in a paragraph, as in a text box or a comment, becomes a line after the outer one.
 type flow struct {
 	dialect
+	a       *archive
+	b       *builder
 	anyText bool                             // all character data in a paragraph is text, not only that of runs
 	place   string                           // the place of all lines; "" to count paragraphs and rows
 	section map[string]string                // elements that set place, with the place
 	emit    func(place, line string) error   // is called for each line, which may be empty
 	see     func(e xml.StartElement) element // may be nil; returns a role that depends on attributes
+	styles  styleSheet                       // of characters
 
 	open                     []box
 	skip                     int // nested elements within a skipped element
 	paragraphs, tables, rows int
+	formula                  *formula
+	targets, links           map[string]string // parts and addresses by relationship ID
+	included                 bool              // reading a part within another
+	fields                   []field           // open fields of Word
+	controls                 *controls
 }
 
 // box is an open paragraph, table, row or cell, or an element within one.
 type box struct {
-	role  element
-	text  []byte
-	cells []string // of a row
-	after []string // lines within a paragraph that follow it
+	role   element
+	text   []byte
+	cells  []string // of a row
+	after  []string // lines within a paragraph that follow it
+	size   int      // bytes of cells, about
+	repeat int      // how often a row or cell is repeated; 0 for once
+	span   int      // columns that follow a cell, or the last cell of a row, and have no cell
+	style  style
+	link   string // address that follows the text
+	at     int    // length of the paragraph's text where the element starts
 }
 
 // read reads one part of the archive.
-func (f *flow) read(a *archive, part string) error {
-	f.open, f.skip = []box{{}}, 0
-	return a.tokens(part, f.start, func(t xml.Token) error {
-		switch t := t.(type) {
-		case xml.CharData:
-			f.chars(t)
-		case xml.EndElement:
-			return f.end()
+func (f *flow) read(part string) error {
+	rels, err := f.a.relations(part)
+	if err != nil {
+		return err
+	}
+	f.targets, f.links = map[string]string{}, map[string]string{}
+	for _, r := range rels {
+		if r.external {
+			f.links[r.id] = r.target
+		} else {
+			f.targets[r.id] = r.target
 		}
+	}
+	f.open, f.skip, f.formula = []box{{}}, 0, nil
+	return f.a.tokens(part, f.start, f.rest)
+}
+
+// include reads another part as if it stood at this place.
+func (f *flow) include(part string) error {
+	if f.included || !f.a.has(part) {
 		return nil
-	})
+	}
+	f.included = true
+	defer func() { f.included = false }()
+	return f.a.tokens(part, f.start, f.rest)
+}
+
+func (f *flow) rest(t xml.Token) error {
+	switch t := t.(type) {
+	case xml.CharData:
+		f.chars(t)
+	case xml.EndElement:
+		return f.end(t.Name.Local)
+	}
+	return nil
 }
 
 func (f *flow) start(e xml.StartElement) error {
@@ -67,6 +117,13 @@ func (f *flow) start(e xml.StartElement) error {
 	}
 	if f.skip > 0 || role == skipped {
 		f.skip++
+		return nil
+	}
+	if role == equation && f.formula == nil {
+		f.formula = &formula{}
+	}
+	if f.formula != nil {
+		f.formula.start(e.Name.Local, attributes(e))
 		return nil
 	}
 	if s := f.section[e.Name.Local]; s != "" {
@@ -86,26 +143,35 @@ func (f *flow) start(e xml.StartElement) error {
 			f.rows++
 		}
 	case blank:
-		if inner != nil {
-			inner.text = append(inner.text, ' ')
-		}
+		f.append(" ")
 	case hyphen:
-		if inner != nil {
-			inner.text = append(inner.text, '-')
-		}
+		f.append("-")
 	}
-	f.open = append(f.open, box{role: role})
-	return nil
+	f.open = append(f.open, box{role: role, at: f.length()})
+	return f.describe(e)
 }
 
 // inner returns the innermost open paragraph, table, row or cell; nil outside of them.
 func (f *flow) inner() *box {
+	return f.around(func(b *box) bool { return b.role == paragraph || b.role >= table })
+}
+
+// around returns the innermost open box of a kind; nil if there is none.
+func (f *flow) around(is func(*box) bool) *box {
 	for i := len(f.open) - 1; i > 0; i-- {
-		if r := f.open[i].role; r == paragraph || r >= table {
+		if is(&f.open[i]) {
 			return &f.open[i]
 		}
 	}
 	return nil
+}
+
+// within returns the innermost open box of a role, or an unused one.
+func (f *flow) within(role element) *box {
+	if b := f.around(func(b *box) bool { return b.role == role }); b != nil {
+		return b
+	}
+	return &box{}
 }
 
 // outermost reports whether the innermost table is in no other box.
@@ -119,19 +185,59 @@ func (f *flow) outermost() bool {
 	return n == 1
 }
 
-func (f *flow) chars(text []byte) {
-	if f.skip > 0 || !f.anyText && f.open[len(f.open)-1].role != textRun {
-		return
-	}
+// append adds text to the open paragraph.
+func (f *flow) append(text string) {
 	if b := f.inner(); b != nil && b.role == paragraph {
 		b.text = append(b.text, text...)
 	}
 }
 
-func (f *flow) end() error {
+// length returns the length of the text of the open paragraph.
+func (f *flow) length() int {
+	if b := f.inner(); b != nil && b.role == paragraph {
+		return len(b.text)
+	}
+	return 0
+}
+
+// write adds text to the open paragraph, or as a line if none is open.
+func (f *flow) write(text string) error {
+	if b := f.inner(); b == nil || b.role != paragraph {
+		return f.deliver(paragraph, collapsed(text))
+	}
+	f.append(text)
+	return nil
+}
+
+func (f *flow) chars(text []byte) {
+	top := f.open[len(f.open)-1].role
+	switch {
+	case f.skip > 0:
+	case f.formula != nil:
+		f.formula.chars(string(text))
+	case top == description:
+		b := &f.open[len(f.open)-1]
+		b.text = append(b.text, text...)
+	case top == instruction && len(f.fields) > 0:
+		x := &f.fields[len(f.fields)-1]
+		x.code = append(x.code, text...)
+	case f.anyText || top == textRun:
+		f.append(f.styled(f.runStyle(), string(text)))
+	}
+}
+
+func (f *flow) end(name string) error {
 	if f.skip > 0 {
 		f.skip--
 		return nil
+	}
+	if f.formula != nil {
+		if !f.formula.end(name) {
+			return nil
+		}
+		text := f.formula.text()
+		f.formula = nil
+		return f.write(text)
 	}
 	b := &f.open[len(f.open)-1]
 	f.open = f.open[:len(f.open)-1]
@@ -143,12 +249,61 @@ func (f *flow) end() error {
 			}
 		}
 	case cell:
-		if outer := f.inner(); outer != nil && outer.role == row {
-			outer.cells = append(outer.cells, collapsed(string(b.text)))
-		}
+		return f.endCell(b)
 	case row:
-		return f.deliver(row, joined(b.cells))
+		return f.endRow(b)
+	case description:
+		return f.picture(string(b.text))
+	case simpleField:
+		f.fieldChar("end")
 	}
+	if b.link != "" {
+		return f.endLink(b)
+	}
+	return nil
+}
+
+// endCell adds a cell to its row, as often as it is repeated, and the columns that it covers.
+func (f *flow) endCell(b *box) error {
+	outer := f.inner()
+	if outer == nil || outer.role != row {
+		return nil
+	}
+	text := collapsed(string(b.text))
+	times := max(b.repeat, 1)
+	if outer.size += times*(len(text)+16) + 16*b.span; outer.size > maxText {
+		return fmt.Errorf("%w: a table row of more than %d bytes", ErrTooLarge, maxText)
+	}
+	outer.cells = append(outer.cells, slices.Repeat([]string{text}, times)...)
+	outer.cells = append(outer.cells, slices.Repeat([]string{covered}, b.span)...)
+	return nil
+}
+
+func (f *flow) endRow(b *box) error {
+	line := joined(append(b.cells, slices.Repeat([]string{covered}, b.span)...))
+	for i := range max(b.repeat, 1) {
+		if i > 0 {
+			f.rows++
+		}
+		if err := f.deliver(row, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endLink adds the address of a link after its text. Runs of one link have the address once.
+func (f *flow) endLink(b *box) error {
+	p := f.inner()
+	if p == nil || p.role != paragraph || b.at > len(p.text) {
+		return f.write(linked("", b.link))
+	}
+	text := string(p.text[b.at:])
+	address := linked(text, b.link)
+	if before := string(p.text[:b.at]); address != "" && strings.HasSuffix(before, address) {
+		p.text = append(append(p.text[:0], strings.TrimSuffix(before, address)...), text...)
+	}
+	p.text = append(p.text, address...)
 	return nil
 }
 
@@ -157,7 +312,9 @@ func (f *flow) deliver(role element, line string) error {
 	for i := len(f.open) - 1; i > 0; i-- {
 		switch outer := &f.open[i]; outer.role {
 		case cell:
-			outer.text = append(append(outer.text, line...), ' ')
+			if outer.text = append(append(outer.text, line...), ' '); len(outer.text) > maxText {
+				return fmt.Errorf("%w: a table cell of more than %d bytes", ErrTooLarge, maxText)
+			}
 			return nil
 		case paragraph:
 			outer.after = append(outer.after, line)

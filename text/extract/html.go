@@ -1,11 +1,16 @@
 package extract
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/charset"
@@ -20,7 +25,14 @@ import (
 var htmlBlocks = content.SetOf(`
 	address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset
 	figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html legend li main menu nav ol optgroup
-	option p pre section select summary table tbody textarea tfoot thead title tr ul`)
+	option p pre section select summary table tbody td textarea tfoot th thead title tr ul`)
+
+var (
+	htmlAddress = regexp.MustCompile(`^\s*(?i:https?|mailto|ftp|tel|sms):`)
+	htmlRaised  = regexp.MustCompile(`(?i)vertical-align:\s*(super|sub)\b`)
+)
+
+const maxColumns = 1 << 14 // of a table, for spans
 
 // htmlSkipped are the elements without text to read.
 var htmlSkipped = content.SetOf("script style noscript iframe noembed noframes template svg annotation annotation-xml")
@@ -65,6 +77,17 @@ type page struct {
 	bullet  bool   // the next line starts a list item
 	skipped string // the open element whose content is ignored; "" if none
 	nested  int    // elements of that name that are open
+	inline  []inline
+	formula *formula
+	at, own int   // column of the open cell, and cells of the row that no other covers
+	spans   []int // rows to come that a cell covers, by column
+}
+
+// inline is an open element in a line.
+type inline struct {
+	name, end string // end is what follows its text
+	link      string
+	at        int // where it starts in the line
 }
 
 func htmlText(ctx context.Context, b *builder, in io.Reader) error {
@@ -80,6 +103,7 @@ func htmlText(ctx context.Context, b *builder, in io.Reader) error {
 		case html.ErrorToken:
 			switch err := z.Err(); {
 			case errors.Is(err, io.EOF):
+				p.endFormula()
 				return p.endRow()
 			case errors.Is(err, html.ErrBufferExceeded):
 				return fmt.Errorf("%w: a token of more than %d bytes", ErrTooLarge, maxText)
@@ -104,6 +128,13 @@ func htmlText(ctx context.Context, b *builder, in io.Reader) error {
 }
 
 func (p *page) text(text []byte) error {
+	if bytes.ContainsAny(text, marks) {
+		text = []byte(withoutMarks.Replace(string(text)))
+	}
+	if p.formula != nil {
+		p.formula.chars(string(text))
+		return nil
+	}
 	if p.pre == 0 {
 		p.line = append(p.line, text...)
 		return nil
@@ -135,16 +166,40 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 		}
 		return nil
 	}
+	var attrs map[string]string
+	if htmlBlocks[name] {
+		p.endFormula()
+	}
+	if p.formula != nil || htmlDescribed[name] {
+		attrs = tagAttributes(z)
+	}
+	if name == "math" && p.formula == nil {
+		p.formula = &formula{}
+	}
+	if p.formula != nil {
+		if p.formula.start(name, attrs); closed && p.formula.end(name) {
+			p.endFormula()
+		}
+		return nil
+	}
 	err := p.border(name)
 	switch name {
 	case "td", "th":
-		p.cells, p.inCell = append(p.cells, nil), true
+		p.startCell(attrs)
+	case "sup", "sub", "span", "a":
+		if !closed {
+			p.startInline(name, attrs)
+		}
 	case "img":
-		for more := true; more; {
-			var key, value []byte
-			if key, value, more = z.TagAttr(); string(key) == "alt" {
-				p.line = append(append(append(p.line, ' '), value...), ' ')
-			}
+		p.line = append(p.line, " "+attrs["alt"]+" "...)
+	case "input":
+		switch kind := strings.ToLower(attrs["type"]); kind {
+		case "checkbox", "radio":
+			_, checked := attrs["checked"]
+			p.line = append(p.line, checkBox(checked)+" "...)
+		case "hidden", "password":
+		default:
+			p.line = append(p.line, " "+attrs["value"]+" "...)
 		}
 	case "li":
 		p.bullet = true
@@ -154,12 +209,89 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 	return err
 }
 
+// htmlDescribed are the elements whose attributes are read.
+var htmlDescribed = content.SetOf("math td th sup sub span a img input")
+
+// tagAttributes returns the attributes of the current tag.
+func tagAttributes(z *html.Tokenizer) map[string]string {
+	all := map[string]string{}
+	for more := true; more; {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		all[string(key)] = withoutMarks.Replace(string(value))
+	}
+	return all
+}
+
+// startCell starts a cell after the columns that cells of rows above cover, and covers its own.
+func (p *page) startCell(attrs map[string]string) {
+	for at := len(p.cells); at < len(p.spans) && p.spans[at] > 0; at++ {
+		p.spans[at]--
+		p.cells = append(p.cells, nil)
+	}
+	p.at, p.inCell, p.own = len(p.cells), true, p.own+1
+	rows, _ := strconv.Atoi(attrs["rowspan"])
+	columns, _ := strconv.Atoi(attrs["colspan"])
+	columns = max(1, min(columns, maxRepeat, maxColumns-p.at))
+	p.cells = append(p.cells, make([][]string, columns)...)
+	if rows = min(rows, maxRepeat); rows > 1 && len(p.cells) <= maxColumns {
+		if more := len(p.cells) - len(p.spans); more > 0 {
+			p.spans = append(p.spans, make([]int, more)...)
+		}
+		for at := p.at; at < len(p.cells); at++ {
+			p.spans[at] = rows - 1
+		}
+	}
+}
+
+// startInline starts a script or a link.
+func (p *page) startInline(name string, attrs map[string]string) {
+	e := inline{name: name, at: len(p.line)}
+	mark, raised := rune(0), htmlRaised.FindStringSubmatch(attrs["style"])
+	switch {
+	case name == "sup", len(raised) > 0 && raised[1] == "super":
+		mark = superscript
+	case name == "sub", len(raised) > 0 && raised[1] == "sub":
+		mark = subscript
+	case name == "a" && htmlAddress.MatchString(attrs["href"]):
+		e.link = address(attrs["href"])
+	}
+	if mark != 0 {
+		p.line, e.end = utf8.AppendRune(p.line, mark), string(endScript)
+	}
+	if len(p.inline) < maxDepth {
+		p.inline = append(p.inline, e)
+	}
+}
+
+// endInline ends the innermost open element of a name.
+func (p *page) endInline(name string) {
+	for i := len(p.inline) - 1; i >= 0; i-- {
+		if e := p.inline[i]; e.name == name {
+			p.line = append(p.line, e.end+linked(string(p.line[e.at:]), e.link)...)
+			p.inline = slices.Delete(p.inline, i, i+1)
+			return
+		}
+	}
+}
+
+// endFormula adds the text of an open formula to the line.
+func (p *page) endFormula() {
+	if p.formula != nil {
+		p.line = append(p.line, p.formula.text()...)
+		p.formula = nil
+	}
+}
+
 // border ends the row or line at which an element starts or ends.
 func (p *page) border(name string) error {
 	switch {
-	case name == "table" || name == "tr":
+	case name == "table":
+		defer func() { p.spans = nil }()
 		return p.endRow()
-	case name == "td" || name == "th" || htmlBlocks[name]:
+	case name == "tr":
+		return p.endRow()
+	case htmlBlocks[name]:
 		return p.endLine()
 	}
 	return nil
@@ -174,7 +306,17 @@ func (p *page) end(name string) error {
 		}
 		return nil
 	}
+	if htmlBlocks[name] {
+		p.endFormula()
+	}
+	if p.formula != nil {
+		if p.formula.end(name) {
+			p.endFormula()
+		}
+		return nil
+	}
 	err := p.border(name)
+	p.endInline(name)
 	switch {
 	case name == "li":
 		p.bullet = false
@@ -188,6 +330,9 @@ func (p *page) end(name string) error {
 func (p *page) endLine() error {
 	raw := string(p.line)
 	p.line = p.line[:0]
+	for i := range p.inline {
+		p.inline[i].at = 0
+	}
 	line := collapsed(raw)
 	if line == "" {
 		return nil
@@ -195,12 +340,12 @@ func (p *page) endLine() error {
 	if p.bullet {
 		line, p.bullet = "- "+line, false
 	}
-	switch n := len(p.cells); {
-	case p.inCell && n > 0:
-		p.cells[n-1] = append(p.cells[n-1], line)
+	switch {
+	case p.inCell && p.at < len(p.cells):
+		p.cells[p.at] = append(p.cells[p.at], line)
 		return nil
 	case p.pre > 0:
-		return p.b.addRaw(strings.TrimRight(raw, " \t\r\n"))
+		return p.b.addRaw(strings.TrimRight(resolved(raw), " \t\r\n"))
 	}
 	return p.b.add("", line)
 }
@@ -208,13 +353,16 @@ func (p *page) endLine() error {
 // endRow ends a table row. Its cells become one line; a row with one cell, as in tables for layout, keeps its lines.
 func (p *page) endRow() error {
 	err := p.endLine()
-	cells := p.cells
-	p.cells, p.inCell = nil, false
+	cells, single := p.cells, p.own == 1 && (len(p.cells[p.at]) != 1 || p.at == 0)
+	for at := len(cells); at < len(p.spans); at++ {
+		p.spans[at] = max(p.spans[at]-1, 0)
+	}
+	p.cells, p.inCell, p.own = nil, false, 0
 	if err != nil || len(cells) == 0 {
 		return err
 	}
-	if len(cells) == 1 {
-		for _, line := range cells[0] {
+	if single {
+		for _, line := range cells[p.at] {
 			if err := p.b.add("", line); err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 // odtDialect has the elements of OpenDocument text. Deleted text is in text:tracked-changes.
 var odtDialect = dialect{
 	"p": paragraph, "h": paragraph, "table": table, "table-row": row, "table-cell": cell, "covered-table-cell": cell,
-	"tab": blank, "s": blank, "line-break": blank,
+	"span": run, "tab": blank, "s": blank, "line-break": blank, "math": equation,
 	"tracked-changes": skipped, "note-citation": skipped, "ruby-text": skipped, "forms": skipped,
 }
 
@@ -18,47 +18,60 @@ var odtSections = map[string]string{
 	"footer": "footer", "footer-left": "footer", "footer-first": "footer",
 }
 
-// odtMetadata skips elements that describe others, such as the author of a comment and the title of a picture.
-func odtMetadata(e xml.StartElement) element {
-	for _, space := range []string{"/dc/elements/", ":meta:", ":svg-compatible:", "/MathML"} {
-		if strings.Contains(e.Name.Space, space) {
-			return skipped
-		}
-	}
-	return other
-}
-
 func readODT(b *builder, a *archive) error {
 	if err := a.checkManifest(); err != nil {
 		return err
 	}
-	once := onlyOnce(b)
 	var footers []string
-	if a.has("styles.xml") {
-		styles := flow{dialect: odtDialect, anyText: true, section: odtSections, see: odtMetadata}
-		styles.emit = func(place, line string) error {
-			switch place {
-			case "header":
-				return once(place, line)
-			case "footer":
-				footers = append(footers, line)
-			}
-			return nil
+	once := copies{add: func(place, line string) error {
+		switch place {
+		case "header":
+			return b.add(place, line)
+		case "footer":
+			footers = append(footers, line)
 		}
-		if err := styles.read(a, "styles.xml"); err != nil {
+		return nil
+	}}
+	f := flow{dialect: odtDialect, a: a, b: b, anyText: true, styles: styleSheet{}, controls: &controls{}}
+	f.see = func(e xml.StartElement) element {
+		if f.section[e.Name.Local] != "" {
+			once.next()
+		}
+		return f.seeODT(e)
+	}
+	if a.has("styles.xml") {
+		f.section, f.emit = odtSections, once.emit
+		if err := f.read("styles.xml"); err != nil {
 			return err
 		}
 	}
-	body := flow{dialect: odtDialect, anyText: true, see: odtMetadata, emit: b.add}
-	if err := body.read(a, "content.xml"); err != nil {
+	f.section, f.place, f.emit = nil, "", b.add
+	f.paragraphs, f.tables = 0, 0
+	if err := f.read("content.xml"); err != nil {
 		return err
 	}
 	for _, line := range footers {
-		if err := once("footer", line); err != nil {
+		if err := b.add("footer", line); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// seeODT takes styles and controls, finds descriptions of pictures, and skips elements that describe others, such as
+// the author of a comment.
+func (f *flow) seeODT(e xml.StartElement) element {
+	space, name := e.Name.Space, e.Name.Local
+	_ = f.styles.see(e)
+	switch {
+	case strings.Contains(space, ":form:"):
+		f.controls.add(e)
+	case strings.Contains(space, "/dc/elements/"), strings.Contains(space, ":meta:"):
+		return skipped
+	case strings.Contains(space, ":svg-compatible:") && (name == "title" || name == "desc"):
+		return description
+	}
+	return other
 }
 
 // checkManifest fails if the manifest says that parts are encrypted: they are zip entries without a zip password.

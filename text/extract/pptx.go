@@ -3,8 +3,16 @@ package extract
 import (
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"strings"
 )
+
+// commentDialect has the elements of comments on slides, which are texts without runs or paragraphs with them.
+var commentDialect = func() dialect {
+	d := maps.Clone(officeDialect)
+	d["text"] = paragraph
+	return d
+}()
 
 func readPptx(b *builder, a *archive, main string) error {
 	slides, err := a.slides(main)
@@ -47,33 +55,37 @@ func (a *archive) slides(main string) ([]string, error) {
 	return slides, err
 }
 
-// readSlide adds the text of a slide, its diagrams and its notes. It reports whether the slide is hidden.
+// readSlide adds the text of a slide, its notes and its comments. It reports whether the slide is hidden.
 func readSlide(a *archive, b *builder, slide, place string) (hidden bool, err error) {
-	read := func(part, place string) error {
-		f := flow{dialect: officeDialect, place: place, emit: b.add, see: func(e xml.StartElement) element {
-			switch kind := attr(e, "type"); {
-			case e.Name.Local == "fld" && (kind == "slidenum" || strings.HasPrefix(kind, "datetime")):
-				return skipped // the number of the slide and the day on which it was shown
-			case e.Name.Local == "sld" && attr(e, "show") == "0":
-				hidden = true
-			}
-			return other
-		}}
-		return f.read(a, part)
-	}
-	if err := read(slide, place); err != nil {
+	f := flow{dialect: officeDialect, a: a, b: b, place: place, emit: b.add, see: func(e xml.StartElement) element {
+		switch kind := attr(e, "type"); {
+		case e.Name.Local == "fld" && (kind == "slidenum" || strings.HasPrefix(kind, "datetime")):
+			return skipped // the number of the slide and the day on which it was shown
+		case e.Name.Local == "fld":
+			return run
+		case e.Name.Local == "sld" && attr(e, "show") == "0":
+			hidden = true
+		}
+		return other
+	}}
+	if err := f.read(slide); err != nil {
 		return false, err
 	}
 	rels, err := a.relations(slide)
 	if err != nil {
 		return false, err
 	}
-	for _, extra := range []struct{ kind, place string }{{"diagramData", place}, {"notesSlide", place + ", notes"}} {
+	for _, extra := range []struct {
+		kind, place string
+		dialect     dialect
+		anyText     bool
+	}{{"notesSlide", ", notes", officeDialect, false}, {"comments", ", comments", commentDialect, true}} {
+		f.place, f.dialect, f.anyText = place+extra.place, extra.dialect, extra.anyText
 		for _, r := range rels {
 			if r.kind != extra.kind || !a.has(r.target) {
 				continue
 			}
-			if err := read(r.target, extra.place); err != nil {
+			if err := f.read(r.target); err != nil {
 				return false, err
 			}
 		}
