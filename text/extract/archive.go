@@ -255,9 +255,9 @@ func attr(e xml.StartElement, local string) string {
 
 // attributes returns the attributes of an element by their local names.
 func attributes(e xml.StartElement) map[string]string {
-	var all map[string]string
+	all := map[string]string{}
 	for _, a := range e.Attr {
-		all = withValue(all, a.Name.Local, a.Value)
+		all[a.Name.Local] = a.Value
 	}
 	return all
 }

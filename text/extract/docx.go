@@ -5,10 +5,10 @@ import "maps"
 // officeDialect has the elements of WordprocessingML and DrawingML. Deleted text is in w:delText, not in w:t, but
 // w:del and w:moveFrom can hold paragraphs too.
 var officeDialect = dialect{
-	"p": paragraph, "t": textRun, "r": run, "tbl": table, "tr": row, "tc": cell, "oMath": equation,
+	"p": paragraph, "text": paragraph, "t": textRun, "r": run, "tbl": table, "tr": row, "tc": cell, "oMath": equation,
 	"tab": blank, "ptab": blank, "br": blank, "cr": blank, "noBreakHyphen": hyphen,
 	"instrText": instruction, "fldSimple": simpleField,
-	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPrChange": skipped, "sectPr": skipped, "rt": skipped,
+	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPrChange": skipped, "sectPr": skipped, "sdtPr": skipped, "rt": skipped,
 	"Fallback": skipped, // repeats the text of mc:Choice for old programs
 }
 

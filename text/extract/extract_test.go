@@ -43,6 +43,9 @@ func relsOf(all ...string) string {
 	for i, r := range all {
 		kind, target, _ := strings.Cut(r, " ")
 		fmt.Fprintf(&b, `<Relationship Id="r%d" Target="%s"`, i+1, target)
+		if strings.Contains(target, "://") {
+			b.WriteString(` TargetMode="External"`)
+		}
 		fmt.Fprintf(&b, ` Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/%s"/>`, kind)
 	}
 	return b.String() + `</Relationships>`

@@ -55,7 +55,8 @@ type flow struct {
 	targets, links           map[string]string // parts and addresses by relationship ID
 	included                 bool              // reading a part within another
 	fields                   []field           // open fields of Word
-	controls                 *controls
+	controls                 map[string]string // texts of the form of an OpenDocument file by ID
+	lastControl              string
 }
 
 // box is an open paragraph, table, row or cell, or an element within one.
@@ -137,10 +138,6 @@ func (f *flow) start(e xml.StartElement) error {
 	case table:
 		if inner == nil {
 			f.tables, f.rows = f.tables+1, 0
-		}
-	case row:
-		if inner != nil && inner.role == table && f.outermost() {
-			f.rows++
 		}
 	case blank:
 		f.append(" ")
@@ -243,11 +240,7 @@ func (f *flow) end(name string) error {
 	f.open = f.open[:len(f.open)-1]
 	switch b.role {
 	case paragraph:
-		for _, line := range append([]string{collapsed(string(b.text))}, b.after...) {
-			if err := f.deliver(paragraph, line); err != nil {
-				return err
-			}
-		}
+		return f.deliver(paragraph, append([]string{collapsed(string(b.text))}, b.after...)...)
 	case cell:
 		return f.endCell(b)
 	case row:
@@ -281,15 +274,10 @@ func (f *flow) endCell(b *box) error {
 
 func (f *flow) endRow(b *box) error {
 	line := joined(append(b.cells, slices.Repeat([]string{covered}, b.span)...))
-	for i := range max(b.repeat, 1) {
-		if i > 0 {
-			f.rows++
-		}
-		if err := f.deliver(row, line); err != nil {
-			return err
-		}
+	if f.outermost() {
+		f.rows++
 	}
-	return nil
+	return f.deliver(row, slices.Repeat([]string{line}, max(b.repeat, 1))...)
 }
 
 // endLink adds the address of a link after its text. Runs of one link have the address once.
@@ -298,34 +286,39 @@ func (f *flow) endLink(b *box) error {
 	if p == nil || p.role != paragraph || b.at > len(p.text) {
 		return f.write(linked("", b.link))
 	}
-	text := string(p.text[b.at:])
-	address := linked(text, b.link)
-	if before := string(p.text[:b.at]); address != "" && strings.HasSuffix(before, address) {
-		p.text = append(append(p.text[:0], strings.TrimSuffix(before, address)...), text...)
+	address := linked(string(p.text[b.at:]), b.link)
+	if before := p.text[:b.at]; address != "" && strings.HasSuffix(string(before[max(0, b.at-len(address)):]), address) {
+		p.text = slices.Delete(p.text, b.at-len(address), b.at)
 	}
 	p.text = append(p.text, address...)
 	return nil
 }
 
-// deliver passes a line to the box that encloses it, or to emit.
-func (f *flow) deliver(role element, line string) error {
-	for i := len(f.open) - 1; i > 0; i-- {
-		switch outer := &f.open[i]; outer.role {
-		case cell:
+// deliver passes lines to the box that encloses them, or to emit.
+func (f *flow) deliver(role element, lines ...string) error {
+	outer := f.around(func(b *box) bool { return b.role == cell || b.role == paragraph })
+	for i, line := range lines {
+		place := f.place
+		switch {
+		case outer != nil && outer.role == paragraph:
+			outer.after = append(outer.after, line)
+			continue
+		case outer != nil:
 			if outer.text = append(append(outer.text, line...), ' '); len(outer.text) > maxText {
 				return fmt.Errorf("%w: a table cell of more than %d bytes", ErrTooLarge, maxText)
 			}
-			return nil
-		case paragraph:
-			outer.after = append(outer.after, line)
-			return nil
+			continue
+		case place == "" && role == row:
+			place = fmt.Sprintf("table %d, row %d", f.tables, f.rows)
+			if i < len(lines)-1 {
+				f.rows++
+			}
+		case place == "":
+			place = fmt.Sprintf("paragraph %d", f.paragraphs)
+		}
+		if err := f.emit(place, line); err != nil {
+			return err
 		}
 	}
-	switch {
-	case f.place != "":
-		return f.emit(f.place, line)
-	case role == row:
-		return f.emit(fmt.Sprintf("table %d, row %d", f.tables, f.rows), line)
-	}
-	return f.emit(fmt.Sprintf("paragraph %d", f.paragraphs), line)
+	return nil
 }

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode"
@@ -39,24 +40,26 @@ func resolved(text string) string {
 	}
 	var out []byte
 	var open []script
-	soft := false
+	var pending rune // endScript or softBlank
 	for _, r := range oneScript.Replace(text) {
 		switch r {
 		case superscript, subscript:
 			open = append(open, script{len(out), r})
 		case softBlank:
-			soft = true
+			pending = r
 		case endScript:
 			if n := len(open) - 1; n >= 0 {
-				base, inner := string(out[:open[n].at]), string(out[open[n].at:])
-				out = append(out[:open[n].at], scripted(base, open[n].mark, inner)...)
-				open = open[:n]
+				base, _ := utf8.DecodeLastRune(out[:open[n].at])
+				out = append(out[:open[n].at], scripted(base, open[n].mark, string(out[open[n].at:]))...)
+				open, pending = open[:n], cmp.Or(pending, r)
 			}
 		default:
-			if last, _ := utf8.DecodeLastRune(out); soft && isWord(last) && isWord(r) {
+			last, _ := utf8.DecodeLastRune(out)
+			if pending == softBlank && isWord(last) && isWord(r) ||
+				pending == endScript && unicode.IsDigit(last) && unicode.IsDigit(r) {
 				out = append(out, ' ')
 			}
-			out, soft = utf8.AppendRune(out, r), false
+			out, pending = utf8.AppendRune(out, r), 0
 		}
 	}
 	return string(out)
@@ -64,18 +67,15 @@ func resolved(text string) string {
 
 // scripted returns a script as it follows its base. A script that only marks a word, such as "[1]" or "®", and one
 // that has no base remain as they are.
-func scripted(base string, mark rune, text string) string {
-	last, _ := utf8.DecodeLastRuneInString(base)
-	text = strings.TrimSpace(text)
+func scripted(base, mark rune, text string) string {
+	inner := strings.TrimSpace(text)
 	switch {
-	case base == "" || unicode.IsSpace(last) || strings.HasPrefix(text, "[") || !strings.ContainsFunc(text, isWord):
+	case base == utf8.RuneError || unicode.IsSpace(base) || base == '⁄' || strings.HasPrefix(inner, "["),
+		!strings.ContainsFunc(inner, isWord),
+		mark == superscript && unicode.IsDigit(base) && ordinal.MatchString(inner):
 		return text
-	case last == '⁄' || mark == superscript && unicode.IsDigit(last) && ordinal.MatchString(text):
-		return text
-	case mark == superscript:
-		return "^" + bracketed(text)
 	}
-	return "_" + bracketed(text)
+	return map[rune]string{superscript: "^", subscript: "_"}[mark] + bracketed(inner) + text[len(strings.TrimRight(text, " ")):]
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -83,7 +83,7 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 // bracketed returns a part of a formula, in parentheses if it is more than a number or a name.
 func bracketed(text string) string {
 	text = strings.Trim(text, " \x04")
-	if plain.MatchString(text) || strings.HasPrefix(text, "(") && strings.IndexByte(text, ')') == len(text)-1 {
+	if utf8.RuneCountInString(text) == 1 || plain.MatchString(text) || strings.HasPrefix(text, "(") && strings.IndexByte(text, ')') == len(text)-1 {
 		return text
 	}
 	return "(" + text + ")"
@@ -107,22 +107,14 @@ var formulaText = map[string]bool{"t": true, "mi": true, "mn": true, "mo": true,
 // formulaOwn are elements that set a property of the element around their parent.
 var formulaOwn = map[string]bool{"chr": true, "begChr": true, "endChr": true, "sepChr": true, "type": true, "pos": true}
 
-// start opens an element. Elements beyond maxDepth are ignored.
+// start opens an element, with attributes that it keeps and changes. Elements beyond maxDepth are ignored.
 func (f *formula) start(name string, attrs map[string]string) {
 	if n := len(f.open); formulaOwn[name] && n > 1 {
-		f.open[n-2].attr = withValue(f.open[n-2].attr, name, attrs["val"])
+		f.open[n-2].attr[name] = attrs["val"]
 	}
 	if len(f.open) < maxDepth {
 		f.open = append(f.open, operation{name: name, attr: attrs})
 	}
-}
-
-func withValue(m map[string]string, key, value string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
 }
 
 // invisible are operators of MathML that are not shown.
@@ -165,71 +157,68 @@ func (f *formula) text() string {
 	return string(softBlank) + f.open[0].text() + string(softBlank)
 }
 
+// patterns has the lines of operations. {0} is the first argument, in parentheses if need be, ^{0} is it as a script, {a}
+// is it as it is; {*} are all arguments, and {chr∫} is a character that the formula sets, or else ∫.
+var patterns = map[string]string{
+	"f": "{0}/{1}", "mfrac": "{0}/{1}", "noBar": "{0}¦{1}",
+	"sSup": "{0}^{1}", "msup": "{0}^{1}", "mover": "{0}^{1}", "limUpp": "{0}^{1}",
+	"sSub": "{0}_{1}", "msub": "{0}_{1}", "munder": "{0}_{1}", "limLow": "{0}_{1}",
+	"sSubSup": "{0}_{1}^{2}", "msubsup": "{0}_{1}^{2}", "munderover": "{0}_{1}^{2}", "sPre": "_{0}^{1}{c}",
+	"rad": "{1}^(1/{0})", "mroot": "{0}^(1/{1})", "sqrt": "√({b})", "msqrt": "√({*})",
+	"nary": "{chr∫}_{0}^{1} {c}", "acc": "{*}{chr\u0302}", "bar": "{*}{chr\u0305}", "func": "{a} {b}",
+	"m": "[{*}]", "mtable": "[{*}]", "d": "{begChr(}{*}{endChr)}", "mfenced": "{open(}{*}{close)}",
+	"annotation": "", "annotation-xml": "", "mphantom": "", "phant": "",
+}
+
 // joints are the separators of elements that list others.
-var joints = map[string]string{"m": "; ", "mtable": "; ", "eqArr": "; ", "mr": ", ", "mtr": ", ", "mmultiscripts": " "}
+var joints = map[string]string{
+	"m": "; ", "mtable": "; ", "eqArr": "; ", "mr": ", ", "mtr": ", ", "mmultiscripts": " ", "d": "|", "mfenced": ",",
+}
+
+var slot = regexp.MustCompile(`([\^_]?)\{(\d|\*|[a-zA-Z]{2,}|[abc])([^}]*)\}`)
 
 // text returns the line of an operation.
 func (o operation) text() string {
-	if text, ok := o.scripts(); ok {
+	name := o.name
+	switch {
+	case o.attr["type"] == "noBar" || o.attr["linethickness"] == "0":
+		name = "noBar"
+	case name == "rad" && o.arg(0) == "":
+		name = "sqrt"
+	}
+	pattern, ok := patterns[name]
+	if !ok {
+		return strings.Join(o.args, joints[name])
+	}
+	text := slot.ReplaceAllStringFunc(pattern, func(s string) string {
+		m := slot.FindStringSubmatch(s)
+		switch key := m[2]; {
+		case key == "*":
+			return strings.Join(o.args, cmp.Or(o.attr["sepChr"], joints[name]))
+		case key[0] <= '9' && m[1] != "":
+			return script(m[1], o.arg(int(key[0]-'0')))
+		case key[0] <= '9':
+			return bracketed(o.arg(int(key[0] - '0')))
+		case len(key) == 1:
+			return o.arg(int(key[0] - 'a'))
+		}
+		if c, ok := o.attr[m[2]]; ok {
+			return c
+		}
+		return m[3]
+	})
+	if strings.Contains(pattern, "{0}") {
 		return string(softBlank) + text + string(softBlank)
 	}
-	all := strings.Join(o.args, joints[o.name])
-	switch o.name {
-	case "msqrt":
-		return "√(" + all + ")"
-	case "m", "mtable":
-		return "[" + all + "]"
-	case "acc", "bar":
-		return all + o.or("chr", map[string]string{"acc": "\u0302", "bar": "\u0305"}[o.name])
-	case "d":
-		return o.or("begChr", "(") + strings.Join(o.args, o.or("sepChr", "|")) + o.or("endChr", ")")
-	case "mfenced":
-		return o.or("open", "(") + strings.Join(o.args, o.or("separators", ",")) + o.or("close", ")")
-	case "func":
-		return o.arg(0) + " " + o.arg(1)
-	case "annotation", "annotation-xml", "mphantom", "phant":
-		return ""
-	}
-	return all
+	return text
 }
 
-// scripts returns the line of an operation of two or three arguments.
-func (o operation) scripts() (string, bool) {
-	a, b, c := o.arg(0), o.arg(1), o.arg(2)
-	switch o.name {
-	case "f", "mfrac":
-		if o.attr["type"] == "noBar" || o.attr["linethickness"] == "0" {
-			return bracketed(a) + "¦" + bracketed(b), true
-		}
-		return bracketed(a) + "/" + bracketed(b), true
-	case "sSup", "msup", "mover", "limUpp":
-		return script(bracketed(a), "^", b), true
-	case "sSub", "msub", "munder", "limLow":
-		return script(bracketed(a), "_", b), true
-	case "sSubSup", "msubsup", "munderover":
-		return script(script(bracketed(a), "_", b), "^", c), true
-	case "sPre":
-		return script(script("", "_", a), "^", b) + c, true
-	case "nary":
-		return script(script(o.or("chr", "∫"), "_", a), "^", b) + " " + c, true
-	case "rad":
-		if a == "" {
-			return "√(" + b + ")", true
-		}
-		return bracketed(b) + "^(1/" + bracketed(a) + ")", true
-	case "mroot":
-		return bracketed(a) + "^(1/" + bracketed(b) + ")", true
-	}
-	return "", false
-}
-
-// script appends a script to its base; an accent or a prime follows without a sign.
-func script(base, sign, text string) string {
-	text = bracketed(text)
+// script returns a script with its sign; an accent or a prime has none.
+func script(sign, text string) string {
 	if !strings.ContainsFunc(text, isWord) {
-		return base + strings.Trim(text, "()")
+		return strings.Trim(text, marks)
 	}
-	return base + sign + text
+	return sign + bracketed(text)
 }
 
 // arg returns an argument, "" if it is missing.
@@ -238,11 +227,4 @@ func (o operation) arg(i int) string {
 		return ""
 	}
 	return o.args[i]
-}
-
-func (o operation) or(key, other string) string {
-	if v, ok := o.attr[key]; ok {
-		return v
-	}
-	return other
 }

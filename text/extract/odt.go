@@ -32,7 +32,7 @@ func readODT(b *builder, a *archive) error {
 		}
 		return nil
 	}}
-	f := flow{dialect: odtDialect, a: a, b: b, anyText: true, styles: styleSheet{}, controls: &controls{}}
+	f := flow{dialect: odtDialect, a: a, b: b, anyText: true, styles: styleSheet{}, controls: map[string]string{}}
 	f.see = func(e xml.StartElement) element {
 		if f.section[e.Name.Local] != "" {
 			once.next()
@@ -65,7 +65,7 @@ func (f *flow) seeODT(e xml.StartElement) element {
 	_ = f.styles.see(e)
 	switch {
 	case strings.Contains(space, ":form:"):
-		f.controls.add(e)
+		f.control(e)
 	case strings.Contains(space, "/dc/elements/"), strings.Contains(space, ":meta:"):
 		return skipped
 	case strings.Contains(space, ":svg-compatible:") && (name == "title" || name == "desc"):

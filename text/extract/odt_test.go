@@ -7,7 +7,7 @@ import (
 )
 
 const odtNS = `xmlns:office="urn:office" xmlns:text="urn:text" xmlns:table="urn:table" xmlns:style="urn:style" ` +
-	`xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"`
+	`xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"`
 
 func odtOf(t testing.TB, body string, parts ...entry) []byte {
 	t.Helper()
@@ -53,6 +53,49 @@ func TestODT(t *testing.T) {
 		"footer: page",
 		"[1 picture without text]",
 	)
+}
+
+func TestODTText(t *testing.T) {
+	styles := `<style:style style:name="T1"><style:text-properties style:text-position="super 58%"/></style:style>` +
+		`<style:style style:name="T2"><style:text-properties style:text-position="-33% 58%"/></style:style>` +
+		`<style:style style:name="T3"><style:text-properties style:font-name="Wingdings"/></style:style>`
+	span := func(style, text string) string {
+		return `<text:span text:style-name="` + style + `">` + text + `</text:span>`
+	}
+	cell := func(attrs, text string) string {
+		return `<table:table-cell ` + attrs + `>` + tp(text) + `</table:table-cell>`
+	}
+	for name, c := range map[string]struct{ body, want string }{
+		"scripts": {tp("10" + span("T1", span("T9", "6")) + " H" + span("T2", "2") + "O"), "10^6 H_2O\n"},
+		"symbols": {tp(span("T3", "\uf0fe") + " \uf0fe"), "☑\n"},
+		"link": {tp(`<text:a xlink:href="https://a.example/b">here</text:a> <text:a xlink:href="#x">there</text:a>`),
+			"here <https://a.example/b> there\n"},
+		"formula": {tp(`a <draw:object xlink:href="./Object 1"/> b`), "a (x+1)/2 b\n"},
+		"picture": {tp(`a<draw:frame><svg:desc>A map</svg:desc></draw:frame>`), "a [picture: A map]\n"},
+		"form": {
+			`<office:forms><form:form><form:checkbox form:id="c1" form:label="I agree" form:current-state="checked"/>` +
+				`<form:listbox form:id="c2"><form:option form:label="Oslo"/><form:option form:label="Bergen" ` +
+				`form:current-selected="true"/></form:listbox></form:form></office:forms>` +
+				tp(`<draw:control draw:control="c1"/> in <draw:control draw:control="c2"/>`),
+			"☑ I agree in Bergen\n",
+		},
+		"repeats": {
+			`<table:table><table:table-row table:number-rows-repeated="2">` + cell(`table:number-columns-repeated="2"`, "a") +
+				cell(`table:number-columns-spanned="2"`, "b") + `<table:covered-table-cell/>` + cell("", "c") +
+				`</table:table-row><table:table-row table:number-rows-repeated="1000000"><table:table-cell/></table:table-row>` +
+				`</table:table>`,
+			"a | a | b |  | c\na | a | b |  | c\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, err := read(t, "odt", odtOf(t, styles+c.body, entry{"Object 1/content.xml",
+				`<math xmlns="http://www.w3.org/1998/Math/MathML"><semantics><mfrac><mrow><mi>x</mi><mo>+</mo><mn>1</mn></mrow>` +
+					`<mn>2</mn></mfrac><annotation>{x+1} over 2</annotation></semantics></math>`}))
+			if err != nil || string(x.Body) != c.want {
+				t.Errorf("got %q, %v; want %q", x.Body, err, c.want)
+			}
+		})
+	}
 }
 
 func TestODTBad(t *testing.T) {

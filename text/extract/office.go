@@ -106,19 +106,22 @@ func (f *flow) styled(s style, text string) string {
 func (f *flow) describe(e xml.StartElement) error {
 	f.within(run).style.set(e, f.styles.all)
 	top := &f.open[len(f.open)-1]
-	n, _ := strconv.Atoi(attr(e, "val"))
-	switch n = min(max(n, 0), maxRepeat); e.Name.Local {
+	number := func(name string) int {
+		n, _ := strconv.Atoi(attr(e, name))
+		return min(max(n, 0), maxRepeat)
+	}
+	switch e.Name.Local {
 	case "gridSpan":
-		f.within(cell).span = max(n-1, 0)
+		f.within(cell).span = max(number("val")-1, 0)
 	case "gridBefore":
 		r := f.within(row)
-		r.cells = append(r.cells, slices.Repeat([]string{covered}, n)...)
+		r.cells = append(r.cells, slices.Repeat([]string{covered}, number("val"))...)
 	case "gridAfter":
-		f.within(row).span = n
+		f.within(row).span = number("val")
 	case "table-cell", "covered-table-cell":
-		top.repeat = f.repeat(attr(e, "number-columns-repeated"))
+		top.repeat = number("number-columns-repeated")
 	case "table-row":
-		top.repeat = f.repeat(attr(e, "number-rows-repeated"))
+		top.repeat = number("number-rows-repeated")
 	case "hyperlink":
 		top.link = address(f.links[attr(e, "id")])
 	case "hlinkClick":
@@ -148,15 +151,9 @@ func (f *flow) describe(e xml.StartElement) error {
 	case "altChunk":
 		return f.chunk(f.targets[attr(e, "id")])
 	case "control":
-		return f.write(f.controls.texts[attr(e, "control")])
+		return f.write(f.controls[attr(e, "control")])
 	}
 	return nil
-}
-
-// repeat returns how often an element is repeated, at most maxRepeat times.
-func (f *flow) repeat(value string) int {
-	n, _ := strconv.Atoi(value)
-	return min(max(n, 0), maxRepeat)
 }
 
 // picture writes the description of a picture.
@@ -232,12 +229,9 @@ func (f *flow) fieldChar(kind string) {
 
 // endField adds the address of a link, and the value of a field that has no text of its own.
 func (f *flow) endField(x field) {
-	if m := linkField.FindSubmatch(x.code); m != nil {
-		text := ""
-		if p := f.inner(); p != nil && x.at <= len(p.text) {
-			text = string(p.text[x.at:])
-		}
-		f.append(linked(text, address(string(m[1]))))
+	p := f.inner()
+	if m := linkField.FindSubmatch(x.code); m != nil && p != nil {
+		f.append(linked(string(p.text[min(x.at, len(p.text)):]), address(string(m[1]))))
 	}
 	if f.length() != x.at {
 		return
@@ -260,9 +254,7 @@ func (f *flow) formField(e xml.StartElement) {
 	case "default":
 		x.initial = val
 	case "checked", "result":
-		if x.value = val; val == "" {
-			x.value = "1"
-		}
+		x.value = cmp.Or(val, "1")
 	default:
 		x.form = e.Name.Local
 	}
@@ -270,16 +262,12 @@ func (f *flow) formField(e xml.StartElement) {
 
 // text returns the value of a form field.
 func (x field) text() string {
-	if x.value == "" {
-		x.value = x.initial
+	value := cmp.Or(x.value, x.initial)
+	if i, _ := strconv.Atoi(value); x.form == "ddList" && i >= 0 && i < len(x.items) {
+		return x.items[i]
 	}
-	switch x.form {
-	case "checkBox":
-		return checkBox(x.value == "1" || x.value == "true" || x.value == "on")
-	case "ddList":
-		if i, _ := strconv.Atoi(x.value); i >= 0 && i < len(x.items) {
-			return x.items[i]
-		}
+	if x.form == "checkBox" {
+		return checkBox(value == "1" || value == "true" || value == "on")
 	}
 	return ""
 }
@@ -291,32 +279,18 @@ func checkBox(checked bool) string {
 	return "☐"
 }
 
-// controls are the texts of the form of an OpenDocument file, by ID.
-type controls struct {
-	texts map[string]string
-	last  string // ID
-}
-
-// add takes an element of the form.
-func (c *controls) add(e xml.StartElement) {
-	if id := attr(e, "id"); id != "" {
-		c.last = id
-	}
+// control takes an element of the form of an OpenDocument file.
+func (f *flow) control(e xml.StartElement) {
+	f.lastControl = cmp.Or(attr(e, "id"), f.lastControl)
 	text := cmp.Or(attr(e, "current-value"), attr(e, "value"), attr(e, "label"))
-	switch e.Name.Local {
-	case "checkbox":
-		text = checkBox(attr(e, "current-state") == "checked") + " " + attr(e, "label")
-	case "radio":
-		text = checkBox(attr(e, "current-selected") == "true") + " " + attr(e, "label")
-	case "option":
-		if attr(e, "current-selected") != "true" {
-			text = ""
-		}
+	chosen := attr(e, "current-state") == "checked" || attr(e, "current-selected") == "true"
+	switch name := e.Name.Local; {
+	case name == "checkbox" || name == "radio":
+		text = checkBox(chosen) + " " + attr(e, "label")
+	case name == "option" && !chosen:
+		return
 	}
-	if c.texts == nil {
-		c.texts = map[string]string{}
-	}
-	c.texts[c.last] += text
+	f.controls[f.lastControl] += text
 }
 
 // maxAddress is the length of the address of a link beyond which it is cut, in bytes.

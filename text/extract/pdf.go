@@ -10,7 +10,6 @@ import (
 
 	"github.com/klippa-app/go-pdfium"
 	pdferrors "github.com/klippa-app/go-pdfium/errors"
-	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
 	"github.com/klippa-app/go-pdfium/webassembly"
 	"github.com/tetratelabs/wazero"
@@ -110,27 +109,40 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
+	p := pdfFile{in: in, doc: doc.Document, b: b}
 	blank, broken := 0, 0
-	for i := range pages.PageCount {
-		text, err := pdfPage(in, doc.Document, i)
+	texts := make([]string, pages.PageCount)
+	extras := make([][]extraLine, pages.PageCount)
+	for i := range texts {
+		texts[i], extras[i], err = p.page(i)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		switch {
 		case errors.Is(err, pdferrors.ErrPage):
 			broken++
-			continue
 		case err != nil:
 			return fmt.Errorf("page %d: %w", i+1, err)
+		case collapsed(texts[i]) == "" && len(extras[i]) == 0:
+			blank++
 		}
-		before := b.lines
-		for line := range strings.Lines(ligatures.Replace(text)) {
-			if err := b.add(fmt.Sprintf("page %d", i+1), collapsed(line)); err != nil {
+		if p.size += len(texts[i]); p.size > maxText {
+			return fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText)
+		}
+	}
+	d := newDivided(texts)
+	for i, text := range texts {
+		text, other := d.words(text)
+		place := fmt.Sprintf("page %d", i+1)
+		for line := range strings.Lines(text) {
+			if err := b.add(place, collapsed(line)); err != nil {
 				return err
 			}
 		}
-		if b.lines == before {
-			blank++
+		for _, x := range append(extras[i], extraLine{"other spellings", strings.Join(other, ", ")}) {
+			if err := b.add(place+", "+x.place, collapsed(x.text)); err != nil {
+				return err
+			}
 		}
 	}
 	if blank+broken == pages.PageCount && broken < max(blank, 1) {
@@ -142,32 +154,8 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	if broken > 0 {
 		b.note("%d of %s cannot be read", broken, count(pages.PageCount, "page"))
 	}
+	if d.both {
+		b.note("words divided at the end of a line: their other spelling is after the page")
+	}
 	return nil
 }
-
-// pdfPage returns the text of a page, from 0, with \r\n after lines.
-func pdfPage(in pdfium.Pdfium, doc references.FPDF_DOCUMENT, i int) (string, error) {
-	page, err := in.FPDFText_LoadPage(&requests.FPDFText_LoadPage{
-		Page: requests.Page{ByIndex: &requests.PageByIndex{Document: doc, Index: i}},
-	})
-	if err != nil {
-		return "", err
-	}
-	n, err := in.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: page.TextPage})
-	if err != nil {
-		return "", err
-	}
-	text := ""
-	if n.Count > 0 {
-		t, err := in.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: page.TextPage, Count: n.Count})
-		if err != nil {
-			return "", err
-		}
-		text = t.Text
-	}
-	_, err = in.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: page.TextPage})
-	return text, err
-}
-
-// ligatures are letters of fonts that a search for the word would miss.
-var ligatures = strings.NewReplacer("ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")

@@ -88,6 +88,70 @@ func TestPDFBad(t *testing.T) {
 	}
 }
 
+// rawPDF returns a PDF with a page of lines, with annotations and further objects from 6 on.
+func rawPDF(lines []string, annotations, catalog string, objects ...string) []byte {
+	text := "BT /F1 12 Tf 50 740 Td 16 TL (" + strings.Join(lines, ") Tj T* (") + ") Tj ET"
+	all := append([]string{
+		"<</Type/Catalog/Pages 2 0 R" + catalog + ">>",
+		"<</Type/Pages/Count 1/Kids[3 0 R]>>",
+		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources<</Font<</F1 5 0 R>>>>/Contents 4 0 R/Annots[" +
+			annotations + "]>>",
+		fmt.Sprintf("<</Length %d>>stream\n%s\nendstream", len(text), text),
+		"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
+	}, objects...)
+	var file bytes.Buffer
+	file.WriteString("%PDF-1.7\n")
+	for i, o := range all {
+		fmt.Fprintf(&file, "%d 0 obj%s\nendobj\n", i+1, o)
+	}
+	file.WriteString("trailer<</Root 1 0 R>>\n")
+	return file.Bytes()
+}
+
+func TestPDFAnnotations(t *testing.T) {
+	link := func(rect, uri string) string {
+		return "<</Type/Annot/Subtype/Link/Rect[" + rect + "]/A<</S/URI/URI(" + uri + ")>>>>"
+	}
+	golden(t, "pdf", rawPDF([]string{"our guide", "https://a.example/x"},
+		"<</Type/Annot/Subtype/FreeText/Rect[60 60 200 80]/Contents(Deposit 1,800 euro)>>"+
+			"<</Type/Annot/Subtype/Text/Rect[60 90 80 110]/Contents(wrong year)/Popup 6 0 R>>6 0 R"+
+			"<</Type/Annot/Subtype/Stamp/Rect[60 90 80 110]>>"+
+			link("45 735 300 755", "https://a.example/guide")+link("45 719 300 735", "https://a.example/x")+
+			"7 0 R 8 0 R 9 0 R 10 0 R 12 0 R",
+		"/AcroForm<</Fields[7 0 R 8 0 R 9 0 R 11 0 R 12 0 R]>>",
+		"<</Type/Annot/Subtype/Popup/Rect[0 0 9 9]/Contents(wrong year)>>",
+		"<</Type/Annot/Subtype/Widget/FT/Tx/T(name)/V(Ada 42)/Rect[60 200 200 220]>>",
+		"<</Type/Annot/Subtype/Widget/FT/Btn/T(agree)/V/Yes/AS/Yes/AP<</N<</Yes 13 0 R>>>>/Rect[60 230 70 240]>>",
+		"<</Type/Annot/Subtype/Widget/FT/Btn/T(news)/AS/Off/AP<</N<</Yes 13 0 R>>>>/Rect[60 250 70 260]>>",
+		"<</Type/Annot/Subtype/Widget/Parent 11 0 R/Rect[60 270 70 280]>>",
+		"<</FT/Ch/Ff 131072/T(city)/Opt[(Oslo)(Bergen)]/V(Bergen)/Kids[10 0 R]>>",
+		"<</Type/Annot/Subtype/Widget/FT/Tx/T(empty)/Rect[60 290 200 300]>>",
+		"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Length 0>>stream\n\nendstream"),
+		"page 1: our guide",
+		"page 1: https://a.example/x",
+		"page 1, text boxes: Deposit 1,800 euro",
+		"page 1, comments: wrong year",
+		"page 1, links: our guide <https://a.example/guide>",
+		"page 1, form: name: Ada 42",
+		"page 1, form: agree: ☑",
+		"page 1, form: news: ☐",
+		"page 1, form: city: Bergen",
+		"[not read: 1 stamp]",
+	)
+}
+
+func TestPDFHyphens(t *testing.T) {
+	golden(t, "pdf", rawPDF([]string{
+		"the well-", "known INV-", "2043 for the govern-", "ment, and e-", "mail of state-of-", "the-art Anglo-",
+		"Saxon govern-", "ment. A co-", "operation, the co-operation of a part-", "ner and partner",
+	}, "", ""),
+		"page 1: the wellknown INV-2043 for the government, and e-mail of state-of-the-art Anglo-Saxon government. "+
+			"A co-operation, the co-operation of a partner and partner",
+		"page 1, other spellings: well-known, govern-ment, email",
+		"[words divided at the end of a line: their other spelling is after the page]",
+	)
+}
+
 // pdfBomb returns a PDF of 0.7 MB whose page has 700 MiB of content, more than the memory of an instance.
 func pdfBomb(t *testing.T) []byte {
 	t.Helper()

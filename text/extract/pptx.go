@@ -3,16 +3,8 @@ package extract
 import (
 	"encoding/xml"
 	"fmt"
-	"maps"
 	"strings"
 )
-
-// commentDialect has the elements of comments on slides, which are texts without runs or paragraphs with them.
-var commentDialect = func() dialect {
-	d := maps.Clone(officeDialect)
-	d["text"] = paragraph
-	return d
-}()
 
 func readPptx(b *builder, a *archive, main string) error {
 	slides, err := a.slides(main)
@@ -75,14 +67,10 @@ func readSlide(a *archive, b *builder, slide, place string) (hidden bool, err er
 	if err != nil {
 		return false, err
 	}
-	for _, extra := range []struct {
-		kind, place string
-		dialect     dialect
-		anyText     bool
-	}{{"notesSlide", ", notes", officeDialect, false}, {"comments", ", comments", commentDialect, true}} {
-		f.place, f.dialect, f.anyText = place+extra.place, extra.dialect, extra.anyText
+	for _, kind := range []string{"notesSlide", "comments"} {
+		f.place, f.anyText = place+", "+strings.TrimSuffix(kind, "Slide"), kind == "comments"
 		for _, r := range rels {
-			if r.kind != extra.kind || !a.has(r.target) {
+			if r.kind != kind || !a.has(r.target) {
 				continue
 			}
 			if err := f.read(r.target); err != nil {
