@@ -230,6 +230,8 @@ func (a *archive) noteObjects(b *builder) {
 			pictures++
 		case strings.HasSuffix(dir, "/charts/") && strings.HasPrefix(file, "chart"):
 			charts++
+		case strings.HasSuffix(dir, "/embeddings/"):
+			b.missed("embedded file", 1)
 		}
 	}
 	if pictures > 0 {

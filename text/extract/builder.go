@@ -110,11 +110,10 @@ func joined(cells []string) string {
 	for n > 0 && cells[n-1] == "" {
 		n--
 	}
-	line := strings.ReplaceAll(strings.Join(cells[:n], " | "), covered, "")
-	if strings.Trim(line, " |") == "" && !slices.ContainsFunc(cells, func(c string) bool { return strings.Contains(c, "|") }) {
+	if !slices.ContainsFunc(cells, func(c string) bool { return c != "" && c != covered }) {
 		return ""
 	}
-	return line
+	return strings.ReplaceAll(strings.Join(cells[:n], " | "), covered, "")
 }
 
 // dropped reports whether a character is invisible and only hinders a search: control characters, soft hyphens,

@@ -8,7 +8,8 @@ var officeDialect = dialect{
 	"p": paragraph, "text": paragraph, "t": textRun, "r": run, "tbl": table, "tr": row, "tc": cell, "oMath": equation,
 	"tab": blank, "ptab": blank, "br": blank, "cr": blank, "noBreakHyphen": hyphen,
 	"instrText": instruction, "fldSimple": simpleField,
-	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPrChange": skipped, "sectPr": skipped, "sdtPr": skipped, "rt": skipped,
+	"del": skipped, "moveFrom": skipped, "pPr": skipped, "rPrChange": skipped, "sectPr": skipped, "sdtPr": skipped,
+	"rt":       skipped,
 	"Fallback": skipped, // repeats the text of mc:Choice for old programs
 }
 

@@ -111,35 +111,42 @@ func TestDocxParagraphs(t *testing.T) {
 				raised("superscript", "2") + wt("0 and H") + raised("subscript", "2") + wt("O on the 5") +
 				raised("superscript", "th") + wt(" by word") + raised("superscript", "[1]") + wt(" x") +
 				raised("superscript", "n+1") + wt("y 1") + raised("superscript", "3") + wt("/") + raised("subscript", "4") +
-				wt(" kg 10.") + raised("superscript", "2") + wt(" s") + `<w:r><w:rPr><w:rStyle w:val="Up"/></w:rPr><w:t>7</w:t></w:r></w:p>`,
+				wt(" kg 10.") + raised("superscript", "2") + wt(" s") +
+				`<w:r><w:rPr><w:rStyle w:val="Up"/></w:rPr><w:t>7</w:t></w:r></w:p>`,
 			"5 m^2, 10^12 0 and H_2O on the 5th by word[1] x^(n+1)y 1 3/4 kg 10.^2 s^7\n",
 		},
 		"old script": {
-			`<w:p>` + wt("a") + `<w:r><w:rPr><w:rPrChange><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:rPrChange></w:rPr>` +
+			`<w:p>` + wt("a") +
+				`<w:r><w:rPr><w:rPrChange><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:rPrChange></w:rPr>` +
 				`<w:t>2</w:t></w:r></w:p>`, "a2\n",
 		},
 		"symbols": {
-			`<w:p>` + wt("a ") + sym("Symbol", "F0A3") + wt(" b ") + sym("Wingdings 3", "F041") + sym("Segoe UI Symbol", "2610") +
+			`<w:p>` + wt("a ") + sym("Symbol", "F0A3") + wt(" b ") + sym("Wingdings 3", "F041") +
+				sym("Segoe UI Symbol", "2610") +
 				`<w:r><w:rPr><w:rFonts w:ascii="Wingdings"/></w:rPr><w:t>q</w:t></w:r>` +
 				`<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>whole words</w:t></w:r></w:p>`,
 			"a ≤ b ☐❑whole words\n",
 		},
 		"links": {
 			`<w:p>` + wt("see ") + `<w:hyperlink r:id="r1">` + wt("our site") + `</w:hyperlink>` + wt(" or ") +
-				`<w:hyperlink r:id="r1">` + wt("https://site.example/a") + `</w:hyperlink><w:hyperlink w:anchor="x">` + wt(" below") +
+				`<w:hyperlink r:id="r1">` + wt("https://site.example/a") + `</w:hyperlink>` +
+				`<w:hyperlink w:anchor="x">` + wt(" below") +
 				`</w:hyperlink></w:p><w:p><w:fldSimple w:instr=" HYPERLINK &quot;mailto:a@b.example&quot; ">` + wt("mail") +
 				`</w:fldSimple></w:p>`,
 			"see our site <https://site.example/a> or https://site.example/a below\nmail <mailto:a@b.example>\n",
 		},
 		"forms": {
-			`<w:p>` + fieldOf(`<w:ffData><w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox></w:ffData>`, "FORMCHECKBOX") +
+			`<w:p>` +
+				fieldOf(`<w:ffData><w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox></w:ffData>`, "FORMCHECKBOX") +
 				wt(" yes ") + fieldOf(`<w:ffData><w:checkBox><w:default w:val="0"/></w:checkBox></w:ffData>`, "FORMCHECKBOX") +
 				wt(" no ") + fieldOf(`<w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="Oslo"/>`+
-				`<w:listEntry w:val="Bergen"/></w:ddList></w:ffData>`, "FORMDROPDOWN") + wt(" ") + fieldOf("", `EQ \f(1,2)`) + `</w:p>`,
+				`<w:listEntry w:val="Bergen"/></w:ddList></w:ffData>`, "FORMDROPDOWN") +
+				wt(" ") + fieldOf("", `EQ \f(1,2)`) + `</w:p>`,
 			"☑ yes ☐ no Bergen 1/2\n",
 		},
 		"pictures": {
-			`<w:p>` + wt("Fig") + `<w:r><w:drawing><wp:docPr id="1" descr="A &#10; map"/></w:drawing></w:r></w:p>` +
+			`<w:p>` + wt("Fig") + `<w:r><w:drawing><wp:docPr id="1" descr="A &#10; map"/>` +
+				`<pic:cNvPr descr="A &#10; map"/></w:drawing></w:r></w:p>` +
 				`<w:p><w:r><w:pict><v:textpath string="DRAFT 7"/></w:pict></w:r></w:p>`,
 			"Fig [picture: A map]\nDRAFT 7\n",
 		},
@@ -166,19 +173,23 @@ func TestDocxParagraphs(t *testing.T) {
 func TestDocxOtherParts(t *testing.T) {
 	golden(t, "docx", docxOf(t, p("body"),
 		[]string{"comments comments.xml", "footnotes footnotes.xml", "header /word/h.xml"},
-		entry{"word/comments.xml", wordPart("comments", `<w:comment>`+p("why?")+`</w:comment><w:comment>`+p("why?")+`</w:comment>`)},
+		entry{"word/comments.xml",
+			wordPart("comments", `<w:comment>`+p("why?")+`</w:comment><w:comment>`+p("why?")+`</w:comment>`)},
 		entry{"word/footnotes.xml", wordPart("footnotes", `<w:footnote>`+p("see page 3")+`</w:footnote>`)},
 		entry{"word/h.xml", "\ufeff" + wordPart("hdr", p("top"))},
 	), "header: top", "paragraph 1: body", "comments: why?", "comments: why?", "footnotes: see page 3")
 }
 
 func TestDocxDocumentsWithin(t *testing.T) {
-	inner := docxOf(t, p("of a docx")+`<w:altChunk r:id="r1"/>`, []string{"aFChunk c.html"}, entry{"word/c.html", "deeper"})
+	inner := docxOf(t, p("of a docx")+`<w:altChunk r:id="r1"/>`, []string{"aFChunk c.html"},
+		entry{"word/c.html", "deeper"})
 	diagram := `<w:p><w:r><dgm:relIds r:dm="r4"/></w:r></w:p>`
-	golden(t, "docx", docxOf(t, p("before")+`<w:altChunk r:id="r1"/><w:altChunk r:id="r2"/><w:altChunk r:id="r3"/>`+diagram+p("after"),
+	golden(t, "docx", docxOf(t, p("before")+
+		`<w:altChunk r:id="r1"/><w:altChunk r:id="r2"/><w:altChunk r:id="r3"/>`+diagram+p("after"),
 		[]string{"aFChunk c.htm", "aFChunk c.docx", "aFChunk c.mystery", "diagramData d.xml"},
 		entry{"word/c.htm", "<p>of a page</p><p>10<sup>6</sup></p>"}, entry{"word/c.docx", string(inner)},
-		entry{"word/c.mystery", "?"}, entry{"word/d.xml", `<d>` + strings.ReplaceAll(p("box"), "w:", "a:") + diagram + `</d>`}),
+		entry{"word/c.mystery", "?"},
+		entry{"word/d.xml", `<d>` + strings.ReplaceAll(p("box"), "w:", "a:") + diagram + `</d>`}),
 		"paragraph 1: before", "paragraph 2: of a page", "paragraph 2: 10^6", "paragraph 3: of a docx",
 		"paragraph 4: box", "paragraph 5: after", "[not read: 2 embedded documents]")
 }
@@ -195,9 +206,11 @@ func TestDocxBad(t *testing.T) {
 		"unclosed":      {docxOf(t, `<w:p><w:r>`, nil), ErrBroken},
 		"entity bomb":   {docxOf(t, p("&lol9;"), nil), ErrBroken},
 		"deep":          {docxOf(t, deep, nil), ErrBroken},
-		"wide":          {docxOf(t, `<w:tbl><w:tr>`+strings.Repeat(spanned("9999", p("a")), 1<<13)+`</w:tr></w:tbl>`, nil), ErrTooLarge},
-		"no document":   {zipOf(t, entry{"_rels/.rels", relsOf("officeDocument w.xml")}), ErrBroken},
-		"zip bomb":      {docxOf(t, p(strings.Repeat("a", maxText+1)), nil), ErrTooLarge},
+		"wide": {
+			docxOf(t, `<w:tbl><w:tr>`+strings.Repeat(spanned("9999", p("a")), 1<<13)+`</w:tr></w:tbl>`, nil), ErrTooLarge,
+		},
+		"no document": {zipOf(t, entry{"_rels/.rels", relsOf("officeDocument w.xml")}), ErrBroken},
+		"zip bomb":    {docxOf(t, p(strings.Repeat("a", maxText+1)), nil), ErrTooLarge},
 		"bomb in many parts": {
 			docxOf(t, p(strings.Repeat("a", maxText/2)), []string{"header h.xml", "header h.xml"},
 				entry{"word/h.xml", wordPart("hdr", p(strings.Repeat("a", maxText/3)))}),

@@ -12,9 +12,8 @@
 // [ErrBroken].
 //
 // Known gaps: a docx or odt file does not contain the numbers that programs show before list items and headings, so the
-// text has none. A formula of an xlsx file has the value that was saved last. Form fields and comments of a PDF are
-// not read. Numbers of an xlsx file in fractions without a whole number, or with an exponent of other than two digits,
-// are shown as decimal numbers.
+// text has none. A formula of an xlsx file has the value that was saved last. A PDF has 106 for 10⁶. Numbers of an xlsx
+// file in fractions without a whole number, or with an exponent of other than two digits, are shown as decimal numbers.
 //
 // The library excelize formats numbers of an xlsx file and does not read it: it takes five times as long for that,
 // holds a sheet in memory in 13 times its size, and ends a damaged one without an error.

@@ -56,7 +56,7 @@ type flow struct {
 	included                 bool              // reading a part within another
 	fields                   []field           // open fields of Word
 	controls                 map[string]string // texts of the form of an OpenDocument file by ID
-	lastControl              string
+	lastControl, pictured    string
 }
 
 // box is an open paragraph, table, row or cell, or an element within one.
@@ -65,7 +65,7 @@ type box struct {
 	text   []byte
 	cells  []string // of a row
 	after  []string // lines within a paragraph that follow it
-	size   int      // bytes of cells, about
+	size   int      // bytes of cells and lines within, about
 	repeat int      // how often a row or cell is repeated; 0 for once
 	span   int      // columns that follow a cell, or the last cell of a row, and have no cell
 	style  style
@@ -300,12 +300,14 @@ func (f *flow) deliver(role element, lines ...string) error {
 	for i, line := range lines {
 		place := f.place
 		switch {
-		case outer != nil && outer.role == paragraph:
-			outer.after = append(outer.after, line)
-			continue
 		case outer != nil:
-			if outer.text = append(append(outer.text, line...), ' '); len(outer.text) > maxText {
-				return fmt.Errorf("%w: a table cell of more than %d bytes", ErrTooLarge, maxText)
+			if outer.size += len(line) + 16; outer.size > maxText {
+				return fmt.Errorf("%w: more than %d bytes in a paragraph or cell", ErrTooLarge, maxText)
+			}
+			if outer.role == paragraph {
+				outer.after = append(outer.after, line)
+			} else {
+				outer.text = append(append(outer.text, line...), ' ')
 			}
 			continue
 		case place == "" && role == row:

@@ -10,20 +10,20 @@ import (
 
 // Marks in the text of a line until [resolved] replaces them. XML has none of these characters.
 const (
-	superscript = '\x01'
-	subscript   = '\x02'
-	endScript   = '\x03'
-	softBlank   = '\x04' // a blank if there are letters or digits on both sides
-	marks       = "\x01\x02\x03\x04"
+	superscript = '\x01' // its end is \x03
+	subscript   = '\x02' // its end is \x04
+	toEnd       = 2
+	softBlank   = '\x05' // a blank if there are letters or digits on both sides
+	marks       = "\x01\x02\x03\x04\x05"
 )
 
 var (
-	withoutMarks = strings.NewReplacer("\x01", "", "\x02", "", "\x03", "", "\x04", "")
-	oneScript    = strings.NewReplacer("\x03\x01", "", "\x03\x02", "")
+	withoutMarks = strings.NewReplacer("\x01", "", "\x02", "", "\x03", "", "\x04", "", "\x05", "")
+	oneScript    = strings.NewReplacer("\x03\x01", "", "\x04\x02", "")
 	// builtFraction is a fraction that is set as a superscript, a slash and a subscript.
-	builtFraction = regexp.MustCompile("\x01([0-9]+)\x03([/⁄])\x02([0-9]+)\x03")
+	builtFraction = regexp.MustCompile("\x01([0-9]+)\x03([/⁄])\x02([0-9]+)\x04")
 	// ordinal is a superscript that belongs to the number before it, as in 5th and 1er.
-	ordinal = regexp.MustCompile(`^(st|nd|rd|th|er|re|ère|e|ème|o|a)$`)
+	ordinal = regexp.MustCompile(`^(st|nd|rd|th|er|re|ère|ème)$`)
 	// plain is a text that needs no parentheses as a part of a formula.
 	plain = regexp.MustCompile(`^[-+−±]?[\pL\pM\pN.,'′°%∞]*[-+−]?$`)
 )
@@ -33,21 +33,21 @@ func resolved(text string) string {
 	if !strings.ContainsAny(text, marks) {
 		return text
 	}
-	text = builtFraction.ReplaceAllString(text, "\x04$1$2$3\x04")
+	text = builtFraction.ReplaceAllString(text, "\x05$1$2$3\x05")
 	type script struct {
 		at   int
 		mark rune
 	}
 	var out []byte
 	var open []script
-	var pending rune // endScript or softBlank
+	var pending rune // softBlank, or the end of a script
 	for _, r := range oneScript.Replace(text) {
 		switch r {
 		case superscript, subscript:
 			open = append(open, script{len(out), r})
 		case softBlank:
 			pending = r
-		case endScript:
+		case superscript + toEnd, subscript + toEnd:
 			if n := len(open) - 1; n >= 0 {
 				base, _ := utf8.DecodeLastRune(out[:open[n].at])
 				out = append(out[:open[n].at], scripted(base, open[n].mark, string(out[open[n].at:]))...)
@@ -55,8 +55,8 @@ func resolved(text string) string {
 			}
 		default:
 			last, _ := utf8.DecodeLastRune(out)
-			if pending == softBlank && isWord(last) && isWord(r) ||
-				pending == endScript && unicode.IsDigit(last) && unicode.IsDigit(r) {
+			if pending != 0 && isWord(last) && isWord(r) &&
+				(pending == softBlank || unicode.IsDigit(last) == unicode.IsDigit(r)) {
 				out = append(out, ' ')
 			}
 			out, pending = utf8.AppendRune(out, r), 0
@@ -75,15 +75,20 @@ func scripted(base, mark rune, text string) string {
 		mark == superscript && unicode.IsDigit(base) && ordinal.MatchString(inner):
 		return text
 	}
-	return map[rune]string{superscript: "^", subscript: "_"}[mark] + bracketed(inner) + text[len(strings.TrimRight(text, " ")):]
+	sign, after := "^", text[len(strings.TrimRight(text, " ")):]
+	if mark == subscript {
+		sign = "_"
+	}
+	return sign + bracketed(inner) + after
 }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // bracketed returns a part of a formula, in parentheses if it is more than a number or a name.
 func bracketed(text string) string {
-	text = strings.Trim(text, " \x04")
-	if utf8.RuneCountInString(text) == 1 || plain.MatchString(text) || strings.HasPrefix(text, "(") && strings.IndexByte(text, ')') == len(text)-1 {
+	text = strings.Trim(text, " \x05")
+	if plain.MatchString(text) || utf8.RuneCountInString(text) == 1 ||
+		strings.HasPrefix(text, "(") && strings.IndexByte(text, ')') == len(text)-1 {
 		return text
 	}
 	return "(" + text + ")"
@@ -118,7 +123,7 @@ func (f *formula) start(name string, attrs map[string]string) {
 }
 
 // invisible are operators of MathML that are not shown.
-var invisible = strings.NewReplacer("\u2061", "\x04", "\u2062", "\x04", "\u2063", "", "\u2064", "")
+var invisible = strings.NewReplacer("\u2061", "\x05", "\u2062", "\x05", "\u2063", "", "\u2064", "")
 
 func (f *formula) chars(text string) {
 	o := &f.open[len(f.open)-1]
@@ -157,8 +162,8 @@ func (f *formula) text() string {
 	return string(softBlank) + f.open[0].text() + string(softBlank)
 }
 
-// patterns has the lines of operations. {0} is the first argument, in parentheses if need be, ^{0} is it as a script, {a}
-// is it as it is; {*} are all arguments, and {chr∫} is a character that the formula sets, or else ∫.
+// patterns has the lines of operations. {0} is the first argument, in parentheses if need be, ^{0} is it as a script,
+// {a} is it as it is; {*} are all arguments, and {chr∫} is a character that the formula sets, or else ∫.
 var patterns = map[string]string{
 	"f": "{0}/{1}", "mfrac": "{0}/{1}", "noBar": "{0}¦{1}",
 	"sSup": "{0}^{1}", "msup": "{0}^{1}", "mover": "{0}^{1}", "limUpp": "{0}^{1}",

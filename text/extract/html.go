@@ -257,7 +257,7 @@ func (p *page) startInline(name string, attrs map[string]string) {
 		e.link = address(attrs["href"])
 	}
 	if mark != 0 {
-		p.line, e.end = utf8.AppendRune(p.line, mark), string(endScript)
+		p.line, e.end = utf8.AppendRune(p.line, mark), string(mark+toEnd)
 	}
 	if len(p.inline) < maxDepth {
 		p.inline = append(p.inline, e)

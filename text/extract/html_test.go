@@ -52,16 +52,24 @@ func TestHTMLText(t *testing.T) {
 		"nested table":          {"<table><tr><td>x<table><tr><td>1<td>2</table>y</table>", "x\n1 | 2\ny\n"},
 		"unclosed":              {"<p>a <b>b <i>c", "a b c\n"},
 		"no tags":               {"a < b and c", "a < b and c\n"},
-		"scripts":               {"10<sup>6</sup>5 H<sub>2</sub>O a<sup>b<sup>2</sup></sup> 1<sup>1</sup>&frasl;<sub>2</sub> 5<sup>th</sup>", "10^6 5 H_2O a^(b^2) 1 1⁄2 5th\n"},
-		"raised span":           {`10<span style="font-size:9px; vertical-align: super">6</span> <span>a</span>`, "10^6 a\n"},
-		"footnote mark":         {"word<sup>[1]</sup> Acme<sup>®</sup> <sup>1</sup> end", "word[1] Acme® 1 end\n"},
-		"control":               {"a\x01b\x03c&#1;", "abc\n"},
-		"formulas":              {"2<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>x<math><msup><mi>x</mi><mn>2</mn></msup><p>open", "2 1/2 x x^2\nopen\n"},
-		"links": {`<a href="https://a.example/b">here</a> <a href="/c">c</a> <a href="https://a.example">a.example</a> <a href="mailto:x@y.example">x@y.example</a>` +
+		"scripts": {
+			"10<sup>6</sup>5 H<sub>2</sub>O a<sup>b<sup>2</sup></sup> 1<sup>1</sup>&frasl;<sub>2</sub> 5<sup>th</sup>",
+			"10^6 5 H_2O a^(b^2) 1 1⁄2 5th\n"},
+		"raised span":   {`10<span style="font-size:9px; vertical-align: super">6</span> <span>a</span>`, "10^6 a\n"},
+		"footnote mark": {"word<sup>[1]</sup> Acme<sup>®</sup> <sup>1</sup> end", "word[1] Acme® 1 end\n"},
+		"both scripts":  {"SO<sub>4</sub><sup>2−</sup> x<sup>2</sup><sub>i</sub> 2<sup>a</sup>", "SO_4^2− x^2_i 2^a\n"},
+		"control":       {"a\x01b\x03c&#1;", "abc\n"},
+		"formulas": {
+			"2<math><mfrac><mn>1</mn><mn>2</mn></mfrac></math>x<math><msup><mi>x</mi><mn>2</mn></msup><p>open",
+			"2 1/2 x x^2\nopen\n"},
+		"links": {`<a href="https://a.example/b">here</a> <a href="/c">c</a> <a href="https://a.example">a.example</a>` +
+			` <a href="mailto:x@y.example">x@y.example</a>` +
 			`<p><a href="https://a.example/` + strings.Repeat("x", 400) + `">long</a>`,
 			"here <https://a.example/b> c a.example x@y.example\nlong <https://a.example/" + strings.Repeat("x", 282) + "…>\n"},
-		"inputs": {`<input type=checkbox checked> yes <input type=radio> no <input value=Ada> <input type=hidden value=x>`, "☑ yes ☐ no Ada\n"},
-		"spans": {"<table><tr><th rowspan=2>A<th colspan=2>B<tr><td>1<td>2<tr><td rowspan=3>c<td>3<td>4<tr><td>5</table><table><tr><td>x<td>y</table>",
+		"inputs": {`<input type=checkbox checked> yes <input type=radio> no <input value=Ada> <input type=hidden value=x>`,
+			"☑ yes ☐ no Ada\n"},
+		"spans": {"<table><tr><th rowspan=2>A<th colspan=2>B<tr><td>1<td>2<tr><td rowspan=3>c<td>3<td>4<tr><td>5</table>" +
+			"<table><tr><td>x<td>y</table>",
 			"A | B\n | 1 | 2\nc | 3 | 4\n | 5\nx | y\n"},
 		"wide layout":     {"<table><tr><td colspan=99><p>a<p>b<tr><td>c<td>d</table>", "a\nb\nc | d\n"},
 		"nested template": {"<template><template></template>a</template>b", "b\n"},
@@ -86,8 +94,11 @@ func TestHTMLBad(t *testing.T) {
 		"a picture":     {"<img src=a.png>", ErrNoText},
 		"large tag":     {"<a href='" + strings.Repeat("a", maxText) + "'>x</a>", ErrTooLarge},
 		"large text":    {strings.Repeat(strings.Repeat("a", 1<<20)+"<p>", maxText>>20+1), ErrTooLarge},
-		"wide":          {"<table>" + strings.Repeat("<tr><td colspan=1000 rowspan=1000>x<td colspan=1000>y<td colspan=1000>y", 1<<15), ErrTooLarge},
-		"deep":          {strings.Repeat("<div>", 1<<20), ErrNoText},
+		"wide": {
+			"<table>" + strings.Repeat("<tr><td colspan=1000 rowspan=1000>x<td colspan=1000>y<td colspan=1000>y", 1<<15),
+			ErrTooLarge,
+		},
+		"deep": {strings.Repeat("<div>", 1<<20), ErrNoText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, "html", []byte(c.html)); !errors.Is(err, c.want) {

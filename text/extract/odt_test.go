@@ -7,7 +7,8 @@ import (
 )
 
 const odtNS = `xmlns:office="urn:office" xmlns:text="urn:text" xmlns:table="urn:table" xmlns:style="urn:style" ` +
-	`xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"`
+	`xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0" ` +
+	`xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"`
 
 func odtOf(t testing.TB, body string, parts ...entry) []byte {
 	t.Helper()

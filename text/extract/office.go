@@ -97,7 +97,7 @@ func (f *flow) styled(s style, text string) string {
 	text, unknown := symbols(s.font, text)
 	f.b.missed("symbol", unknown)
 	if s.script != 0 {
-		return string(s.script) + text + string(endScript)
+		return string(s.script) + text + string(s.script+toEnd)
 	}
 	return text
 }
@@ -114,8 +114,7 @@ func (f *flow) describe(e xml.StartElement) error {
 	case "gridSpan":
 		f.within(cell).span = max(number("val")-1, 0)
 	case "gridBefore":
-		r := f.within(row)
-		r.cells = append(r.cells, slices.Repeat([]string{covered}, number("val"))...)
+		f.within(row).cells = slices.Repeat([]string{covered}, number("val"))
 	case "gridAfter":
 		f.within(row).span = number("val")
 	case "table-cell", "covered-table-cell":
@@ -125,7 +124,10 @@ func (f *flow) describe(e xml.StartElement) error {
 	case "hyperlink":
 		top.link = address(f.links[attr(e, "id")])
 	case "hlinkClick":
-		f.within(run).link = address(f.links[attr(e, "id")])
+		r := f.within(run)
+		if r.link = address(f.links[attr(e, "id")]); r.role != run {
+			return f.write(linked("", r.link)) // of a shape
+		}
 	case "a":
 		top.link = address(attr(e, "href"))
 	case "fldSimple":
@@ -140,8 +142,15 @@ func (f *flow) describe(e xml.StartElement) error {
 		}
 	case "textpath":
 		return f.write(" " + attr(e, "string") + " ")
-	case "docPr", "cNvPr":
-		return f.picture(attr(e, "descr"))
+	case "docPr":
+		f.pictured = attr(e, "descr")
+		return f.picture(f.pictured)
+	case "cNvPr":
+		if text := attr(e, "descr"); text != f.pictured { // Word has it in both elements
+			return f.picture(text)
+		}
+	case "shape":
+		return f.picture(attr(e, "alt"))
 	case "relIds":
 		return f.include(f.targets[attr(e, "dm")])
 	case "object":
@@ -158,7 +167,7 @@ func (f *flow) describe(e xml.StartElement) error {
 
 // picture writes the description of a picture.
 func (f *flow) picture(description string) error {
-	if description = collapsed(description); description == "" {
+	if description = collapsed(description); description == "" || description == "formula" { // of LibreOffice
 		return nil
 	}
 	return f.write(" [picture: " + description + "] ")
@@ -237,7 +246,7 @@ func (f *flow) endField(x field) {
 		return
 	}
 	if m := eqField.FindSubmatch(x.code); m != nil {
-		f.append(fraction.ReplaceAllString(string(m[1]), "\x04$1/$2\x04"))
+		f.append(fraction.ReplaceAllString(string(m[1]), "\x05$1/$2\x05"))
 	}
 	f.append(x.text())
 }

@@ -133,13 +133,16 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	d := newDivided(texts)
 	for i, text := range texts {
 		text, other := d.words(text)
+		if len(other) > 0 {
+			extras[i] = append(extras[i], extraLine{"other spellings", "spelled also: " + strings.Join(other, ", ")})
+		}
 		place := fmt.Sprintf("page %d", i+1)
 		for line := range strings.Lines(text) {
 			if err := b.add(place, collapsed(line)); err != nil {
 				return err
 			}
 		}
-		for _, x := range append(extras[i], extraLine{"other spellings", strings.Join(other, ", ")}) {
+		for _, x := range extras[i] {
 			if err := b.add(place+", "+x.place, collapsed(x.text)); err != nil {
 				return err
 			}
@@ -153,9 +156,6 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	}
 	if broken > 0 {
 		b.note("%d of %s cannot be read", broken, count(pages.PageCount, "page"))
-	}
-	if d.both {
-		b.note("words divided at the end of a line: their other spelling is after the page")
 	}
 	return nil
 }

@@ -46,16 +46,18 @@ func (p *pdfFile) page(i int) (text string, extras []extraLine, err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	form := false
 	for a := range annotations.Count {
 		line, err := p.annotation(at, page.TextPage, a)
-		if err != nil {
+		if p.size += len(line.text); err != nil || p.size > maxText {
 			return "", nil, err
 		}
+		form = form || line.place == "form"
 		if line.text != "" && !slices.Contains(extras, line) {
 			extras = append(extras, line)
 		}
 	}
-	if annotations.Count > 0 {
+	if form {
 		extras = append(extras, p.fields(at)...)
 	}
 	_, err = p.in.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: page.TextPage})
@@ -75,11 +77,17 @@ func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i 
 		return x, err
 	}
 	switch kind.Subtype {
-	case enums.FPDF_ANNOT_SUBTYPE_POPUP, enums.FPDF_ANNOT_SUBTYPE_WIDGET: // repeats another one; see fields
+	case enums.FPDF_ANNOT_SUBTYPE_POPUP: // repeats another one
+	case enums.FPDF_ANNOT_SUBTYPE_WIDGET:
+		x.place = "form" // see fields
 	case enums.FPDF_ANNOT_SUBTYPE_LINK:
 		x = extraLine{"links", p.link(a, text)}
 	default:
-		x = extraLine{"comments", p.value(a, "Contents")}
+		x.place = "comments"
+		v, err := p.in.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: "Contents"})
+		if err == nil {
+			x.text = v.Value
+		}
 		switch {
 		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_FREETEXT:
 			x.place = "text boxes"
@@ -90,15 +98,6 @@ func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i 
 		}
 	}
 	return x, nil
-}
-
-// value returns a text of an annotation; "" if it has none.
-func (p *pdfFile) value(a references.FPDF_ANNOTATION, key string) string {
-	v, err := p.in.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: key})
-	if err != nil {
-		return ""
-	}
-	return v.Value
 }
 
 // link returns the text of a link and its address; "" if the text has the address, or it leads to another page.
@@ -163,31 +162,28 @@ var (
 
 // divided decides how words are spelled that a hyphen divides at the end of a line: "govern-ment" has none on another
 // line, "well-known" has one. Where the document does not tell, the text has both spellings.
-type divided struct {
-	elsewhere map[string]bool // by spelling: whether it is also on a line
-	both      bool            // a word had to be spelled in both ways
-}
+type divided map[string]bool // by spelling: whether it is also on a line
 
-func newDivided(texts []string) *divided {
-	d := divided{elsewhere: map[string]bool{}}
+func newDivided(texts []string) divided {
+	d := divided{}
 	for _, text := range texts {
 		for _, w := range dividedWord.FindAllString(text, -1) {
 			joined, hyphened := spellings(w)
-			d.elsewhere[joined], d.elsewhere[hyphened] = false, false
+			d[joined], d[hyphened] = false, false
 		}
 	}
-	if len(d.elsewhere) == 0 {
-		return &d
+	if len(d) == 0 {
+		return d
 	}
 	for _, text := range texts {
 		for _, w := range wholeWord.FindAllString(text, -1) {
 			w = strings.ToLower(w)
-			if _, ok := d.elsewhere[w]; ok {
-				d.elsewhere[w] = true
+			if _, ok := d[w]; ok {
+				d[w] = true
 			}
 		}
 	}
-	return &d
+	return d
 }
 
 // spellings returns both spellings of a divided word in lower case.
@@ -197,21 +193,21 @@ func spellings(word string) (joined, hyphened string) {
 }
 
 // words spells the divided words of a text. It returns the other spelling of those that it cannot decide.
-func (d *divided) words(text string) (spelled string, other []string) {
+func (d divided) words(text string) (spelled string, other []string) {
 	seen := map[string]bool{}
 	spelled = dividedWord.ReplaceAllStringFunc(text, func(w string) string {
 		plain, hyphened := strings.ReplaceAll(w, lineEnd, ""), strings.ReplaceAll(w, lineEnd, "-")
 		lower, lowerHyphened := spellings(w)
-		switch before, after, _ := strings.Cut(w, lineEnd); {
-		case isName(before, after) || d.elsewhere[lowerHyphened] && !d.elsewhere[lower]:
+		switch before, after, _ := strings.Cut(strings.Trim(w, "-"), lineEnd); {
+		case isName(before, after) || d[lowerHyphened] && !d[lower]:
 			return hyphened
-		case d.elsewhere[lower]:
+		case d[lower]:
 			return plain
 		case utf8.RuneCountInString(before) == 1: // as in e-mail
 			plain, hyphened = hyphened, plain
 		}
 		if !seen[hyphened] {
-			seen[hyphened], d.both = true, true
+			seen[hyphened] = true
 			other = append(other, hyphened)
 		}
 		return plain

@@ -29,7 +29,8 @@ func pptxSample(t testing.TB) []byte {
 	return pptxOf(t, `<p:sldId id="256" r:id="r2"/><p:sldId id="257" r:id="r1"/>`,
 		entry{"ppt/slides/slide1.xml", slideOf(` show="0"`, ap("shown second"),
 			`<a:tbl><a:tr><a:tc>`+ap("a")+`</a:tc><a:tc>`+ap("b")+`</a:tc></a:tr></a:tbl>`)},
-		entry{"ppt/slides/slide2.xml", slideOf(``, ap("Title"), `<dgm:relIds r:dm="r2"/><a:p><a:r><a:t>two</a:t></a:r><a:br/><a:r><a:t>lines</a:t>`+
+		entry{"ppt/slides/slide2.xml", slideOf(``, ap("Title"), `<dgm:relIds r:dm="r2"/>`+
+			`<a:p><a:r><a:t>two</a:t></a:r><a:br/><a:r><a:t>lines</a:t>`+
 			`</a:r><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p>`)},
 		entry{"ppt/slides/_rels/slide2.xml.rels", relsOf("notesSlide ../notesSlides/n1.xml", "diagramData ../diagrams/d.xml",
 			"image ../media/image1.png")},
@@ -63,8 +64,10 @@ func TestPptxText(t *testing.T) {
 		entry{"ppt/slides/slide1.xml", slideOf(``, `<a:p>`+run(`>`, "10")+run(`baseline="30000">`, "6")+run(`>`, " H")+
 			run(`baseline="-25000">`, "2")+run(`>`, "O ")+run(`><a:sym typeface="Wingdings"/>`, "à")+run(`>`, " see ")+
 			run(link, "our ")+run(`b="1"`+link, "site")+`</a:p>`, `<p:cNvPr id="4" descr="A dam"/>`)},
-		entry{"ppt/slides/_rels/slide1.xml.rels", relsOf("hyperlink https://site.example/a", "comments c1.xml", "comments c2.xml")},
-		entry{"ppt/slides/c1.xml", `<p:cmLst xmlns:p="urn:p"><p:cm><p:text>June</p:text></p:cm><p:cm><p:text>June</p:text></p:cm></p:cmLst>`},
+		entry{"ppt/slides/_rels/slide1.xml.rels",
+			relsOf("hyperlink https://site.example/a", "comments c1.xml", "comments c2.xml")},
+		entry{"ppt/slides/c1.xml", `<p:cmLst xmlns:p="urn:p"><p:cm><p:text>June</p:text></p:cm>` +
+			`<p:cm><p:text>June</p:text></p:cm></p:cmLst>`},
 		entry{"ppt/slides/c2.xml", `<cmLst xmlns:a="urn:a"><cm><txBody>` + ap("May") + `</txBody></cm></cmLst>`}),
 		"slide 1: 10^6 H_2O → see our site <https://site.example/a>",
 		"slide 1: [picture: A dam]",

@@ -5,9 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// symbolRunes has the characters of fonts of symbols: from 0x20 and from 0xA0 on of Symbol, and pairs of those of others.
+// symbolRunes has the characters of fonts of symbols, by font and code.
 var symbolRunes = map[string]map[rune]rune{
-	"symbol": sequences(0x20, ` !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾αβχδεφγηιϕκλµνοπθρστυϖωξψζ{|}∼`,
+	"symbol": sequences(0x20, ` !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾`,
+		0x61, `αβχδεφγηιϕκλµνοπθρστυϖωξψζ{|}∼`,
 		0xa0, `€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑⎛⎜⎝⎡⎢⎣⎧⎨⎩⎪`,
 		0xf1, `〉∫⌠⎮⌡⎞⎟⎠⎤⎥⎦⎫⎬⎭`),
 	"wingdings": sequences(0x20, ` ✏✂✁`, 0x28, `☎✆✉`, 0x36, `⌛⌨`, 0x3e, `✇✍`, 0x41, `✌👌👍👎☜☞☝☟✋☺😐☹💣☠`,
