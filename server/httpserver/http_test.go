@@ -495,7 +495,7 @@ func TestSSE(t *testing.T) {
 		t.Fatal(got)
 	}
 	s.post(servertest.ToolCall("1", "steps", `{"n":3}`, `,"_meta":{"progressToken":"p"}`))
-	for i, want := range []string{`"progress":1`, `"text":"done"`} {
+	for i, want := range []string{`"progress":1`, `"progress":3`, `"text":"done"`} {
 		if got := s.next(); !strings.Contains(got, want) {
 			t.Errorf("%d: %s", i, got)
 		}

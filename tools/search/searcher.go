@@ -55,7 +55,7 @@ func compilePattern(p linesearch.Pattern, acrossLines string) (*linesearch.Match
 	switch {
 	case errors.Is(err, linesearch.ErrLineEnd):
 		return nil, fmt.Errorf("%w; %s", err, acrossLines)
-	case err != nil && !p.Literal && len(p.Expr) <= linesearch.MaxPattern:
+	case err != nil && !p.Literal && len(p.Expr) <= linesearch.MaxProgram:
 		return nil, fmt.Errorf("%w\nto search for it as plain text: \"literal\": true", err)
 	}
 	return m, err
