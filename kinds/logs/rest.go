@@ -25,10 +25,9 @@ type rest struct {
 var newRestSearcher = func() func() literal.Searcher {
 	var needles []literal.Needle
 	for _, text := range []string{
-		"err", "==> ", "make: ***", "not ok ", "alert", "Unhandled", "FAIL", "panic", "emerg", "terminate called ",
-		"Segmentation fault", "\tat ", "fatal", "Uncaught ", "SIG", "Out of memory: Kill", "crit", "=== ", "Traceback (",
-		" at ", "severe", "Exception in ", "WARNING: DATA",
-		"ailed", "\xe2\x9c", "× ", "√ ", "failing", "ailures:", "[E]", "***", "There was", "There were",
+		"✗", "✓", "✔", "not ok ", "Unhandled", "Segmentation fault", "alert", "==> ", "emerg", "terminate called ", "There w",
+		"fail", "Traceback (", "***", "severe", "\tat ", "crit", "✖", "Exception in ", " at ", "Uncaught ",
+		"Out of memory: Kill", "[E]", "panic", "WARNING: DATA", "✘", "√ ", "fatal", "✕", "× ", "err", "=== ", "SIG",
 	} {
 		level := strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") == ""
 		needles = append(needles, literal.Needle{Text: text, Fold: level})
