@@ -25,7 +25,8 @@ type limit struct {
 	told  string
 }
 
-// limits are the caps that a call of a tool of the toolset core can run into. A cap of a library is named with the library.
+// limits are the caps that a call of a tool of the toolset core can run into. A cap of a library is named with the
+// library.
 var limits = []struct {
 	of  string
 	all []limit

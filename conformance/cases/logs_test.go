@@ -16,11 +16,13 @@ func TestLogs(t *testing.T) {
 		"testlogs/eslint.txt":       {"line 451:   12:1   error    'rate' is not defined"},
 		"lists/error.txt":           {"line 451: ERROR: disk full", "line 452: fatal: cannot write index"},
 		"lists/find.txt":            {"line 451: find: '/srv/shop/private': Permission denied"},
-		"lists/tar.txt":             {"line 451: tar: shop/private/k.pem: Cannot open", "line 452: tar: Exiting with failure"},
-		"lists/prettier.txt":        {"line 451: [error] shop/x.ts: SyntaxError"},
+		"lists/tar.txt": {"line 451: tar: shop/private/k.pem: Cannot open",
+			"line 452: tar: Exiting with failure"},
+		"lists/prettier.txt": {"line 451: [error] shop/x.ts: SyntaxError"},
 	} {
 		dir, name := filepath.Split(file)
-		tests = append(tests, one{dir: filepath.Clean(dir), args: call("read", "path="+name), has: has, lacks: []string{"; table;"}})
+		tests = append(tests, one{dir: filepath.Clean(dir), args: call("read", "path="+name), has: has,
+			lacks: []string{"; table;"}})
 	}
 	try(t, tests)
 }

@@ -8,7 +8,9 @@ import (
 )
 
 // failures are the beginnings of lines with which test runners and build tools report a failure.
-var failures = []string{"--- FAIL", "FAIL\t", "FAIL ", "FAILED ", "FAILED: ", "FAIL: ", "not ok ", "npm ERR!", "make: *** "}
+var failures = []string{
+	"--- FAIL", "FAIL\t", "FAIL ", "FAILED ", "FAILED: ", "FAIL: ", "not ok ", "npm ERR!", "make: *** ",
+}
 
 // reportsFailure reports whether a line begins with one of failures.
 func reportsFailure(b []byte) bool {
@@ -30,9 +32,9 @@ var (
 	// failedAtEnd matches the end of such a line of pytest, unittest, cargo, gradle, maven, ctest, ScalaTest, xUnit,
 	// dart, Robot Framework or XCTest.
 	failedAtEnd = content.Pattern(
-		`(?: (?:FAILED|\(Failed\)|\[FAIL\]|\[E\]|\(FAILED - \d+\)|\| FAIL \|)|\.\.\. (?:FAIL|ERROR)|<<< (?:FAILURE|ERROR)!| FAILED +\[ *\d+%\]|` +
-			` FAILED \([\d.]+ ?m?s\)| FAILED in [\d.]+s|\*\*\* FAILED \*\*\*|\*\*\*(?:Failed|Timeout|Exception.*?) +[\d.]+ sec|` +
-			` failed \([\d.]+ seconds\)\.?)$`,
+		`(?: (?:FAILED|\(Failed\)|\[FAIL\]|\[E\]|\(FAILED - \d+\)|\| FAIL \|)|\.\.\. (?:FAIL|ERROR)|` +
+			`<<< (?:FAILURE|ERROR)!| FAILED +\[ *\d+%\]| FAILED \([\d.]+ ?m?s\)| FAILED in [\d.]+s|` +
+			`\*\*\* FAILED \*\*\*|\*\*\*(?:Failed|Timeout|Exception.*?) +[\d.]+ sec| failed \([\d.]+ seconds\)\.?)$`,
 	)
 )
 
@@ -48,19 +50,21 @@ func runnerFailure(b []byte, stamped bool) bool {
 	}
 	if c := text[0]; c == 0xe2 && text[1] == 0x9c || c == 0xc3 && text[1] == 0x97 {
 		m := crossed().FindSubmatch(text)
-		return m != nil && (len(m[1]) > 0 || stamped || b[0] == ' ' || bytes.HasPrefix(text, []byte("✖ ")) && text[4]-'0' <= 9)
+		count := bytes.HasPrefix(text, []byte("✖ ")) && text[4]-'0' <= 9
+		return m != nil && (len(m[1]) > 0 || stamped || b[0] == ' ' || count)
 	}
 	return mayBeginFailed(text) && failedTest().Match(text) || mayEndFailed(text) &&
 		failedAtEnd().Match(text[max(0, len(text)-100):])
 }
 
+// failedBegins are the first bytes, at most five, of most lines of [failedTest].
+var failedBegins = []string{"--- F", "not o", "FAIL", "Faile", "faile", "X ", "[  FA", "(fail"}
+
 // mayBeginFailed is a cheap test for [failedTest], which most lines fail.
 func mayBeginFailed(b []byte) bool {
 	switch c := b[0]; c {
 	case '-', 'n', 'F', 'f', 'X', '[', '(':
-		return slices.ContainsFunc([]string{"--- F", "not o", "FAIL", "Faile", "faile", "X ", "[  FA", "(fail"}, func(s string) bool {
-			return string(b[:len(s)]) == s
-		})
+		return slices.ContainsFunc(failedBegins, func(s string) bool { return string(b[:len(s)]) == s })
 	default:
 		n := digitsEnd(b, 0)
 		return n > 0 && n < len(b) && b[n] == ':' && bytes.IndexByte(b[n:], ' ') > 0
@@ -100,32 +104,45 @@ const numberedLines = 1000
 var (
 	// numberedReport matches the beginning of a report that numbers failed tests, and a test that passed in the output
 	// of mocha, which numbers failed ones in between.
-	numberedReport = content.Pattern(`^\s*(?:[✓✔√] |\d+ (?:failing|failed|passing)(?: \(.*\))?$|Failures:$|` +
+	numberedReport = content.Pattern(`^(?:[✓✔√] |\d+ (?:failing|failed|passing)(?: \(.*\))?$|Failures:$|` +
 		`There (?:was|were) \d+ (?:failure|error)s?:$)`)
 	// numberedTest matches a failed test of mocha, cypress, playwright, rspec, phpunit or ExUnit.
-	numberedTest = content.Pattern(`^\s*\d+\) \S`)
+	numberedTest = content.Pattern(`^\d+\) \S`)
 )
 
 // numbers reads the lines of reports that number failed tests.
-type numbers struct{ left int }
+type numbers struct {
+	left int  // lines in which a numbered one names a failed test
+	bare bool // also without blanks before it
+}
 
 // level returns the level of a line without a level: failure if it names a failed test.
-func (n *numbers) level(b []byte) level {
+func (n *numbers) level(b []byte, stamped bool) level {
+	text := bytes.TrimLeft(b, " ")
+	indented := stamped || len(text) < len(b)
 	if n.left > 0 {
 		n.left--
-		if numberedTest().Match(b) {
+		if (n.bare || indented) && numberedTest().Match(text) {
 			n.left = numberedLines
 			return failure
 		}
 	}
-	text := bytes.TrimLeft(b, " ")
-	if len(text) < 5 {
-		return noLevel
-	}
-	count := digitsEnd(text, 0)
-	if rest := text[count:]; (text[0] == 0xe2 && text[1] != 0x80 || bytes.HasPrefix(text, []byte("Fail")) || bytes.HasPrefix(text, []byte("There w")) ||
-		count > 0 && (bytes.HasPrefix(rest, []byte(" fail")) || bytes.HasPrefix(rest, []byte(" pass")))) && numberedReport().Match(b) {
-		n.left = numberedLines
+	if mayBeReport(text, indented) && numberedReport().Match(text) {
+		n.left, n.bare = numberedLines, text[0] == 'T'
 	}
 	return noLevel
+}
+
+// mayBeReport is a cheap test for [numberedReport], which most lines fail.
+func mayBeReport(b []byte, indented bool) bool {
+	if len(b) < 5 {
+		return false
+	}
+	switch count := digitsEnd(b, 0); {
+	case count > 0:
+		return bytes.HasPrefix(b[count:], []byte(" fail")) || bytes.HasPrefix(b[count:], []byte(" pass"))
+	case b[0] == 0xe2:
+		return indented && b[1] != 0x80
+	}
+	return bytes.HasPrefix(b, []byte("Fail")) || bytes.HasPrefix(b, []byte("There w"))
 }

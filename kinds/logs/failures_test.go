@@ -23,7 +23,8 @@ func summary(s digest.Summarizer, text string, size int) digest.Summary {
 func job(format string, lines ...string) string {
 	var text strings.Builder
 	for i := range 900 {
-		line := []string{"step %d of the job took %d ms", "copied asset number %d to target %d", "checked module %d, size %d"}[i%3]
+		line := []string{"step %d of the job took %d ms", "copied asset number %d to target %d",
+			"checked module %d, size %d"}[i%3]
 		fmt.Fprintf(&text, format+line+"\n", i, i%80)
 		for _, l := range lines {
 			if i == 449 {
@@ -46,10 +47,12 @@ func TestFailureAmongOthers(t *testing.T) {
 		"  src/tax.ts(3,7): error TS1005: ';' expected.", "src/tax.ts:3:7 - error TS2304: Cannot find name 'rate'.",
 		"    --- FAIL: TestTax/rounds (0.00s)", "    not ok 3 - rounds", "    ✕ rounds (3 ms)", "    ✕ rounds",
 		" × src/tax.test.ts > rounds 3ms", " FAIL  src/tax.test.ts > rounds", "✗ rounds [0.12ms]", "(fail) rounds [0.12ms]",
-		"  ✘  12 [chromium] › tax.spec.ts:3:1 › rounds (2.1s)", "[  FAILED  ] Tax.Rounds (3 ms)", "TaxTest > rounds() FAILED",
+		"  ✘  12 [chromium] › tax.spec.ts:3:1 › rounds (2.1s)", "[  FAILED  ] Tax.Rounds (3 ms)",
+		"TaxTest > rounds() FAILED",
 		"tests/test_tax.py::test_round FAILED                    [ 40%]", "test_round (tax.TaxTest) ... FAIL",
 		"test tax::rounds ... FAILED", "rounds ... FAILED (3ms)", "- should round *** FAILED ***",
-		"12/30 Test #12: tax_round ...........***Failed    0.02 sec", "	 12 - tax_round (Failed)", "00:03 +12 -1: Tax rounds [E]",
+		"12/30 Test #12: tax_round ...........***Failed    0.02 sec", "	 12 - tax_round (Failed)",
+		"00:03 +12 -1: Tax rounds [E]",
 		"Test Case '-[TaxTests testRound]' failed (0.003 seconds).", "//tax:test      FAILED in 0.3s", "FAILED: tax.o",
 		"tests/test_tax.py::test_a_long_name FAILED" + strings.Repeat(" ", 40) + "[ 50%]", "  rounds (FAILED - 1)",
 		"Rounds half up                                | FAIL |", "t.TaxTest  Time elapsed: 0.1 s  <<< FAILURE!",
@@ -78,7 +81,8 @@ func TestNumberedFailures(t *testing.T) {
 		{"There was 1 failure:||1) TaxTest::testRound", "1 error", "first error, line 453: 1) TaxTest::testRound"},
 		{"  1 failed|  1) [chromium] › tax.spec.ts:3:1 › rounds", "1 error", "first error, line 452:   1) [chromium]"},
 		{"    1) rounds half up", "", "stands out, line 451: 1) rounds half up"},
-		{"1) buy milk|2) mend the fence", "", ""}, {"two are ✗ here", "", ""}, {"✗ no dogs", "", ""}, {"the ok failed to fail", "", ""},
+		{"1) buy milk|2) mend the fence", "", ""}, {"✓ tea|1) buy milk", "", ""},
+		{"two are ✗ here", "", ""}, {"✗ no dogs", "", ""}, {"the ok failed to fail", "", ""},
 	} {
 		sum := summary(NewProse(""), job("", strings.Split(c.lines, "|")...), 4000)
 		if total, says := strings.Join(sum.Total, ", "), strings.Join(sum.Says, "\n"); total != c.total ||
@@ -122,7 +126,8 @@ func TestStrayLines(t *testing.T) {
 	} {
 		for _, size := range []int{len(c.text), 7} {
 			sum := summary(NewProse(""), c.text, size)
-			if total, says := strings.Join(sum.Total, "; "), strings.Join(sum.Says, "\n"); total != c.total || says != c.says {
+			if total, says := strings.Join(sum.Total, "; "), strings.Join(sum.Says,
+				"\n"); total != c.total || says != c.says {
 				t.Errorf("%q; want %q:\n%s\nwant\n%s", total, c.total, says, c.says)
 			}
 		}
@@ -139,12 +144,14 @@ func TestReportsInXML(t *testing.T) {
 		{"<?xml version='1.0'?><!-- <failure> > --><testsuite><testcase name='x > y'/>" + rounding +
 			"<system-out><![CDATA[<failure message='no'/>]]></system-out><error><![CDATA[ boom < 3\nat x]]></error></testcase>",
 			"2 tests, 0 failed, 1 error", "failed test, line 1: shop.Tax: rounding: boom < 3"},
-		{"<testsuite>" + rounding + "<failure/><system-out>no message</system-out></testcase></testsuite>", "1 test, 1 failed",
+		{"<testsuite>" + rounding + "<failure/><system-out>no message</system-out></testcase></testsuite>",
+			"1 test, 1 failed",
 			"failed test, line 1: shop.Tax: rounding"},
 		{"<testsuite>" + rounding + "\n<failure>\n\nexpected &quot;3&quot;\nat x", "1 test, 1 failed",
 			"failed test, line 2: shop.Tax: rounding: expected \"3\""},
 		{`<test-run><test-suite result="Failed"><test-case name="R" fullname="Shop.R" result="Failed"><properties>p</properties>` +
-			`<failure><message><![CDATA[Expected: 3]]></message></failure></test-case></test-suite></test-run>`, "1 test, 1 failed",
+			`<failure><message><![CDATA[Expected: 3]]></message></failure></test-case></test-suite></test-run>`,
+			"1 test, 1 failed",
 			"failed test, line 1: Shop.R: Expected: 3"},
 		{`<assemblies><test name="Shop.R" result="Fail"><failure exception-type="E"><message>Expected 3</message>` +
 			`<stack-trace>at</stack-trace></failure></test></assemblies>`, "1 test, 1 failed",
@@ -154,10 +161,12 @@ func TestReportsInXML(t *testing.T) {
 			"failed test, line 1: R: Expected 3"},
 		{"<testsuite>" + strings.Repeat(rounding+"<failure message='m'/></testcase>\n", 10), "10 tests, 10 failed",
 			"… and 2 more failed tests"},
-		{"<testsuite><testcase name='a'><failure message='" + strings.Repeat("é\" ", 9000) + "'/></testcase>", "1 test, 1 failed",
+		{"<testsuite><testcase name='a'><failure message='" + strings.Repeat("é\" ", 9000) + "'/></testcase>",
+			"1 test, 1 failed",
 			"failed test, line 1: a"},
 		{"<testsuite><testcase name='a'/></testsuite>", "1 test, 0 failed", ""},
-		{"<checkstyle><file name='m'/></checkstyle>", "", ""}, {"<p>a</p><testcase/>", "", ""}, {"text <testsuite>", "", ""},
+		{"<checkstyle><file name='m'/></checkstyle>", "", ""}, {"<p>a</p><testcase/>", "", ""}, {"text <testsuite>", "",
+			""},
 		{"<testsuite><!--- <testcase/>", "", ""}, {"<", "", ""}, {"<>", "", ""}, {"< ><testsuite></>", "", ""},
 	} {
 		for _, size := range []int{len(c.text), 1, 7} {
@@ -175,7 +184,8 @@ func TestReportsInXML(t *testing.T) {
 // TestVerdictEndsAStack: the stack of a failed test ends before the next test, which may fail too.
 func TestVerdictEndsAStack(t *testing.T) {
 	const stack = "  Stack Trace:\n     at Shop.Tax.Rounds() in /src/Tax.cs:line 14\n"
-	sum := summary(NewProse(""), "  Failed A [3 ms]\n"+stack+"  Passed B [1 ms]\n  Failed C [3 ms]\n"+stack+"  Passed D [1 ms]\n", 99)
+	sum := summary(NewProse(""),
+		"  Failed A [3 ms]\n"+stack+"  Passed B [1 ms]\n  Failed C [3 ms]\n"+stack+"  Passed D [1 ms]\n", 99)
 	if says := strings.Join(sum.Says, "\n"); !strings.Contains(says, "lines 2-3") ||
 		!strings.Contains(says, "last error, line 5:   Failed C [3 ms]") {
 		t.Error(says)

@@ -50,6 +50,11 @@ const (
 	inComment
 )
 
+// partEnds are the bytes that may end a part.
+var partEnds = [...]string{
+	inText: "<", inTag: `>"'[-`, inQuotes: `"`, inApostrophes: "'", inSection: ">", inComment: ">",
+}
+
 func (x *xmlReport) add(b []byte) {
 	if !x.begun {
 		start := bytes.TrimLeft(b, "\xef\xbb\xbf \t\r\n")
@@ -66,8 +71,7 @@ func (x *xmlReport) add(b []byte) {
 
 // next reads b up to a byte that may end the current part, and returns the number of bytes.
 func (x *xmlReport) next(b []byte) int {
-	ends := [...]string{inText: "<", inTag: `>"'[-`, inQuotes: `"`, inApostrophes: "'", inSection: ">", inComment: ">"}[x.in]
-	n := bytes.IndexAny(b, ends)
+	n := bytes.IndexAny(b, partEnds[x.in])
 	if n < 0 {
 		x.hold(b)
 		return len(b)
@@ -212,7 +216,8 @@ func (x *xmlReport) testcase(e xml.StartElement) {
 	if class := attribute(e, "classname"); class != "" {
 		x.name = class + ": " + x.name
 	}
-	if verdict := strings.ToLower(attribute(e, "result", "outcome")); strings.HasPrefix(verdict, "fail") || verdict == "error" {
+	verdict := strings.ToLower(attribute(e, "result", "outcome"))
+	if verdict == "error" || strings.HasPrefix(verdict, "fail") {
 		x.fail(verdict == "error")
 	}
 }

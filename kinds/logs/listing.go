@@ -40,8 +40,8 @@ type strays struct {
 	lines  []quoted // the other first ones
 }
 
-// program matches the beginning of a message that names its program, "find: '/root': Permission denied", and the word by
-// which a shell says that a signal ended one.
+// program matches the beginning of a message that names its program, "find: '/root': Permission denied", and the word
+// by which a shell says that a signal ended one.
 var program = content.Pattern(`^[\w.+-]+(?:\[\d+\])?: \S|^(?:Killed|Terminated|Aborted)$`)
 
 func (s *strays) add(line []byte, at int64) {

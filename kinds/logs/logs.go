@@ -199,7 +199,7 @@ func (l *logs) countLevel(line, text []byte, at int64) level {
 		lv = l.countStatus(text)
 	case lv == noLevel:
 		if lv = levelOf(line[e.rest:], e.to > 0); lv == noLevel {
-			lv = l.numbers.level(line[e.rest:])
+			lv = l.numbers.level(line[e.rest:], e.to > 0)
 		}
 	}
 	if lv >= failure && e.to == 0 {

@@ -19,9 +19,9 @@ type rest struct {
 }
 
 // newRestSearcher makes a searcher for texts of which each line that is a finding has at least one: levels from error
-// on, those that [reportsFailure] or [runnerFailure] takes, incidentHeads, frames, and what changes the meaning of lines after it. It is
-// nil if the processor cannot. The order affects speed only: a searcher takes each eighth as one set. This one was
-// found by swaps.
+// on, those that [reportsFailure] or [runnerFailure] takes, incidentHeads, frames, and what changes the meaning of
+// lines after it. It is nil if the processor cannot. The order affects speed only: a searcher takes each eighth as one
+// set. This one was found by swaps.
 var newRestSearcher = func() func() literal.Searcher {
 	var needles []literal.Needle
 	for _, text := range []string{
@@ -54,8 +54,8 @@ func (p *prose) inRest() bool {
 func (p *prose) skipRest(b []byte) int {
 	l := p.logs
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	if !p.inRest() || l.block.has != (marks{}) || l.source || l.panics.open != nil || l.tests.current != "" || l.numbers.left > 0 ||
-		len(b) == 0 {
+	reports := l.panics.open != nil || l.tests.current != "" || l.numbers.left > 0
+	if !p.inRest() || l.block.has != (marks{}) || l.source || reports || len(b) == 0 {
 		return 0
 	}
 	if at, _, _ := p.rest.search.Find(b, 0); at < len(b) {

@@ -45,9 +45,11 @@ func TestRest(t *testing.T) {
 		"Segmentation fault",
 		"thread 'main' panicked at a.rs:1:2:\nmessage\nnote: more", "WARNING: DATA RACE", "Out of memory: Killed process 1",
 		"kernel: a[1]: segfault at 0", strings.Repeat("long ", 900), "Uncaught TypeError: x",
-		"terminate called after throwing", "  Failed A.B [3 ms]", "    ✕ rounds (3 ms)", " × a.ts > b 3ms", "x.cpp(1): error C2065: y",
+		"terminate called after throwing", "  Failed A.B [3 ms]", "    ✕ rounds (3 ms)", " × a.ts > b 3ms",
+		"x.cpp(1): error C2065: y",
 		"  12:1   error    no", "test a ... FAILED", "[  FAILED  ] A.B (3 ms)", "1/3 Test #1: a ...***Failed    0.02 sec",
-		"  1 failing\n\n  1) rounds:\n", "Failures:\n\n  1) Tax rounds\n", "    ✓ adds\n    1) rounds", "00:03 +1 -1: a [E]",
+		"  1 failing\n\n  1) rounds:\n", "Failures:\n\n  1) Tax rounds\n", "    ✓ adds\n    1) rounds",
+		"00:03 +1 -1: a [E]",
 	}
 	r := rand.New(rand.NewPCG(11, 12))
 	var head bytes.Buffer

@@ -41,7 +41,8 @@ const Writers = 4
 // what it replaced to the map, unless there is an error: then it keeps no output and the map stays as it was.
 func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (out transcript.Bytes, r Report, err error) {
 	c := &compactor{
-		t: t, m: m, keeper: k, o: o, usage: t.Usage, cost: make([]int, len(t.Blocks)), was: make([]int, len(t.Blocks)), scale: 1,
+		t: t, m: m, keeper: k, o: o, usage: t.Usage,
+		cost: make([]int, len(t.Blocks)), was: make([]int, len(t.Blocks)), scale: 1,
 		done: map[int]bool{}, calls: map[string][]int{}, outputs: map[string]int{}, taken: map[place]bool{},
 		first: len(t.Blocks), before: len(m.Swaps),
 	}

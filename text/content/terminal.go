@@ -23,8 +23,8 @@ const (
 	maxMarks      = 32   // bytes of a character with its accents
 )
 
-// TerminalLine returns a line as a terminal would show it at the end: without colours, and with what was written last in
-// each column if the cursor moved back. A character is taken to be as wide as any other.
+// TerminalLine returns a line as a terminal would show it at the end: without colours, and with what was written last
+// in each column if the cursor moved back. A character is taken to be as wide as any other.
 func TerminalLine(line []byte) []byte {
 	line = bytes.TrimRight(line, "\r")
 	escapes := bytes.IndexByte(line, '\x1b') >= 0
@@ -81,7 +81,8 @@ func overwritten(line []byte) []byte {
 			}
 		default:
 			r, size := utf8.DecodeRune(line)
-			if n = size; unicode.Is(unicode.Mn, r) && at > 0 && len(cells[at-1]) < maxMarks { // it is shown on the character before it
+			n = size
+			if unicode.Is(unicode.Mn, r) && at > 0 && len(cells[at-1]) < maxMarks { // it is shown on the one before it
 				cells[at-1] = append(slices.Clone(cells[at-1]), line[:n]...)
 				break
 			}

@@ -8,8 +8,10 @@ import (
 func TestTerminalLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\ttext ": "plain\ttext ", "\x1b[31mred\x1b[0m": "red", "a\r": "a", "\x1b]0;title\aa": "a",
-		"a\x1b[3Cb": "a   b", "a\x1b[Cb": "a b", "a\x1b[31m\x1b[4C\x1b[0mb": "a    b", "[  OK  ]\x1b[12Gup": "[  OK  ]   up",
-		"long line here\rab": "abng line here", "long line here\rab\x1b[K": "ab", "50 %\r100 %": "100 %", "abc\r\x1b[2Kd": "d",
+		"a\x1b[3Cb": "a   b", "a\x1b[Cb": "a b", "a\x1b[31m\x1b[4C\x1b[0mb": "a    b",
+		"[  OK  ]\x1b[12Gup": "[  OK  ]   up",
+		"long line here\rab": "abng line here", "long line here\rab\x1b[K": "ab", "50 %\r100 %": "100 %",
+		"abc\r\x1b[2Kd":      "d",
 		"abc\x1b[2D\x1b[1Kd": " dc", "a\b\bb": "b", "N\bNA\bA": "NA", "abcd\x1b[3Dx": "axcd", "abcd\x1b[0Gx": "xbcd",
 		"a\tb\rx": "x       b", "äöü\r█": "█öü", "e\u0301a\rx": "xa", "\xff\xfe\rx": "x\xfe", "\u0301\ra": "a",
 		"a\x1b[999999999Cb": "a" + strings.Repeat(" ", terminalWidth-1) + "b", "a\x1b[99999999999999999999Cb": "a b",

@@ -345,8 +345,8 @@ func (d *Documents) recall(key string) *Document {
 	return t
 }
 
-// remember stores a text, or why there is none, unless that was the time. Errors are ignored, because the texts are only
-// a cache.
+// remember stores a text, or why there is none, unless that was the time. Errors are ignored, because the texts are
+// only a cache.
 func (d *Documents) remember(key string, t *Document) {
 	if key == "" || t == nil || strings.HasPrefix(t.Failed, tookTooLong) {
 		return

@@ -11,7 +11,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 )
 
-// TestWhyADocumentHasNoText: a reader that ran out of time is neither too large nor broken, and the next call tries again.
+// TestWhyADocumentHasNoText: a reader that ran out of time is neither too large nor broken, and the next call tries
+// again.
 func TestWhyADocumentHasNoText(t *testing.T) {
 	d := NewDocuments(t.TempDir())
 	for i, c := range []struct {
@@ -20,7 +21,8 @@ func TestWhyADocumentHasNoText(t *testing.T) {
 		kept  bool
 	}{
 		{&worker.Error{Cause: context.DeadlineExceeded}, tookTooLong, false},
-		{&worker.Error{Cause: worker.ErrCPU}, tookTooLong, false}, {&worker.Error{Cause: worker.ErrMemory}, "too large", true},
+		{&worker.Error{Cause: worker.ErrCPU}, tookTooLong, false},
+		{&worker.Error{Cause: worker.ErrMemory}, "too large", true},
 		{&worker.Error{Cause: worker.ErrCrashed}, "broken", true}, {errors.New("no worker"), "broken", true},
 		{io.EOF, "broken", true}, {nil, "broken", true},
 	} {

@@ -77,7 +77,8 @@ func TestZeroIsNoLimit(t *testing.T) {
 
 func TestAgeIsReadInDaysToo(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "2w": 14 * 24 * time.Hour, "90s": 90 * time.Second, "12h": 12 * time.Hour, "0": 0,
+		"7d": 7 * 24 * time.Hour, "1.5d": 36 * time.Hour, "2w": 14 * 24 * time.Hour, "90s": 90 * time.Second,
+		"12h": 12 * time.Hour, "0": 0,
 	} {
 		var a Age
 		if err := a.UnmarshalText([]byte(text)); err != nil || time.Duration(a) != want {
@@ -119,7 +120,8 @@ func TestBlockTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		"model: |\n  gpt-5\n", "model: |-\n  gpt-5\n", "model: >\n  gpt-5\n\n\n", "model: |2\n  gpt-5", "root:\n- |\n  a\nmodel: >-\n  gpt-5\n",
+		"model: |\n  gpt-5\n", "model: |-\n  gpt-5\n", "model: >\n  gpt-5\n\n\n", "model: |2\n  gpt-5",
+		"root:\n- |\n  a\nmodel: >-\n  gpt-5\n",
 	} {
 		values, err := parseConfig("funnel.yaml", []byte(text), settingNames(parser.Model))
 		if err != nil || values["model"] != "gpt-5" {
