@@ -191,3 +191,18 @@ func TestVerdictEndsAStack(t *testing.T) {
 		t.Error(says)
 	}
 }
+
+// TestEachFailure: of a few indented failures all are named.
+func TestEachFailure(t *testing.T) {
+	var lines []string
+	for _, name := range strings.Fields("Rounds Adds Divides Halves") {
+		lines = append(lines, "  Failed Shop."+name+" [3 ms]", "  Passed Shop.Other [1 ms]", "  Passed Shop.Another [1 ms]")
+	}
+	sum := summary(NewProse(""), job("", lines...), 4000)
+	says := strings.Join(sum.Says, "\n")
+	for _, name := range strings.Fields("Rounds Adds Divides Halves") {
+		if !strings.Contains(says, "Shop."+name) {
+			t.Errorf("%s is not in %s", name, says)
+		}
+	}
+}

@@ -175,8 +175,8 @@ func (l *logs) line(line []byte, size int64) {
 		return
 	}
 	lv := l.countLevel(line, text, at)
-	if len(text) == 0 || !timed && (text[0] == ' ' || text[0] == '\t') {
-		if l.prose && len(text) > 0 && lv < failure {
+	if len(text) == 0 || !timed && (text[0] == ' ' || text[0] == '\t') && lv < failure {
+		if l.prose && len(text) > 0 {
 			l.indented.add(1, at, line)
 		}
 		return // continues the previous line

@@ -24,8 +24,8 @@ func (c *compactor) compareReport() {
 		counted += c.was[i]
 	}
 	if float64(c.usage) < credible*float64(c.low(counted)) {
-		c.ignored = fmt.Sprintf("the session reports %s for its last request, but the text of it has about %d: the report is"+
-			" ignored", content.Plural(int64(c.usage), "token", "tokens"), counted)
+		c.ignored = fmt.Sprintf("the session reports %s for its last request, but the text of it has about %d: the report"+
+			" is ignored", content.Plural(int64(c.usage), "token", "tokens"), counted)
 		c.usage = 0
 		return
 	}
