@@ -162,9 +162,11 @@ func TestReportsInXML(t *testing.T) {
 		{"<testsuite>" + strings.Repeat(rounding+"<failure message='m'/></testcase>\n", 10), "10 tests, 10 failed",
 			"… and 2 more failed tests"},
 		{"<testsuite><testcase name='a'><failure message='" + strings.Repeat("é\" ", 9000) + "'/></testcase>",
-			"1 test, 1 failed",
-			"failed test, line 1: a"},
+			"1 test, 1 failed", "failed test, line 1: a: é"},
 		{"<testsuite><testcase name='a'/></testsuite>", "1 test, 0 failed", ""},
+		{"<testsuite><testcase name='a'><system-out><![CDATA[" + strings.Repeat("a > b ]] ", 3000) + "]]></system-out>" +
+			"</testcase><!-- " + strings.Repeat("> -", 5000) + " -->" + rounding + "<failure message='m'/>", "2 tests, 1 failed",
+			"failed test, line 1: shop.Tax: rounding: m"},
 		{"<checkstyle><file name='m'/></checkstyle>", "", ""}, {"<p>a</p><testcase/>", "", ""}, {"text <testsuite>", "",
 			""},
 		{"<testsuite><!--- <testcase/>", "", ""}, {"<", "", ""}, {"<>", "", ""}, {"< ><testsuite></>", "", ""},

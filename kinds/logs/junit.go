@@ -22,7 +22,8 @@ const (
 type xmlReport struct {
 	begun, none bool   // none: the text is no report
 	line, at    int64  // at: where the current tag begins
-	tag         []byte // the current tag, or up to [digest.HeadBytes] of the current text
+	tag         []byte // the current tag or text, up to tagBytes
+	last        []byte // its last three bytes
 	in          xmlPart
 
 	tests, failed, broken int64           // broken: those with an error
@@ -80,7 +81,8 @@ func (x *xmlReport) next(b []byte) int {
 	if x.in == inText {
 		x.hold(b[:n])
 		x.text()
-		x.tag, x.in, x.at = x.tag[:0], inTag, x.line
+		x.begin(inTag)
+		x.at = x.line
 		return n + 1
 	}
 	x.hold(b[:n+1])
@@ -90,32 +92,35 @@ func (x *xmlReport) next(b []byte) int {
 	case was == inTag && c == '\'':
 		x.in = inApostrophes
 	case was == inTag && string(x.tag) == "![CDATA[":
-		x.tag, x.in = x.tag[:0], inSection
+		x.begin(inSection)
 	case was == inTag && string(x.tag) == "!--":
 		x.in = inComment
 	case was == inTag && c == '>':
 		x.element()
-		x.tag, x.in = x.tag[:0], inText
+		x.begin(inText)
 	case was == inQuotes || was == inApostrophes:
 		x.in = inTag
-	case was == inSection && bytes.HasSuffix(x.tag, []byte("]]>")):
+	case was == inSection && string(x.last) == "]]>":
 		x.tag = bytes.TrimSuffix(x.tag, []byte("]]>"))
 		x.text()
-		x.tag, x.in = x.tag[:0], inText
-	case was == inComment && bytes.HasSuffix(x.tag, []byte("-->")):
-		x.tag, x.in = x.tag[:0], inText
+		x.begin(inText)
+	case was == inComment && string(x.last) == "-->":
+		x.begin(inText)
 	}
 	return n + 1
 }
 
-// hold appends a part of the current tag or text. Of a long one it keeps the beginning and the last bytes.
+// hold appends a part of the current tag or text, as far as there is room.
 func (x *xmlReport) hold(b []byte) {
 	x.line += int64(bytes.Count(b, []byte{'\n'}))
-	if room := tagBytes - len(x.tag); room < len(b) {
-		x.tag = append(x.tag[:min(len(x.tag), tagBytes-4)], b[max(0, len(b)-3):]...)
-		return
-	}
-	x.tag = append(x.tag, b...)
+	x.tag = append(x.tag, b[:min(len(b), tagBytes-len(x.tag))]...)
+	x.last = append(x.last, b[max(0, len(b)-3):]...)
+	x.last = x.last[max(0, len(x.last)-3):]
+}
+
+// begin begins the next tag or text.
+func (x *xmlReport) begin(part xmlPart) {
+	x.tag, x.last, x.in = x.tag[:0], x.last[:0], part
 }
 
 // text takes the held text as the message of the current failure, if that has none.
@@ -158,13 +163,7 @@ func (x *xmlReport) element() {
 		x.reads = false
 	case tag[0] != '/' && (test || failure):
 		closed := bytes.HasSuffix(tag, []byte("/"))
-		d := xml.NewDecoder(strings.NewReader("<" + strings.ToValidUTF8(strings.TrimSuffix(string(tag), "/"), "") + "/>"))
-		d.Strict = false
-		t, _ := d.Token()
-		e, ok := t.(xml.StartElement)
-		if !ok { // it is damaged
-			e.Name.Local = string(name)
-		}
+		e := parseTag(string(name), strings.ToValidUTF8(strings.TrimSuffix(string(tag), "/"), ""))
 		if test {
 			x.testcase(e)
 		} else {
@@ -175,6 +174,20 @@ func (x *xmlReport) element() {
 		}
 		x.reads = x.reads && !closed
 	}
+}
+
+// parseTag parses a tag, which may have been cut inside an attribute.
+func parseTag(name, tag string) xml.StartElement {
+	for _, end := range []string{"", `"`, "'"} {
+		d := xml.NewDecoder(strings.NewReader("<" + tag + end + "/>"))
+		d.Strict = false
+		if t, _ := d.Token(); t != nil {
+			if e, ok := t.(xml.StartElement); ok {
+				return e
+			}
+		}
+	}
+	return xml.StartElement{Name: xml.Name{Local: name}}
 }
 
 func isReport(root string) bool {
