@@ -204,7 +204,7 @@ func archived(read func(*builder, *archive) error) func(context.Context, *builde
 		if err := read(b, a); err != nil {
 			return err
 		}
-		a.noteObjects(b)
+		a.countObjects(b)
 		return nil
 	}
 }
@@ -220,25 +220,18 @@ func office(read func(b *builder, a *archive, main string) error) func(*builder,
 	}
 }
 
-// noteObjects adds a note about the pictures and charts of the archive.
-func (a *archive) noteObjects(b *builder) {
-	pictures, charts := 0, 0
+// countObjects counts the pictures, charts and files within the archive.
+func (a *archive) countObjects(b *builder) {
 	for name := range a.files {
 		dir, file := path.Split(name)
 		switch {
 		case strings.HasSuffix(dir, "media/") || dir == "pictures/":
-			pictures++
+			b.missed("picture", 1)
 		case strings.HasSuffix(dir, "/charts/") && strings.HasPrefix(file, "chart"):
-			charts++
+			b.missed("chart", 1)
 		case strings.HasSuffix(dir, "/embeddings/"):
 			b.missed("embedded file", 1)
 		}
-	}
-	if pictures > 0 {
-		b.note("%s without text", count(pictures, "picture"))
-	}
-	if charts > 0 {
-		b.note("%s, not extracted", count(charts, "chart"))
 	}
 }
 

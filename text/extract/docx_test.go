@@ -73,7 +73,7 @@ func TestDocx(t *testing.T) {
 		"table 1, row 2: A B | 12",
 		"paragraph 4: after the table",
 		"footer: confidential",
-		"[1 picture without text]",
+		"[not read: 1 picture]",
 	)
 }
 

@@ -72,11 +72,10 @@ type page struct {
 	b       *builder
 	line    []byte     // text since the last block started or ended
 	cells   [][]string // the open table row: lines of each cell
-	inCell  bool
-	pre     int    // open pre elements
-	bullet  bool   // the next line starts a list item
-	skipped string // the open element whose content is ignored; "" if none
-	nested  int    // elements of that name that are open
+	pre     int        // open pre elements
+	bullet  bool       // the next line starts a list item
+	skipped string     // the open element whose content is ignored; "" if none
+	nested  int        // elements of that name that are open
 	inline  []inline
 	formula *formula
 	at, own int   // column of the open cell, and cells of the row that no other covers
@@ -229,7 +228,7 @@ func (p *page) startCell(attrs map[string]string) {
 		p.spans[at]--
 		p.cells = append(p.cells, nil)
 	}
-	p.at, p.inCell, p.own = len(p.cells), true, p.own+1
+	p.at, p.own = len(p.cells), p.own+1
 	rows, _ := strconv.Atoi(attrs["rowspan"])
 	columns, _ := strconv.Atoi(attrs["colspan"])
 	columns = max(1, min(columns, maxRepeat, maxColumns-p.at))
@@ -341,7 +340,7 @@ func (p *page) endLine() error {
 		line, p.bullet = "- "+line, false
 	}
 	switch {
-	case p.inCell && p.at < len(p.cells):
+	case len(p.cells) > 0:
 		p.cells[p.at] = append(p.cells[p.at], line)
 		return nil
 	case p.pre > 0:
@@ -357,7 +356,7 @@ func (p *page) endRow() error {
 	for at := len(cells); at < len(p.spans); at++ {
 		p.spans[at] = max(p.spans[at]-1, 0)
 	}
-	p.cells, p.inCell, p.own = nil, false, 0
+	p.cells, p.own = nil, 0
 	if err != nil || len(cells) == 0 {
 		return err
 	}

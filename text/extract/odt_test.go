@@ -52,7 +52,7 @@ func TestODT(t *testing.T) {
 		"table 1, row 2: A | 450,000",
 		"paragraph 6: item",
 		"footer: page",
-		"[1 picture without text]",
+		"[not read: 1 picture]",
 	)
 }
 

@@ -130,6 +130,10 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 			return fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText)
 		}
 	}
+	files, err := in.FPDFDoc_GetAttachmentCount(&requests.FPDFDoc_GetAttachmentCount{Document: doc.Document})
+	if err == nil {
+		b.missed("attached file", files.AttachmentCount)
+	}
 	d := newDivided(texts)
 	for i, text := range texts {
 		text, other := d.words(text)

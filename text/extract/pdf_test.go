@@ -65,6 +65,12 @@ func TestPDF(t *testing.T) {
 	)
 }
 
+func TestPDFAttachedFile(t *testing.T) {
+	golden(t, "pdf", pdfOf(t, func(f *fpdf.Fpdf) {
+		f.SetAttachments([]fpdf.Attachment{{Content: []byte("a"), Filename: "a.xml"}})
+	}, "invoice"), "page 1: invoice", "[not read: 1 attached file]")
+}
+
 func TestPDFBad(t *testing.T) {
 	skipLarge(t)
 	protect := func(user string) func(*fpdf.Fpdf) {

@@ -50,8 +50,7 @@ func TestPptx(t *testing.T) {
 		"slide 2: shown second",
 		"slide 2: a | b",
 		"[1 hidden slide, included: 2]",
-		"[1 picture without text]",
-		"[2 charts, not extracted]",
+		"[not read: 2 charts, 1 picture]",
 	)
 }
 
@@ -63,13 +62,16 @@ func TestPptxText(t *testing.T) {
 	golden(t, "pptx", pptxOf(t, `<p:sldId id="256" r:id="r1"/>`,
 		entry{"ppt/slides/slide1.xml", slideOf(``, `<a:p>`+run(`>`, "10")+run(`baseline="30000">`, "6")+run(`>`, " H")+
 			run(`baseline="-25000">`, "2")+run(`>`, "O ")+run(`><a:sym typeface="Wingdings"/>`, "à")+run(`>`, " see ")+
-			run(link, "our ")+run(`b="1"`+link, "site")+`</a:p>`, `<p:cNvPr id="4" descr="A dam"/>`)},
+			run(link, "our ")+run(`b="1"`+link, "site")+`</a:p><a:p>`+run(`>`, "add 2")+
+			`<a14:m><m:oMath><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>`+
+			`</m:oMath></a14:m>`+run(`>`, "cups")+`</a:p>`, `<p:cNvPr id="4" descr="A dam"/>`)},
 		entry{"ppt/slides/_rels/slide1.xml.rels",
 			relsOf("hyperlink https://site.example/a", "comments c1.xml", "comments c2.xml")},
 		entry{"ppt/slides/c1.xml", `<p:cmLst xmlns:p="urn:p"><p:cm><p:text>June</p:text></p:cm>` +
 			`<p:cm><p:text>June</p:text></p:cm></p:cmLst>`},
 		entry{"ppt/slides/c2.xml", `<cmLst xmlns:a="urn:a"><cm><txBody>` + ap("May") + `</txBody></cm></cmLst>`}),
 		"slide 1: 10^6 H_2O → see our site <https://site.example/a>",
+		"slide 1: add 2 1/2 cups",
 		"slide 1: [picture: A dam]",
 		"slide 1, comments: June",
 		"slide 1, comments: June",
