@@ -115,6 +115,10 @@ func TestDocxParagraphs(t *testing.T) {
 				`<w:r><w:rPr><w:rStyle w:val="Up"/></w:rPr><w:t>7</w:t></w:r></w:p>`,
 			"5 m^2, 10^12 0 and H_2O on the 5th by word[1] x^(n+1)y 1 3/4 kg 10.^2 s^7\n",
 		},
+		"position": {
+			`<w:p>` + wt("5 m") + `<w:r><w:rPr><w:position w:val="8"/></w:rPr><w:t>2</w:t></w:r>` +
+				`<w:r><w:rPr><w:position w:val="-2"/></w:rPr><w:t>and a lower line</w:t></w:r></w:p>`, "5 m^2and a lower line\n",
+		},
 		"old script": {
 			`<w:p>` + wt("a") +
 				`<w:r><w:rPr><w:rPrChange><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:rPrChange></w:rPr>` +

@@ -189,6 +189,10 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 		if !closed {
 			p.startInline(name, attrs)
 		}
+	case "option":
+		if _, chosen := attrs["selected"]; chosen {
+			p.line = append(p.line, checkBox(true)+" "...)
+		}
 	case "img":
 		p.line = append(p.line, " "+attrs["alt"]+" "...)
 	case "input":
@@ -209,7 +213,7 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 }
 
 // htmlDescribed are the elements whose attributes are read.
-var htmlDescribed = content.SetOf("math td th sup sub span a img input")
+var htmlDescribed = content.SetOf("math td th sup sub span a img input option")
 
 // tagAttributes returns the attributes of the current tag.
 func tagAttributes(z *html.Tokenizer) map[string]string {
@@ -353,12 +357,12 @@ func (p *page) endLine() error {
 func (p *page) endRow() error {
 	err := p.endLine()
 	cells, single := p.cells, p.own == 1 && (len(p.cells[p.at]) != 1 || p.at == 0)
-	for at := len(cells); at < len(p.spans); at++ {
-		p.spans[at] = max(p.spans[at]-1, 0)
-	}
 	p.cells, p.own = nil, 0
 	if err != nil || len(cells) == 0 {
 		return err
+	}
+	for at := len(cells); at < len(p.spans); at++ {
+		p.spans[at] = max(p.spans[at]-1, 0)
 	}
 	if single {
 		for _, line := range cells[p.at] {

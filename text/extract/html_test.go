@@ -66,9 +66,9 @@ func TestHTMLText(t *testing.T) {
 			` <a href="mailto:x@y.example">x@y.example</a>` +
 			`<p><a href="https://a.example/` + strings.Repeat("x", 400) + `">long</a>`,
 			"here <https://a.example/b> c a.example x@y.example\nlong <https://a.example/" + strings.Repeat("x", 282) + "…>\n"},
-		"inputs": {`<input type=checkbox checked> yes <input type=radio> no <input value=Ada> <input type=hidden value=x>`,
-			"☑ yes ☐ no Ada\n"},
-		"spans": {"<table><tr><th rowspan=2>A<th colspan=2>B<tr><td>1<td>2<tr><td rowspan=3>c<td>3<td>4<tr><td>5</table>" +
+		"inputs": {`<input type=checkbox checked> yes <input type=radio> no <input value=Ada> <input type=hidden value=x>` +
+			`<select><option>a<option selected>b</select>`, "☑ yes ☐ no Ada\na\n☑ b\n"},
+		"spans": {"<table><tr><th rowspan=2>A<th colspan=2>B<tr><td>1<td>2<tr><td rowspan=3>c<td>3<td>4</tr>\n<tr><td>5</tr></table>" +
 			"<table><tr><td>x<td>y</table>",
 			"A | B\n | 1 | 2\nc | 3 | 4\n | 5\nx | y\n"},
 		"wide layout":     {"<table><tr><td colspan=99><p>a<p>b<tr><td>c<td>d</table>", "a\nb\nc | d\n"},

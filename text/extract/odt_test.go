@@ -74,7 +74,8 @@ func TestODTText(t *testing.T) {
 		"formula": {tp(`a <draw:object xlink:href="./Object 1"/> b`), "a (x+1)/2 b\n"},
 		"picture": {tp(`a<draw:frame><svg:desc>A map</svg:desc></draw:frame>`), "a [picture: A map]\n"},
 		"form": {
-			`<office:forms><form:form><form:checkbox form:id="c1" form:label="I agree" form:current-state="checked"/>` +
+			`<office:forms><form:form><form:checkbox form:id="c1" form:label="I agree" form:current-state="checked"><form:properties>` +
+				`<form:property form:property-name="X" office:value="0"/></form:properties></form:checkbox>` +
 				`<form:listbox form:id="c2"><form:option form:label="Oslo"/><form:option form:label="Bergen" ` +
 				`form:current-selected="true"/></form:listbox></form:form></office:forms>` +
 				tp(`<draw:control draw:control="c1"/> in <draw:control draw:control="c2"/>`),

@@ -14,8 +14,9 @@ import (
 
 // style is what a character style says of the meaning of text.
 type style struct {
-	script rune   // superscript, subscript or 0
-	font   string // of symbols, in lower case; "" for fonts of letters
+	script  rune   // superscript, subscript or 0
+	shifted bool   // script is a position, which can also be a matter of layout
+	font    string // of symbols, in lower case; "" for fonts of letters
 }
 
 // set applies an element that describes a style or a run.
@@ -29,6 +30,8 @@ func (s *style) set(e xml.StartElement, styles map[string]style) {
 		*s = styles[attr(e, "parent-style-name")]
 	case "vertAlign":
 		s.script = scriptOf(attr(e, "val"))
+	case "position": // of LibreOffice
+		s.script, s.shifted = scriptOf(attr(e, "val")), true
 	case "rPr":
 		s.script = scriptOf(attr(e, "baseline"))
 	case "text-properties":
@@ -53,6 +56,9 @@ func scriptOf(position string) rune {
 	}
 	return 0
 }
+
+// maxShifted is the length of a text up to which its position makes it a script, in bytes.
+const maxShifted = 8
 
 // styleSheet has the styles of a document.
 type styleSheet struct {
@@ -83,7 +89,7 @@ func (s *styleSheet) see(e xml.StartElement) error {
 func (f *flow) runStyle() (s style) {
 	for i := len(f.open) - 1; i > 0 && f.open[i].role != paragraph; i-- {
 		if s.script == 0 {
-			s.script = f.open[i].style.script
+			s.script, s.shifted = f.open[i].style.script, f.open[i].style.shifted
 		}
 		if s.font == "" {
 			s.font = f.open[i].style.font
@@ -96,7 +102,7 @@ func (f *flow) runStyle() (s style) {
 func (f *flow) styled(s style, text string) string {
 	text, unknown := symbols(s.font, text)
 	f.b.missed("symbol", unknown)
-	if s.script != 0 {
+	if s.script != 0 && (!s.shifted || len(text) <= maxShifted) {
 		return string(s.script) + text + string(s.script+toEnd)
 	}
 	return text
@@ -138,7 +144,7 @@ func (f *flow) describe(e xml.StartElement) error {
 		f.formField(e)
 	case "sym":
 		if c, err := strconv.ParseUint(attr(e, "char"), 16, 16); err == nil {
-			return f.write(f.styled(style{f.runStyle().script, symbolFont(attr(e, "font"))}, string(rune(c))))
+			return f.write(f.styled(style{font: symbolFont(attr(e, "font"))}, string(rune(c))))
 		}
 	case "textpath":
 		return f.write(" " + attr(e, "string") + " ")
@@ -160,7 +166,10 @@ func (f *flow) describe(e xml.StartElement) error {
 	case "altChunk":
 		return f.chunk(f.targets[attr(e, "id")])
 	case "control":
-		return f.write(f.controls[attr(e, "control")])
+		if id := attr(e, "control"); id != "" {
+			return f.write(f.controls[id])
+		}
+		f.b.missed("form control", 1) // ActiveX
 	}
 	return nil
 }
@@ -290,10 +299,14 @@ func checkBox(checked bool) string {
 
 // control takes an element of the form of an OpenDocument file.
 func (f *flow) control(e xml.StartElement) {
-	f.lastControl = cmp.Or(attr(e, "id"), f.lastControl)
+	id, name := attr(e, "id"), e.Name.Local
+	if id == "" && name != "option" {
+		return // a property
+	}
+	f.lastControl = cmp.Or(id, f.lastControl)
 	text := cmp.Or(attr(e, "current-value"), attr(e, "value"), attr(e, "label"))
 	chosen := attr(e, "current-state") == "checked" || attr(e, "current-selected") == "true"
-	switch name := e.Name.Local; {
+	switch {
 	case name == "checkbox" || name == "radio":
 		text = checkBox(chosen) + " " + attr(e, "label")
 	case name == "option" && !chosen:
