@@ -109,7 +109,7 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
-	p := pdfFile{in: in, doc: doc.Document, b: b}
+	p := pdfFile{in: in, doc: doc.Document, b: b, on: map[string]bool{}}
 	blank, broken := 0, 0
 	texts := make([]string, pages.PageCount)
 	extras := make([][]extraLine, pages.PageCount)

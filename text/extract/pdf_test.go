@@ -127,7 +127,7 @@ func TestPDFAnnotations(t *testing.T) {
 		"/AcroForm<</Fields[7 0 R 8 0 R 9 0 R 11 0 R 12 0 R]>>",
 		"<</Type/Annot/Subtype/Popup/Rect[0 0 9 9]/Contents(wrong year)>>",
 		"<</Type/Annot/Subtype/Widget/FT/Tx/T(name)/V(Ada 42)/Rect[60 200 200 220]>>",
-		"<</Type/Annot/Subtype/Widget/FT/Btn/T(agree)/V/Yes/AS/Yes/AP<</N<</Yes 13 0 R>>>>/Rect[60 230 70 240]>>",
+		"<</Type/Annot/Subtype/Widget/FT/Btn/T(agree)/V/Yes/AS/Yes/AP<</N<</on 13 0 R>>>>/Rect[60 230 70 240]>>",
 		"<</Type/Annot/Subtype/Widget/FT/Btn/T(news)/AS/Off/AP<</N<</Yes 13 0 R>>>>/Rect[60 250 70 260]>>",
 		"<</Type/Annot/Subtype/Widget/Parent 11 0 R/Rect[60 270 70 280]>>",
 		"<</FT/Ch/Ff 131072/T(city)/Opt[(Oslo)(Bergen)]/V(Bergen)/Kids[10 0 R]>>",

@@ -18,7 +18,8 @@ type pdfFile struct {
 	in   pdfium.Pdfium
 	doc  references.FPDF_DOCUMENT
 	b    *builder
-	size int // bytes of text so far
+	size int             // bytes of text so far
+	on   map[string]bool // names of check boxes with a state that is not Off
 }
 
 // extraLine is a line that follows the text of a page.
@@ -48,9 +49,9 @@ func (p *pdfFile) page(i int) (text string, extras []extraLine, err error) {
 	}
 	form := false
 	for a := range annotations.Count {
-		line, err := p.annotation(at, page.TextPage, a)
-		if p.size += len(line.text); err != nil || p.size > maxText {
-			return "", nil, err
+		line := p.annotation(at, page.TextPage, a)
+		if p.size += len(line.text); p.size > maxText {
+			break // the caller fails
 		}
 		form = form || line.place == "form"
 		if line.text != "" && !slices.Contains(extras, line) {
@@ -64,30 +65,29 @@ func (p *pdfFile) page(i int) (text string, extras []extraLine, err error) {
 	return text, extras, err
 }
 
-// annotation returns the line of an annotation of a page: a text box, a comment, a form field or a link.
-func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i int) (x extraLine, err error) {
+// annotation returns the line of an annotation of a page: a text box, a comment or a link. One that is broken has none.
+func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i int) (x extraLine) {
 	got, err := p.in.FPDFPage_GetAnnot(&requests.FPDFPage_GetAnnot{Page: at, Index: i})
 	if err != nil {
-		return x, nil // a broken one
+		return x
 	}
 	a := got.Annotation
 	defer func() { _, _ = p.in.FPDFPage_CloseAnnot(&requests.FPDFPage_CloseAnnot{Annotation: a}) }()
 	kind, err := p.in.FPDFAnnot_GetSubtype(&requests.FPDFAnnot_GetSubtype{Annotation: a})
 	if err != nil {
-		return x, err
+		return x
 	}
 	switch kind.Subtype {
 	case enums.FPDF_ANNOT_SUBTYPE_POPUP: // repeats another one
 	case enums.FPDF_ANNOT_SUBTYPE_WIDGET:
 		x.place = "form" // see fields
+		if state := p.value(a, "AS"); state != "" && state != "Off" {
+			p.on[p.value(a, "T")] = true
+		}
 	case enums.FPDF_ANNOT_SUBTYPE_LINK:
 		x = extraLine{"links", p.link(a, text)}
 	default:
-		x.place = "comments"
-		v, err := p.in.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: "Contents"})
-		if err == nil {
-			x.text = v.Value
-		}
+		x = extraLine{"comments", p.value(a, "Contents")}
 		switch {
 		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_FREETEXT:
 			x.place = "text boxes"
@@ -97,7 +97,16 @@ func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i 
 			p.b.missed("attached file", 1)
 		}
 	}
-	return x, nil
+	return x
+}
+
+// value returns a text of an annotation; "" if it has none.
+func (p *pdfFile) value(a references.FPDF_ANNOTATION, key string) string {
+	v, err := p.in.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: key})
+	if err != nil {
+		return ""
+	}
+	return v.Value
 }
 
 // link returns the text of a link and its address; "" if the text has the address, or it leads to another page.
@@ -141,7 +150,7 @@ func (p *pdfFile) fields(at requests.Page) (lines []extraLine) {
 		values := f.Values
 		switch {
 		case f.Type == enums.FPDF_FORMFIELD_TYPE_CHECKBOX && f.IsChecked != nil:
-			values = []string{checkBox(*f.IsChecked)}
+			values = []string{checkBox(*f.IsChecked || p.on[f.Name])}
 		case f.Value != nil:
 			values = append(values, *f.Value)
 		}
