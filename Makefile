@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -47,3 +47,6 @@ bench-tasks: ## questions about large outputs: tokens here, whole, and cut by a 
 
 wire: ## every client, transport and era, and a real browser, at full size
 	scripts/wire
+
+documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
+	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents

@@ -165,7 +165,6 @@ func (t *tableSummary) Finish(s *digest.Summary) {
 	}
 	each := lengths{complete: t.rows, lo: int64(t.wide), hi: int64(t.wide)}
 	row := &objects{n: t.rows, lengths: each, omitted: t.wide - len(t.columns)}
-	data := 0
 	for _, c := range t.columns {
 		if c.text != nil && !c.many {
 			c.text.distinct = int64(len(c.distinct))
@@ -174,12 +173,6 @@ func (t *tableSummary) Finish(s *digest.Summary) {
 			}
 		}
 		row.fields = append(row.fields, &field{name: c.name, node: c.node, n: t.rows})
-		if c.name != "" && (isCellNumber([]byte(c.name)) || isDate([]byte(c.name))) {
-			data++
-		}
-	}
-	if 2*data > len(t.columns) {
-		s.Says = append(s.Says, "the first row, taken as the header, looks like data")
 	}
 	if t.rows == 0 {
 		for _, f := range row.fields {

@@ -123,13 +123,15 @@ func TestXlsxNumbers(t *testing.T) {
 func TestXlsx1904(t *testing.T) {
 	golden(t, "xlsx", xlsxOf(t, func(f *excelize.File) error {
 		on := true
-		return errors.Join(f.SetWorkbookProps(&excelize.WorkbookPropsOptions{Date1904: &on}), setStyled(f, "A1", 0.0, "yyyy-mm-dd"),
-			setStyled(f, "B1", 1.5, "[h]:mm"))
+		return errors.Join(f.SetWorkbookProps(&excelize.WorkbookPropsOptions{Date1904: &on}),
+			setStyled(f, "A1", 0.0, "yyyy-mm-dd"), setStyled(f, "B1", 1.5, "[h]:mm"))
 	}), "Sheet1!A1: 1904-01-01 | 36:00")
 }
 
 // TestXlsxExtras reads what lies on a sheet, as a library of spreadsheets writes it.
 func TestXlsxExtras(t *testing.T) {
+	box := excelize.Shape{Cell: "H1", Type: "rect", Paragraph: []excelize.RichTextRun{{Text: "All in kg"}}}
+	margins := excelize.HeaderFooterOptions{OddHeader: `&L&"Arial,Bold"&12Board only`, OddFooter: "Page &P"}
 	golden(t, "xlsx", xlsxOf(t, func(f *excelize.File) error {
 		return errors.Join(
 			f.SetSheetRow("Sheet1", "B2", &[]any{"Item", "2024", "", "2025"}),
@@ -140,8 +142,7 @@ func TestXlsxExtras(t *testing.T) {
 			f.SetCellHyperLink("Sheet1", "B2", "https://items.example/?a=1&b=2", "External"),
 			f.SetCellHyperLink("Sheet1", "C2", "Sheet1!A1", "Location"),
 			f.AddComment("Sheet1", excelize.Comment{Cell: "C3", Author: "Ana", Text: "counted twice"}),
-			f.AddShape("Sheet1", &excelize.Shape{Cell: "H1", Type: "rect", Paragraph: []excelize.RichTextRun{{Text: "All in kg"}}}),
-			f.SetHeaderFooter("Sheet1", &excelize.HeaderFooterOptions{OddHeader: `&L&"Arial,Bold"&12Board only`, OddFooter: "Page &P"}),
+			f.AddShape("Sheet1", &box), f.SetHeaderFooter("Sheet1", &margins),
 		)
 	}),
 		"Sheet1!B2: Item | 2024 |  | 2025",
@@ -175,7 +176,8 @@ func TestXlsxByHand(t *testing.T) {
 		`<row r="3"><c r="B3" t="s"><v>0</v></c><c r="C3" t="inlineStr"><is><t>inline</t><rPh><t>said</t></rPh></is></c>`+
 			`<c r="E3"><f>1+1</f><v>2</v></c></row><row r="9"><c r="A9" t="s"><v>77</v></c><c r="C9" t="s"><v>1</v></c></row>`+
 			`<row r="10"><c r="D10"><f t="shared" ref="D10:E10" si="0">B10*2</f></c><c r="E10"><f t="shared" si="0"/></c>`+
-			`<c r="F10" t="str"><f>""</f><v></v></c><c r="G10" t="str"><f>HYPERLINK("https://a.example","a")</f><v>a</v></c></row>`,
+			`<c r="F10" t="str"><f>""</f><v></v></c>`+
+			`<c r="G10" t="str"><f>HYPERLINK("https://a.example","a")</f><v>a</v></c></row>`,
 		`<si><r><t>rich</t></r><r><t xml:space="preserve"> text</t></r></si>`+
 			`<si><t>a_x000D_ b _x0041_ _x005F_x0041_</t><rPh><t>said</t></rPh></si>`),
 		"S 1!B3: rich text | inline |  | 2",

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -8,7 +9,8 @@ import (
 
 // Damage describes what is wrong with a table. Records are rows after the header, from 0; lines are counted from 1.
 type Damage struct {
-	Width int // cells of the header
+	Width    int  // cells of the header
+	Headless bool // the first row looks like data: numbers, dates and times
 
 	Odd               int64 // rows with another number of cells than the header
 	OddRow, OddLine   int64 // the first of them
@@ -23,7 +25,7 @@ func (d *Damage) row(r *Row) {
 	d.lastRow, d.lastLine = r.Index-1, r.Line
 	switch {
 	case r.Index == 0:
-		d.Width = r.N
+		d.Width, d.Headless = r.N, headless(r.Cells)
 	case r.N != d.Width:
 		if d.Odd++; d.Odd == 1 {
 			d.OddRow, d.OddLine, d.OddCells = r.Index-1, r.Line, r.N
@@ -37,8 +39,23 @@ func (d *Damage) unclosed(line int64) {
 	}
 }
 
-// Notes returns a line for each kind of damage.
+// headless reports whether most cells of a first row are numbers, dates or times. Years may be names of columns.
+func headless(cells [][]byte) bool {
+	data := 0
+	for _, c := range cells {
+		year := len(c) == 4 && (string(c[:2]) == "19" || string(c[:2]) == "20")
+		if !year && bytes.ContainsAny(c, "0123456789") && len(bytes.Trim(c, "0123456789.,+-eE%:/TZ ")) == 0 {
+			data++
+		}
+	}
+	return 2*data > len(cells)
+}
+
+// Notes returns a line for each kind of damage, and for a missing header.
 func (d Damage) Notes() (notes []string) {
+	if d.Headless {
+		notes = append(notes, "the first row, taken as the header, looks like data")
+	}
 	if d.Inside {
 		notes = append(notes, fmt.Sprintf("breaks off inside a quoted cell, in record %d (line %d)", d.lastRow, d.lastLine))
 	}

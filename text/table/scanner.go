@@ -18,9 +18,10 @@ type Row struct {
 
 // Limits bound the part of a row that is kept.
 type Limits struct {
-	MaxCell  int // bytes of a cell; 0: all; -1: Row.Cells stays empty
-	MaxCells int // cells of a row; 0: all
-	MaxRow   int // bytes of all cells of a row; 0: no limit
+	MaxCell    int  // bytes of a cell; 0: all
+	MaxCells   int  // cells of a row; 0: all
+	MaxRow     int  // bytes of all cells of a row; 0: no limit
+	HeaderOnly bool // Row.Cells of other rows stays empty
 }
 
 // Scanner finds the rows of a table that arrives in blocks of any size. Empty lines are no rows. It holds up to some
@@ -157,7 +158,7 @@ func (s *Scanner) plainRow(p []byte) (n int, goOn bool) {
 
 // keeps reports whether the next cell is kept.
 func (s *Scanner) keeps() bool {
-	return s.MaxCell >= 0 && (s.MaxCells == 0 || len(s.row.Cells)+len(s.ends) < s.MaxCells)
+	return (!s.HeaderOnly || s.row.Index == 0) && (s.MaxCells == 0 || len(s.row.Cells)+len(s.ends) < s.MaxCells)
 }
 
 // openCell scans the start of a cell: blanks and a whole quoted text, or nothing. known is false if that cannot be

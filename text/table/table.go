@@ -25,6 +25,9 @@ type Dialect struct {
 	Skip      int  // bytes of a first line "sep=;", which names the delimiter
 }
 
+// counts are the limits of a scan that looks at the header and counts the cells of other rows.
+var counts = Limits{MaxCell: 64, MaxCells: 1 << 10, HeaderOnly: true}
+
 // DialectOf returns the dialect of a table that begins with head. The delimiter is the most frequent of tab, semicolon,
 // | and comma outside quotes in the first row; a comma is the default.
 func DialectOf(head []byte) Dialect {
@@ -50,7 +53,7 @@ func DialectOf(head []byte) Dialect {
 	for _, c := range []byte("\t;|,") {
 		n := 0
 		s := New(Dialect{Delimiter: c, CR: d.CR}, func(r *Row) bool { n = r.N; return false })
-		if s.MaxCell = -1; s.Write(text) {
+		if s.Limits = counts; s.Write(text) {
 			s.End()
 		}
 		if n > most || n == most && c == ',' {
@@ -69,10 +72,10 @@ func Header(ctx context.Context, r io.Reader) (header content.Span, err error) {
 	return header, err
 }
 
-// Rows visits the rows of a table, including the header, until visit returns false. They have no cells.
+// Rows visits the rows of a table, including the header, until visit returns false. Only the header has cells.
 // The error is that of [Read].
 func Rows(ctx context.Context, r io.Reader, visit func(*Row) bool) error {
-	return Read(ctx, r, Limits{MaxCell: -1}, visit)
+	return Read(ctx, r, counts, visit)
 }
 
 // Read visits the rows of a table, including the header, until visit returns false. If the rows up to there are

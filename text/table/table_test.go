@@ -33,6 +33,7 @@ func read(t interface{ Fatal(...any) }, r io.Reader) (rows, damage []string) {
 }
 
 func TestRows(t *testing.T) {
+	const headless = "the first row, taken as the header, looks like data"
 	const unclosed = "1 quote is not closed: the first opens a cell in line 2, which was ended with the line"
 	for name, c := range map[string]struct {
 		text   string
@@ -44,6 +45,9 @@ func TestRows(t *testing.T) {
 			"1_ann|2_b,\r\nob|3_say \"hi\"",
 			"",
 		},
+		"headless":                {"1,2,x\n4,5,6\n", "4_5_6", headless},
+		"headless, dates":         {"2026-03-01,\"1,200.5\"\n4,5\n", "4_5", headless},
+		"years are names":         {"City,2024,2025\nOslo,5,6\n", "Oslo_5_6", ""},
 		"no final line end":       {"a;b\n1;2\n3;4", "1_2|3_4", ""},
 		"only a header":           {"a,b\n", "", ""},
 		"a quote inside a cell":   {"a,b\n5\" disk,1\n6,2\n", "5\" disk_1|6_2", ""},
