@@ -7,6 +7,7 @@ package runes
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -81,18 +82,25 @@ func Complete(p []byte) int {
 	return len(p)
 }
 
-// Invalid returns the offset of the first byte of p that is not part of UTF-8; −1 if there is none.
+// Invalid returns the offset of the first byte of p that is not part of UTF-8; −1 if there is none. Unlike [utf8.Valid]
+// it skips ASCII eight bytes at a time also after the first other character.
 func Invalid(p []byte) int {
-	if utf8.Valid(p) {
-		return -1
-	}
-	for i := 0; ; {
+	for i := 0; i < len(p); {
+		if i+8 <= len(p) {
+			beyond := binary.LittleEndian.Uint64(p[i:]) & 0x8080808080808080
+			if beyond == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(beyond) / 8
+		}
 		r, size := utf8.DecodeRune(p[i:])
 		if r == utf8.RuneError && size <= 1 {
 			return i
 		}
 		i += size
 	}
+	return -1
 }
 
 // TrimStart returns p without the first bytes that continue a rune which started before p: at most three.

@@ -101,3 +101,15 @@ func TestNewlines(t *testing.T) {
 		}
 	}
 }
+
+// Invalid is utf8.Valid, with the offset.
+func FuzzInvalid(f *testing.F) {
+	f.Add([]byte("ab ü\xffcdefghij"), uint8(3))
+	f.Fuzz(func(t *testing.T, p []byte, from uint8) {
+		p = p[min(int(from), len(p)):]
+		at := Invalid(p)
+		if at < 0 != utf8.Valid(p) || at >= 0 && (!utf8.Valid(p[:at]) || utf8.Valid(p[:min(at+1, len(p))])) {
+			t.Errorf("%q: %d", p, at)
+		}
+	})
+}

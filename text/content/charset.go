@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -61,7 +62,9 @@ var alike = map[string][]Encoding{
 }
 
 // declared finds the name of an encoding in the first bytes of XML, HTML, CSS and source code.
-var declared = regexp.MustCompile(`(?i)\b(?:encoding|charset|coding)\s*[=: ]\s*["']?([-\w]{3,20})`)
+var declared = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:encoding|charset|coding)\s*[=: ]\s*["']?([-\w]{3,20})`)
+})
 
 // guess is a possible encoding of a text.
 type guess struct {
@@ -75,7 +78,7 @@ type guess struct {
 // makes sense in none.
 func legacyEncoding(p []byte) Encoding {
 	text := wordsBeyondASCII(p)
-	if m := declared.FindSubmatch(p[:min(len(p), 1024)]); m != nil {
+	if m := declared().FindSubmatch(p[:min(len(p), 1024)]); m != nil {
 		name := strings.ToLower(string(m[1]))
 		if e := Encoding(name); newGuess(e, text, 0).words > 0 && !strings.HasPrefix(name, "utf") {
 			return e

@@ -14,9 +14,9 @@ import (
 	"mime/multipart"
 	"mime/quotedprintable"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/cention-sany/utf7"
@@ -308,17 +308,19 @@ func (m *mail) decodeTransfer(h textproto.MIMEHeader, body io.Reader) io.Reader 
 	return body
 }
 
-// notBase64 are the bytes that decoders skip (RFC 2045, 6.8).
-var notBase64 = regexp.MustCompile(`[^A-Za-z0-9+/=]+`)
+const base64Bytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 // decodeBase64 decodes base64, also without padding and with padding within.
 func (m *mail) decodeBase64(raw []byte) (text []byte) {
-	clean := notBase64.ReplaceAllFunc(raw, func(skipped []byte) []byte {
-		if len(bytes.TrimSpace(skipped)) > 0 {
-			m.note("bytes in base64 that are not base64 are skipped")
+	clean := bytes.Map(func(r rune) rune {
+		if r == '=' || strings.ContainsRune(base64Bytes, r) {
+			return r
 		}
-		return nil
-	})
+		if !unicode.IsSpace(r) {
+			m.note("bytes in base64 that are not base64 are skipped") // as RFC 2045 says
+		}
+		return -1
+	}, raw)
 	for run := range bytes.SplitSeq(clean, []byte("=")) {
 		if len(run)%4 == 1 { // half a byte
 			run = run[:len(run)-1]

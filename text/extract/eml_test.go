@@ -135,7 +135,8 @@ func TestEMLText(t *testing.T) {
 			"To: a\n\nx\n[the charset iso-2022-cn is not known]\n",
 		},
 		"not UTF-8 as declared": {
-			[]string{"To: a", "Content-Type: text/plain; charset=utf-8", "", "Gr\xfc\xdfe aus K\xf6ln"}, "To: a\n\nGrüße aus Köln\n",
+			[]string{"To: a", "Content-Type: text/plain; charset=utf-8", "", "Gr\xfc\xdfe aus K\xf6ln"},
+			"To: a\n\nGrüße aus Köln\n",
 		},
 		"blanks and junk in base64": {
 			[]string{
@@ -143,9 +144,12 @@ func TestEMLText(t *testing.T) {
 			},
 			"To: a\n\nThe room is B12 and the hour is nine.\n[bytes in base64 that are not base64 are skipped]\n",
 		},
-		"padding within base64": {[]string{"To: a", "Content-Transfer-Encoding: BASE64 ", "", "YQ==YmM=ZA"}, "To: a\n\nabcd\n"},
+		"padding within base64": {
+			[]string{"To: a", "Content-Transfer-Encoding: BASE64 ", "", "YQ==YmM=ZA"}, "To: a\n\nabcd\n",
+		},
 		"stray equals": {
-			[]string{"To: a", "Content-Transfer-Encoding: quoted-printable", "", "1 = 2=", "=3D", "=ZZ"}, "To: a\n\n1 = 2=\n=ZZ\n",
+			[]string{"To: a", "Content-Transfer-Encoding: quoted-printable", "", "1 = 2=", "=3D", "=ZZ"},
+			"To: a\n\n1 = 2=\n=ZZ\n",
 		},
 		"long quoted-printable line": {
 			[]string{"To: a", "Content-Transfer-Encoding: quoted-printable", "", strings.Repeat("a", 9000)},
@@ -179,6 +183,14 @@ func TestEMLText(t *testing.T) {
 				"--B", "Content-Type: text/html", "", "<p>Our price is 4,200 euro.</p>", "--B--",
 			},
 			"To: a\n\nOpen this in a client that shows HTML.\nOur price is 4,200 euro.\n",
+		},
+		"saved web page": {
+			[]string{
+				"From: <Saved by Blink>", "Content-Type: multipart/related; type=\"text/html\"; boundary=B", "", "--B",
+				"Content-Type: text/html; charset=windows-1251", "Content-Transfer-Encoding: quoted-printable", "",
+				"<p>=CA=E0=E7=E0=ED=FC", "--B", "Content-Type: text/css", "", "p {}", "--B--",
+			},
+			"From: <Saved by Blink>\n\nКазань\n[1 attachment: text/css]\n",
 		},
 		"truncated": {
 			[]string{"To: a", "Content-Type: multipart/mixed; boundary=B", "", "--B", "", "first", "--B", "", "sec"},

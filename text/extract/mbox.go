@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sync"
 )
 
 // readMbox reads a file of several messages. A message that cannot be read is counted.
@@ -41,7 +42,7 @@ func readMbox(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 }
 
 // mboxStart begins a message after a blank line: the sender and the time.
-var mboxStart = regexp.MustCompile(`^From .*\d:\d\d`)
+var mboxStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^From .*\d:\d\d`) })
 
 // eachMessage calls visit with the range of each message.
 func eachMessage(in *bufio.Reader, visit func(from, to int64) error) error {
@@ -49,7 +50,7 @@ func eachMessage(in *bufio.Reader, visit func(from, to int64) error) error {
 	blank, start := true, true // the line before is blank; the next byte starts a line
 	for {
 		line, err := in.ReadSlice('\n')
-		if start && blank && at > from && mboxStart.Match(line) {
+		if start && blank && at > from && mboxStart().Match(line) {
 			if err := visit(from, at); err != nil {
 				return err
 			}

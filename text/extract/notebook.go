@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // notebook is a Jupyter notebook of format 4.
@@ -36,7 +37,7 @@ func (l *lines) UnmarshalJSON(b []byte) error {
 }
 
 // colors are the terminal's in a traceback.
-var colors = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
 
 // readNotebook reads the sources of cells and their outputs, as far as they are text.
 func readNotebook(_ context.Context, b *builder, r io.ReaderAt, size int64) error {
@@ -62,7 +63,7 @@ func readNotebook(_ context.Context, b *builder, r io.ReaderAt, size int64) erro
 				noText++
 			}
 			if o.Ename != "" {
-				text += lines(colors.ReplaceAllString(strings.Join(append(o.Traceback, o.Ename+": "+o.Evalue), "\n"), ""))
+				text += lines(colors().ReplaceAllString(strings.Join(append(o.Traceback, o.Ename+": "+o.Evalue), "\n"), ""))
 			}
 			if err := b.addLines(place+", output", string(text)); err != nil {
 				return err

@@ -85,7 +85,7 @@ func (g *grepper) run(ctx context.Context) error {
 		g.out.Note(linesearch.LettersNote)
 	}
 	if s := g.src; s.Encoding == content.UTF8 && s.Document == nil && source.BeyondASCII(g.Pattern) &&
-		!isUTF8(ctx, s, s.Size) {
+		totals.Matches == 0 && !isUTF8(ctx, s, s.Size) {
 		g.out.Note("some bytes are not UTF-8, and words of them may not be found")
 	}
 	return g.reportTotals(totals.Matches, content.Plural(totals.Lines, "line", "lines"))

@@ -204,6 +204,11 @@ func newTextReader(f rereadableFile, size int64) (io.Reader, content.Encoding, e
 	return p, encoding, nil
 }
 
+// mayBeMixed reports whether the text is searched as UTF-8 and not known to be that: smallFile looks at the beginning.
+func (t openedText) mayBeMixed(stored content.Encoding) bool {
+	return t.raw != nil && (stored == content.UTF8 || stored == "" && t.size > content.SniffSize)
+}
+
 // isUTF8 reports whether a text is UTF-8 to its end. It reads all of it again, for patterns that are not found in other
 // bytes.
 func isUTF8(ctx context.Context, r io.ReaderAt, size int64) bool {
@@ -215,7 +220,7 @@ func isUTF8(ctx context.Context, r io.ReaderAt, size int64) bool {
 		if err == nil {
 			text = text[:runes.Complete(text)]
 		}
-		if !utf8.Valid(text) {
+		if runes.Invalid(text) >= 0 {
 			return false
 		}
 		if at += int64(len(text)); err != nil {

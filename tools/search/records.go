@@ -98,8 +98,7 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	default: // a decoded text has another size than its file: ask the file
 		r.shrunk = t.entry.IsFile() && f.document == nil && w.file.Shrunk()
 	}
-	seen := r.stored == "" && f.size <= content.SniffSize // by smallFile
-	if w.beyond && f.raw != nil && !seen && (r.stored == content.UTF8 || r.stored == "") && !isUTF8(w.ctx, f.raw, f.size) {
+	if w.beyond && r.matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
 		r.stored = source.Mixed
 	}
 	r.window, r.notUTF8 = w.records.window, w.records.notUTF8

@@ -64,7 +64,8 @@ func compilePattern(p linesearch.Pattern, acrossLines string) (*linesearch.Match
 // anyForm returns a pattern that matches the normal forms of Unicode alike, if it is plain text.
 func anyForm(p linesearch.Pattern) linesearch.Pattern {
 	composed, decomposed := regexp.QuoteMeta(norm.NFC.String(p.Expr)), regexp.QuoteMeta(norm.NFD.String(p.Expr))
-	if composed != decomposed && (p.Literal || regexp.QuoteMeta(p.Expr) == p.Expr) && len(composed) < linesearch.MaxPattern/4 {
+	plain := p.Literal || regexp.QuoteMeta(p.Expr) == p.Expr
+	if plain && composed != decomposed && len(composed) < linesearch.MaxPattern/4 {
 		p.Expr, p.Literal = "(?:"+composed+"|"+decomposed+")", false
 	}
 	return p

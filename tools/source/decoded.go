@@ -45,7 +45,8 @@ func (d *Decoded) NoteAll() string {
 	return d.names("files are decoded")
 }
 
-// NoteDoubtful returns the note on texts that were searched and may have words that were not found; "" if there is none.
+// NoteDoubtful returns the note on texts that were searched and may have words that were not found; "" if there is
+// none.
 func (d *Decoded) NoteDoubtful() string {
 	if d.n == 1 {
 		return "1 file is not UTF-8, and words of it may not be found: " + d.first[0]

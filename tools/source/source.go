@@ -95,7 +95,8 @@ func (s *Source) sniff(name string) error {
 	return nil
 }
 
-// Stored returns the bytes of a document that is JSON, a notebook, in place of its text. Closing it closes s, and an error does.
+// Stored returns the bytes of a document that is JSON, a notebook, in place of its text. Closing it closes s, as an
+// error does.
 func (s *Source) Stored() (*Source, error) {
 	f, ok := s.closer.(*os.File)
 	if s.Document == nil || !ok || extract.Format(f.Name()) != "ipynb" {

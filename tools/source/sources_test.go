@@ -112,9 +112,9 @@ func read(t *testing.T, s source.Set, name string) (text, shown string, err erro
 }
 
 func TestOneRoot(t *testing.T) {
-	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00", "u\u0308/e\u0301": "decomposed", "\u00f6": "composed",
-		"w\u202ex.txt": "hidden",
-		"tab\tx.txt":   "tab", "a/nl\nx.txt": "newline", "esc\x1b.txt": "escape", `"ok.txt"`: "quotes of its own", `"q`: "one quote"})
+	root := workspace(t, "src", map[string]string{"a/b.txt": "in b", "ok.txt": "ok", "obs:x": "a file", "utf16.txt": "\xff\xfeh\x00i\x00",
+		"u\u0308/e\u0301": "decomposed", "\u00f6": "composed", "w\u202ex.txt": "hidden",
+		"tab\tx.txt": "tab", "a/nl\nx.txt": "newline", "esc\x1b.txt": "escape", `"ok.txt"`: "quotes of its own", `"q`: "one quote"})
 	s := source.Set{
 		Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store(t), observations.Local)},
 	}
