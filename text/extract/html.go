@@ -46,7 +46,7 @@ func readHTML(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 }
 
 // decodeHTML returns a reader of the document as UTF-8. Without a byte order mark or a declaration the charset is
-// UTF-8 if the first KB or the whole document is UTF-8; otherwise it is windows-1252.
+// UTF-8 if the first KB or the whole document is UTF-8; otherwise it is detected.
 func decodeHTML(r io.ReaderAt, size int64) (io.Reader, error) {
 	head := make([]byte, min(size, 1024))
 	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
@@ -59,6 +59,10 @@ func decodeHTML(r io.ReaderAt, size int64) (io.Reader, error) {
 		case err == nil:
 			enc = encoding.Nop
 		case errors.Is(err, encoding.ErrInvalidUTF8):
+			text, e, err := content.Decode(io.NewSectionReader(r, 0, size))
+			if err != nil || e != content.UTF8 && e != content.NoText {
+				return text, err
+			}
 			enc = charmap.Windows1252
 		default:
 			return nil, err

@@ -42,6 +42,10 @@ func TestHTMLText(t *testing.T) {
 	for name, c := range map[string]struct{ html, want string }{
 		"windows-1252 declared": {"<meta charset=windows-1252><p>caf\xe9 \x80", "café €\n"},
 		"windows-1252 fallback": {strings.Repeat("a", 2000) + " caf\xe9", strings.Repeat("a", 2000) + " café\n"},
+		"not declared": {
+			"<p>\xd1\xee\xe1\xf0\xe0\xed\xe8\xe5 \xef\xf0\xee\xe9\xe4\xe5\xf2 \xe2 \xca\xe0\xe7\xe0\xed\xe8.",
+			"Собрание пройдет в Казани.\n",
+		},
 		"UTF-8 after 1 KB":      {strings.Repeat("a", 2000) + " café", strings.Repeat("a", 2000) + " café\n"},
 		"UTF-8 byte order mark": {"\xef\xbb\xbf<p>é", "é\n"},
 		"UTF-16":                {"\xff\xfe<\x00p\x00>\x00\xe9\x00", "é\n"},

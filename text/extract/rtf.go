@@ -35,8 +35,7 @@ var (
 // rtfGroup is what holds up to the end of a group.
 type rtfGroup struct {
 	skip, inFonts bool
-	again         bool // pictures that were already there, in another format
-	font, uc      int  // uc: how many bytes follow a character of \u for readers that cannot show it
+	font, uc      int // uc: how many bytes follow a character of \u for readers that cannot show it
 }
 
 // rtf reads a document in the Rich Text Format.
@@ -162,15 +161,16 @@ func (d *rtf) control(text []byte) (rest []byte, err error) {
 func (d *rtf) word(word string, value int, has bool) error {
 	d.flush()
 	switch {
-	case word == "pict":
-		if d.skip = true; !d.again {
-			d.pictures++
-		}
+	case word == "pict" && !d.skip:
+		d.pictures++
+		d.skip = true
+	case word == "shppict": // of a picture, whose group begins with \*; another form of it follows
+		d.skip = false
 	case word == "fldinst":
 		d.fields++
 		d.skip = true
 	case rtfSkipped[word]:
-		d.skip, d.inFonts, d.again = true, word == "fonttbl", word == "nonshppict"
+		d.skip, d.inFonts = true, word == "fonttbl"
 	case word == "fcharset" && d.inFonts:
 		if enc := charsetOf(rtfCharsets[value]); enc != nil {
 			d.fonts[d.font] = enc
