@@ -398,6 +398,9 @@ func (m *mail) text(kind, label string, body io.Reader) error {
 		return htmlText(m.ctx, m.b, bytes.NewReader(raw))
 	}
 	for line := range strings.Lines(strings.TrimRight(string(raw), " \t\r\n")) {
+		if m.place != "" && line[0] == '>' && strings.HasPrefix(strings.TrimLeft(line, ">"), "From ") {
+			line = line[1:] // as mbox files have it
+		}
 		if err := m.b.addRaw(strings.TrimRight(line, " \t\r\n")); err != nil {
 			return err
 		}

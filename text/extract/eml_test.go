@@ -233,12 +233,12 @@ func TestEMLBad(t *testing.T) {
 
 func TestMbox(t *testing.T) {
 	x, err := read(t, "mbox", crlf(
-		"From a@x Thu Jan  1 00:00:00 1970", "Subject: one", "", "From the start", "this is text.", "", "",
+		"From a@x Thu Jan  1 00:00:00 1970", "Subject: one", "", "From the start", ">From here", "", "",
 		"From b@x Thu Jan  1 00:00:00 1970", "no message", "",
 		"From c@x Thu Jan  1 00:00:00 1970", "Subject: =?utf-8?q?Geb=C3=BChr?=", "Content-Transfer-Encoding: base64", "",
 		"OTMgRnJhbmtlbg==",
 	))
-	want := "message 1: Subject: one\nmessage 1: \nmessage 1: From the start\nmessage 1: this is text.\nmessage 1: \n" +
+	want := "message 1: Subject: one\nmessage 1: \nmessage 1: From the start\nmessage 1: From here\nmessage 1: \n" +
 		"message 3: Subject: Gebühr\nmessage 3: \nmessage 3: 93 Franken\n[1 message cannot be read]\n"
 	if got := show(x); err != nil || got != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
