@@ -1,6 +1,11 @@
 package cases
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 func TestMail(t *testing.T) {
 	var tests []one
@@ -40,5 +45,33 @@ func TestEncodings(t *testing.T) {
 		{dir: "encodings", args: call("jq", "source=d.ipynb", "filter=.cells[0].cell_type"), has: []string{`"markdown"`}},
 		{dir: "encodings", args: call("slice", "source=d.ipynb", "at=/cells/0/source/1"), has: []string{`"Die Geb\u00fchr`}},
 		{dir: "encodings", args: call("search", "pattern=Gebühr"), has: []string{"a.rtf", "d.ipynb", "cell 1"}},
+	})
+}
+
+// A file whose encoding is only a guess is named each time, also from an index that was kept.
+func TestDoubtfulEncodings(t *testing.T) {
+	dir := filepath.Join(work, "inputs", "doubtful")
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // test data
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"word.txt": "city: \xce\xec\xf1\xea\n", "mixed.txt": "Größe, Straße\nZ\xfcrich\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const both = "2 files are not UTF-8, and words of them may not be found: mixed.txt (some bytes), " +
+		"word.txt (perhaps windows-1251)"
+	store := t.TempDir()
+	for range 2 {
+		if text := answer(t, "doubtful", "--store", store, "ask", "Zürich"); !strings.Contains(text, both) {
+			t.Errorf("lacks %q:\n%s", both, text)
+		}
+	}
+	try(t, []one{
+		{dir: "doubtful", args: question("Омск"), has: []string{"city: Омск", "perhaps windows-1251"}},
+		{dir: "doubtful", args: call("search", "pattern=Zürich"), has: []string{both}},
+		{dir: "doubtful", args: question("city"), has: []string{"city: Омск"}, lacks: []string{"may not be found"}},
 	})
 }
