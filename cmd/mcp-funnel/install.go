@@ -19,7 +19,7 @@ import (
 
 type install struct {
 	Client string   `arg:"" enum:"claude-desktop,claude-code,cursor,vscode,windsurf,zed,codex,gemini,opencode" help:"One of ${enum}."`
-	Scope  string   `env:"-" enum:"user,project" default:"user" placeholder:"SCOPE" help:"Whose configuration: user, or project, that of the current directory."`
+	Scope  string   `env:"-" enum:"user,project,local" default:"user" placeholder:"SCOPE" help:"Whose configuration: user, or project, that of the current directory; for claude-code also local, that of the user for this directory."`
 	File   string   `env:"-" placeholder:"FILE" help:"Configuration file in another place than the client documents."`
 	Wrap   []string `env:"-" sep:"," placeholder:"NAME" help:"Also have this server start another one that is configured, and shorten its outputs; all: each of them; repeatable."`
 	Hook   bool     `env:"-" help:"For claude-code: also add a hook that shortens the outputs of its own tools."`
@@ -45,6 +45,15 @@ const startLimit = 20 * time.Second
 
 func (c *install) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, k *kong.Context) error {
 	client := clientconfig.ByName(c.Client)
+	if c.Scope == "local" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		if client = client.Local(dir); client == nil {
+			return cli.Usagef("%s has no local scope", c.Client)
+		}
+	}
 	if c.Hook && (c.Client != "claude-code" || c.File != "") {
 		return cli.Usagef("--hook is for claude-code in its own places, not for --file")
 	}

@@ -37,7 +37,7 @@ var clients = []Client{
 		"{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
 	}},
 	{
-		Name: "claude-code", keys: []string{"mcpServers"}, strict: true, kind: "stdio", InProject: true,
+		Name: claudeCode, keys: []string{"mcpServers"}, strict: true, kind: "stdio", InProject: true,
 		user: []string{"{claude.json}/.claude.json"}, mark: "{claude}/", project: []string{".mcp.json"},
 		settings: [2]string{"{claude}/settings.json", ".claude/settings.json"},
 	},
@@ -82,6 +82,22 @@ func ByName(name string) *Client {
 	}
 	return nil
 }
+
+// Local returns the client with the servers that it keeps for one directory in the configuration of the user; nil if it
+// keeps none.
+func (c *Client) Local(dir string) *Client {
+	if c.Name != claudeCode {
+		return nil
+	}
+	local := *c
+	local.keys = append([]string{localKey, dir}, c.keys...)
+	return &local
+}
+
+const (
+	claudeCode = "claude-code"
+	localKey   = "projects" // of claude-code: directories, with servers of their own
+)
 
 // Environment is what the places of configuration files depend on.
 type Environment struct {

@@ -213,7 +213,7 @@ func (c *Client) apply(src []byte, all []operation) ([]byte, error) {
 	if !c.toml {
 		out = d.root.Pack()
 	}
-	if bytes.HasPrefix(src, bom) {
+	if bytes.HasPrefix(src, bom) && !c.strict { // strict JSON has none
 		out = slices.Concat(bom, out)
 	}
 	after, err := c.parse(out)

@@ -46,11 +46,14 @@ func (d *document) parseJSON() error {
 	return json.Unmarshal(plain.Pack(), &d.value)
 }
 
-// path returns the root and the values below keys, as far as they exist. All but the last are objects. A key that is
-// there twice is an error: a client may take either.
+// path returns the root and the values below keys, as far as they exist. All but the last are objects, null becomes an
+// empty one. A key that is there twice is an error: a client may take either.
 func (d *document) path(keys []string) ([]*hujson.Value, error) {
 	path := []*hujson.Value{&d.root}
 	for i, key := range keys {
+		if l, is := path[i].Value.(hujson.Literal); is && string(l) == "null" {
+			path[i].Value = &hujson.Object{}
+		}
 		o, ok := path[i].Value.(*hujson.Object)
 		if !ok {
 			return nil, fmt.Errorf("%s: %s is no object", position(d.src, path[i].StartOffset),

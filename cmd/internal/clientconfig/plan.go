@@ -105,7 +105,16 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 		all = append(all, operation{"", toAdd, []string{line}})
 	}
 	for _, name := range ch.Wrap {
-		if _, there := argv[name]; !there && name != "all" {
+		_, there := argv[name]
+		switch dirs := d.local(name); {
+		case len(dirs) > 0 && name == "all":
+			note("not looked at: the servers in the local scope of %s; --scope local, in such a directory, wraps them",
+				strings.Join(dirs[:min(len(dirs), 3)], ", "))
+		case len(dirs) > 0 && !there:
+			return nil, fmt.Errorf("the server %q is in the local scope of %s: --scope local, in that directory, wraps it",
+				name, strings.Join(dirs[:min(len(dirs), 3)], ", "))
+		}
+		if !there && name != "all" {
 			return nil, fmt.Errorf("there is no server %q to wrap; there are: %s", name, strings.Join(names, ", "))
 		}
 	}
@@ -129,6 +138,19 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 		}
 	}
 	return all, nil
+}
+
+// local returns the directories that have a server of a name, or any for "all", in the local scope of claude-code. A
+// document of that scope has none.
+func (d *document) local(name string) (dirs []string) {
+	projects, _ := d.value[localKey].(map[string]any)
+	for _, dir := range slices.Sorted(maps.Keys(projects)) {
+		servers, _ := below(projects[dir], "mcpServers").(map[string]any)
+		if _, there := servers[name]; d.client.Name == claudeCode && d.keys[0] != localKey && (there || name == "all" && len(servers) > 0) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // Block returns what a change without Wrap writes into an empty configuration.
