@@ -306,7 +306,8 @@ func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
 
 // noteBelow returns the note below a whole text of another server; "" if there is none.
 func noteBelow(all, text string) string {
-	if rest, ok := strings.CutPrefix(all, text); ok && strings.HasPrefix(strings.TrimPrefix(rest, "\n"), shown.NotePrefix) {
+	rest, ok := strings.CutPrefix(all, text)
+	if ok && strings.HasPrefix(strings.TrimPrefix(rest, "\n"), shown.NotePrefix) {
 		return strings.TrimSpace(rest)
 	}
 	return ""

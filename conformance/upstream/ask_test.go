@@ -142,7 +142,8 @@ func TestQuestionOfACancelledCall(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal([]byte(question), &q)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`); err != nil {
+		cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`
+		if _, err := fmt.Fprintln(c.in, cancelled); err != nil {
 			t.Fatal(err)
 		}
 		next, err := c.out.ReadString('\n')

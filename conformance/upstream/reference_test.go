@@ -237,18 +237,20 @@ func TestReferenceToAnEndlessSchema(t *testing.T) {
 // Bytes that are no text are passed on in base64 where the schema says so, else refused; a BOM is part of a whole text.
 func TestReferenceToBytes(t *testing.T) {
 	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{"s":{"type":"string"},` +
-		`"b":{"type":"string","contentEncoding":"base64"},"f":{"anyOf":[{"type":"string","format":"byte"},{"type":"null"}]}}}`})
+		`"b":{"type":"string","contentEncoding":"base64"},` +
+		`"f":{"anyOf":[{"type":"string","format":"byte"},{"type":"null"}]}}}`})
 	blob := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7\n" + strings.Repeat("\xff\x00\xfe", 510)))
-	pdf := observation.FindString(r.call("raw", `{"result":{"content":[{"type":"resource","resource":{"uri":"x://y","blob":"`+
-		blob+`"}}]}}`))
+	pdf := observation.FindString(r.call("raw",
+		`{"result":{"content":[{"type":"resource","resource":{"uri":"x://y","blob":"`+blob+`"}}]}}`))
 	text := "\ufeffa;b\n" + strings.Repeat("1;2;3\n", 240)
 	bom := r.store(text)
 	quoted, _ := json.Marshal(text) // a string
+	whole := `{"s":` + strings.Replace(string(quoted), "\ufeff", `\ufeff`, 1) + `}`
 	for args, want := range map[string]string{
 		`{"s":"` + pdf + `"}`:                                    "are no UTF-8 text",
 		`{"s":"` + pdf + ` lines 2-"}`:                           "are no UTF-8 text",
 		`{"s":"` + pdf + ` jq ."}`:                               "it is binary",
-		`{"s":"` + bom + `"}`:                                    `{"s":` + strings.Replace(string(quoted), "\ufeff", `\ufeff`, 1) + `}`,
+		`{"s":"` + bom + `"}`:                                    whole,
 		`{"s":"` + bom + ` lines 2"}`:                            `{"s":"1;2;3"}`,
 		`{"b":"` + bom + ` lines 2"}`:                            `{"b":"MTsyOzM="}`,
 		`{"s":{"$obs":"` + bom[len("obs:"):] + `","lines":"2"}}`: `{"s":"1;2;3"}`,

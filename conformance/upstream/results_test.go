@@ -59,11 +59,14 @@ func TestUnusualResults(t *testing.T) {
 			[]string{"the text beside it: Found 400 rows:", "json; 400 elements"}, "broken",
 		},
 		"a status line beside a resource": {
-			`{"content":[` + text("downloaded (SHA: 12)") + `,{"type":"resource","resource":{"uri":"repo://a","text":"` + rows(400) + `"}}]}`,
-			[]string{"the output is the resource repo://a; the text beside it: downloaded (SHA: 12)", "json; 400 elements"}, "==>",
+			`{"content":[` + text("downloaded (SHA: 12)") +
+				`,{"type":"resource","resource":{"uri":"repo://a","text":"` + rows(400) + `"}}]}`,
+			[]string{"the output is the resource repo://a; the text beside it: downloaded (SHA: 12)", "json; 400 elements"},
+			"==>",
 		},
 		"a resource and a link": {
-			`{"content":[{"type":"resource","resource":{"uri":"repo://a","text":"` + large + `"}},{"type":"resource_link","uri":"x://b"}]}`,
+			`{"content":[{"type":"resource","resource":{"uri":"repo://a","text":"` + large +
+				`"}},{"type":"resource_link","uri":"x://b"}]}`,
 			[]string{"the output is the resource repo://a", `x://b`, "400 lines"}, "==>",
 		},
 		"two resources": {
@@ -73,7 +76,8 @@ func TestUnusualResults(t *testing.T) {
 		},
 		"a small resource": {
 			`{"content":[` + text("ok") + `,{"type":"resource","resource":{"uri":"repo://a","text":"few"}}]}`,
-			[]string{`{"content":[{"type":"text","text":"ok"},{"type":"resource","resource":{"uri":"repo://a","text":"few"}}]}`}, "==>",
+			[]string{`{"content":[{"type":"text","text":"ok"},{"type":"resource","resource":{"uri":"repo://a","text":"few"}}]}`},
+			"==>",
 		},
 		"a warning beside structured content": {
 			`{"content":[` + text("page 1 of 7; cursor=abc") + `],"structuredContent":{"rows":` +

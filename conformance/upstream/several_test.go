@@ -199,10 +199,12 @@ func TestBadServers(t *testing.T) {
 			t.Errorf("%s: %v: %s", text, err, out)
 		}
 	}
-	words := configured(t, "", "wrap")
-	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "write the command of the server after --") {
-		t.Errorf("none: %v: %s", err, out)
+	for _, none := range []string{"", "mcpServers: null", `{"mcpServers": {}}`} {
+		words := configured(t, none, "wrap")
+		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "write the command of the server after --") {
+			t.Errorf("%q: %v: %s", none, err, out)
+		}
 	}
 }
 
@@ -211,7 +213,8 @@ func TestToolsThatNeedTasks(t *testing.T) {
 	state, store := filepath.Join(t.TempDir(), "state"), t.TempDir()
 	var list []string
 	for _, support := range []string{"required", "optional", "forbidden"} {
-		list = append(list, fmt.Sprintf(`{"name":"is_%[1]s","inputSchema":{"type":"object"},"execution":{"taskSupport":%[1]q}}`, support))
+		list = append(list, fmt.Sprintf(
+			`{"name":"is_%[1]s","inputSchema":{"type":"object"},"execution":{"taskSupport":%[1]q}}`, support))
 	}
 	if err := os.WriteFile(state, []byte("["+strings.Join(list, ",")+"]"), 0o600); err != nil {
 		t.Fatal(err)
@@ -220,7 +223,8 @@ func TestToolsThatNeedTasks(t *testing.T) {
 		c := startProcess(t, wrapped(store, sick("none", state)...)...)
 		contains(t, c.request("initialize", hello), "tasks are not passed on: is_required")
 		got := names(t, c.request("tools/list", "{}"))
-		if slices.Contains(got, "is_required") || !slices.Contains(got, "is_optional") || !slices.Contains(got, "is_forbidden") {
+		if slices.Contains(got, "is_required") || !slices.Contains(got, "is_optional") ||
+			!slices.Contains(got, "is_forbidden") {
 			t.Errorf("%q", got)
 		}
 		c.end()

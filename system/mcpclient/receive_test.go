@@ -12,6 +12,7 @@ import (
 
 // Each text of a server ends its call: with the result in it, or with one error. ID is the id of the call.
 func TestOddAnswers(t *testing.T) {
+	const before = "other text before its answer"
 	const result, ok = `"result":{"a":1}`, `{"a":1}`
 	cases := map[string]string{
 		`{"jsonrpc":"2.0","id":ID.0,` + result + `}`:                                              ok,
@@ -32,8 +33,8 @@ func TestOddAnswers(t *testing.T) {
 		`{"result":{"a":"x` + "\n" + `y"},"jsonrpc":"2.0","id":ID}`:                               "no JSON",
 		"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": ID,\n  \"result\": {}\n}":                          "no JSON",
 		`[{"jsonrpc":"2.0","id":ID,` + result + `}`:                                               "no JSON",
-		`Processing... {"jsonrpc":"2.0","id":ID,` + result + `}`:                                  "other text before its answer",
-		`50 % {of "it"} {"a":1} {"result":{},"jsonrpc":"2.0","id":ID}`:                            "other text before its answer",
+		`Processing... {"jsonrpc":"2.0","id":ID,` + result + `}`:                                  before,
+		`50 % {of "it"} {"a":1} {"result":{},"jsonrpc":"2.0","id":ID}`:                            before,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"boom"}}`:                    "boom",
 		`{"jsonrpc":"2.0","error":{"code":-32603,"message":"boom"}}`:                              "boom",
 		`{"jsonrpc":"2.0","id":null,` + result + `}`:                                              "without a usable id",
@@ -56,7 +57,8 @@ func TestOddAnswers(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute/2)
 			defer stop()
 			got, err := l.Call(ctx, "x", json.RawMessage("{}"), nil)
-			if want == ok && (err != nil || string(got) != ok) || want != ok && (err == nil || !strings.Contains(err.Error(), want)) {
+			if right := err == nil && string(got) == ok; want == ok && !right ||
+				want != ok && (err == nil || !strings.Contains(err.Error(), want)) {
 				t.Errorf("%s, %v", got, err)
 			}
 		})

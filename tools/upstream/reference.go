@@ -192,8 +192,8 @@ func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessa
 	return json.Marshal(text)
 }
 
-// encoded returns a text in base64 if the schema says so and it is not yet, or an error if it is no UTF-8 otherwise: JSON
-// has no other bytes.
+// encoded returns a text in base64 if the schema says so and it is not yet. Otherwise a text that is no UTF-8 is an
+// error: JSON has no other bytes.
 func (s *resolver) encoded(name, text string, of any) (string, error) {
 	if s.root.IsBase64(of) {
 		if _, err := base64.StdEncoding.DecodeString(text); err == nil {

@@ -4,7 +4,7 @@
 //	Group ── Session: the servers of one client, group.go
 //	           └─ Server ── record.go: what is approved ── system/mcpclient: the process
 //	                ├─ start.go: starts it, and finds out which era it speaks
-//	                ├─ list.go: its tools and other lists, as it writes them
+//	                ├─ list.go, listing.go: its tools and other lists, as it writes them
 //	                ├─ exchange.go: a call, and what the server asks meanwhile
 //	                └─ result.go: a result of a call, as output of a tool
 package upstream
@@ -46,7 +46,7 @@ type Options struct {
 	Common
 	Name    string // of [a-z0-9_-]; prefix of names that clash with others
 	Command mcpclient.Command
-	Written []string            // the words of Command before variables were replaced, which may be secrets; nil: as they are
+	Written []string            // the words of Command with their variables, which may be secrets; nil: it has none
 	Remote  *mcpclient.Endpoint // instead of Command
 	Literal []string            // tools whose arguments are no references
 	Allow   []string            // patterns of the tools that are offered, with * and ?; none: all

@@ -218,7 +218,7 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 				if comment := commentIn(e.Value); comment != nil {
 					return nil, commented(path, text, comment.GetToken())
 				}
-				if entriesOf(e.Value) == nil {
+				if _, empty := e.Value.(*ast.NullNode); entriesOf(e.Value) == nil && !empty {
 					return nil, at(path, e.Value, fmt.Errorf("%s has an entry for each server, by its name", name))
 				}
 				continue

@@ -284,7 +284,8 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 var variable = regexp.MustCompile(`\$\{(?:env:)?(\w+)(:-[^}]*)?\}`)
 
 // otherVariable matches what clients write for settings and commands, such as ${config:a.b}.
-var otherVariable = regexp.MustCompile(`\$\{(?:config|command|workspaceFolder|file\w*|selectedText|pathSeparator|/)\b[^}]*`)
+var otherVariable = regexp.MustCompile(
+	`\$\{(?:config|command|workspaceFolder|file\w*|selectedText|pathSeparator|/)\b[^}]*`)
 
 // Expanded returns a text with the values of the variables that it names as ${NAME}.
 func Expanded(text string) (string, error) {

@@ -203,11 +203,13 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Servers of a directory, in Claude Code's local scope, are wrapped there; elsewhere an error or a note names the place.
+// Servers of a directory, in Claude Code's local scope, are wrapped there; elsewhere an error or a note names it.
 func TestLocalScope(t *testing.T) {
 	c := ByName("claude-code")
-	text := []byte(`{"mcpServers":{"b":{"command":"c"}},"projects":{"/p":{"mcpServers":{"z":{"command":"q","args":[]}}},"/q":{}}}`)
-	if _, err := c.Plan(text, nil, Change{Self: self, Wrap: []string{"z"}}); err == nil || !strings.Contains(err.Error(), "local scope of /p:") {
+	text := []byte(`{"mcpServers":{"b":{"command":"c"}},` +
+		`"projects":{"/p":{"mcpServers":{"z":{"command":"q","args":[]}}},"/q":{}}}`)
+	_, err := c.Plan(text, nil, Change{Self: self, Wrap: []string{"z"}})
+	if err == nil || !strings.Contains(err.Error(), "local scope of /p:") {
 		t.Error(err)
 	}
 	p, err := c.Plan(text, nil, Change{Self: self, Wrap: []string{"all"}})
@@ -215,7 +217,8 @@ func TestLocalScope(t *testing.T) {
 		t.Errorf("%v, %q", err, p.Notes)
 	}
 	p, err = c.Local("/p").Plan(text, nil, Change{Self: self, Wrap: []string{"all"}})
-	if want := `"z":{"command":"` + self + `","args":["wrap", "--", "q"]}}}`; err != nil || !strings.Contains(string(p.After), want) {
+	want := `"z":{"command":"` + self + `","args":["wrap", "--", "q"]}}}`
+	if err != nil || !strings.Contains(string(p.After), want) {
 		t.Errorf("%v, %q, %s", err, p.Notes, p.After)
 	}
 	back, err := c.Local("/p").Plan(p.After, text, Change{Self: self, Wrap: []string{"z"}, Remove: true})

@@ -143,10 +143,13 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 // local returns the directories that have a server of a name, or any for "all", in the local scope of claude-code. A
 // document of that scope has none.
 func (d *document) local(name string) (dirs []string) {
+	if d.client.Name != claudeCode || d.keys[0] == localKey {
+		return nil
+	}
 	projects, _ := d.value[localKey].(map[string]any)
 	for _, dir := range slices.Sorted(maps.Keys(projects)) {
 		servers, _ := below(projects[dir], "mcpServers").(map[string]any)
-		if _, there := servers[name]; d.client.Name == claudeCode && d.keys[0] != localKey && (there || name == "all" && len(servers) > 0) {
+		if _, there := servers[name]; there || name == "all" && len(servers) > 0 {
 			dirs = append(dirs, dir)
 		}
 	}
