@@ -56,6 +56,7 @@ type link struct {
 	waiting map[string]*waiter            // by [jsonrpc.Frame.Key]
 	asked   map[string]context.CancelFunc // requests of the server that have no answer yet, by Key
 	odd     map[string]bool               // kinds of unusual messages that were logged
+	late    int                           // functions that wait, see later
 	spared  int                           // notifications that an error without an id may answer
 }
 

@@ -126,7 +126,8 @@ func (l *link) broken(text []byte, of string, why *jsonrpc.Fault) {
 	case before.has != nil && !json.Valid(text):
 		l.warn("a server wrote other text before a message on the same line", text)
 		cause := "the server wrote other text before its answer, on the same line: " + jsonrpc.Quoted(string(text))
-		time.AfterFunc(answerGrace, func() { l.fail(of, before.id, cause) }) // it may be a line of a log
+		id := bytes.Clone(before.id)
+		l.later(func() { l.fail(of, id, cause) }) // it may be a line of a log
 	default:
 		l.warn("a server wrote something else than a message", text)
 	}
@@ -165,10 +166,29 @@ func (l *link) fail(of string, id json.RawMessage, why string) {
 		open = slices.Collect(maps.Keys(l.waiting))
 	}
 	l.mu.Unlock()
-	time.AfterFunc(answerGrace, func() {
+	l.later(func() {
 		for _, key := range open {
 			l.answered(jsonrpc.Frame{Key: key, Error: text})
 		}
+	})
+}
+
+// maxLate is how many functions of [link.later] may wait; a server that floods us gets no more.
+const maxLate = 1000
+
+// later runs a function after answerGrace.
+func (l *link) later(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.late == maxLate {
+		return
+	}
+	l.late++
+	time.AfterFunc(answerGrace, func() {
+		l.mu.Lock()
+		l.late--
+		l.mu.Unlock()
+		f()
 	})
 }
 
