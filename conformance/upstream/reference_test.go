@@ -238,6 +238,7 @@ func TestReferenceToAnEndlessSchema(t *testing.T) {
 func TestReferenceToBytes(t *testing.T) {
 	r := startReferring(t, map[string]string{"v": `{"type":"object","properties":{"s":{"type":"string"},` +
 		`"b":{"type":"string","contentEncoding":"base64"},` +
+		`"d":{"type":"string","description":"The file, base64-encoded."},"n":{"type":"string","description":"Not base64."},` +
 		`"f":{"anyOf":[{"type":"string","format":"byte"},{"type":"null"}]}}}`})
 	blob := base64.StdEncoding.EncodeToString([]byte("%PDF-1.7\n" + strings.Repeat("\xff\x00\xfe", 510)))
 	pdf := observation.FindString(r.call("raw",
@@ -247,6 +248,8 @@ func TestReferenceToBytes(t *testing.T) {
 	quoted, _ := json.Marshal(text) // a string
 	whole := `{"s":` + strings.Replace(string(quoted), "\ufeff", `\ufeff`, 1) + `}`
 	for args, want := range map[string]string{
+		`{"d":"` + bom + ` lines 2"}`:                            `{"d":"1;2;3"}`,
+		`{"n":"` + pdf + `"}`:                                    "are no UTF-8 text",
 		`{"s":"` + pdf + `"}`:                                    "are no UTF-8 text",
 		`{"s":"` + pdf + ` lines 2-"}`:                           "are no UTF-8 text",
 		`{"s":"` + pdf + ` jq ."}`:                               "it is binary",
@@ -263,7 +266,7 @@ func TestReferenceToBytes(t *testing.T) {
 			t.Errorf("%s became %.300s\nwant %.300s", args, got, want)
 		}
 	}
-	for _, args := range []string{`{"b":"` + pdf + `"}`, `{"f":{"$obs":"` + pdf + `"}}`} {
+	for _, args := range []string{`{"b":"` + pdf + `"}`, `{"d":"` + pdf + `"}`, `{"f":{"$obs":"` + pdf + `"}}`} {
 		if got := r.call("v", args); !strings.Contains(got, blob[:60]) { // it is large
 			t.Errorf("%s became %.900s", args, got)
 		}

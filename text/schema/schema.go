@@ -72,10 +72,12 @@ func (s *Schema) visitAllows(schema any, matches func(value any) bool) bool {
 	return ok
 }
 
-// IsBase64 reports whether a schema says that its strings are bytes in base64.
-func (s *Schema) IsBase64(schema any) bool {
+// IsBase64 reports whether a schema says that its strings are bytes in base64, or its description does.
+func (s *Schema) IsBase64(schema any, does func(description string) bool) bool {
 	return s.inner(schema, func(of map[string]any) any {
-		if of["contentEncoding"] == "base64" || of["format"] == "byte" || of["format"] == "base64" {
+		text, _ := of["description"].(string)
+		if of["contentEncoding"] == "base64" || of["format"] == "byte" || of["format"] == "base64" ||
+			does(text) {
 			return of
 		}
 		return nil

@@ -162,7 +162,7 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 
 // text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.
 func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessage, error) {
-	text, err := s.read(ctx, r, s.root.IsBase64(of))
+	text, err := s.read(ctx, r, s.root.IsBase64(of, func(string) bool { return false }))
 	if err == nil {
 		text, err = s.encoded(r.Obs, text, of)
 	}
@@ -195,19 +195,28 @@ func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessa
 // encoded returns a text in base64 if the schema says so and it is not yet. Otherwise a text that is no UTF-8 is an
 // error: JSON has no other bytes.
 func (s *resolver) encoded(name, text string, of any) (string, error) {
-	if s.root.IsBase64(of) {
+	isText := utf8.ValidString(text)
+	if s.root.IsBase64(of, func(description string) bool {
+		return !isText && base64Words().MatchString(description) && !notBase64().MatchString(description)
+	}) {
 		if _, err := base64.StdEncoding.DecodeString(text); err == nil {
 			return text, nil
 		}
 		s.notes = append(s.notes, name+" is passed on in base64, as the schema of the argument says")
 		return base64.StdEncoding.EncodeToString([]byte(text)), nil
 	}
-	if !utf8.ValidString(text) {
+	if !isText {
 		return "", fmt.Errorf("its %d bytes are no UTF-8 text, and the schema of the argument does not say contentEncoding "+
 			"base64", len(text))
 	}
 	return text, nil
 }
+
+// Descriptions that ask for base64, and some that ask for the opposite.
+var (
+	base64Words = content.Pattern(`(?i)\bbase-?64\b`)
+	notBase64   = content.Pattern(`(?i)\b(not|no|never|without|instead of|or)\b[^.;]{0,20}\bbase-?64\b`)
+)
 
 // read returns the text of a reference. Lines have their ends, but for the last one. A whole text is decoded to UTF-8,
 // unless it is or its bytes are wanted.
