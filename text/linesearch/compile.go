@@ -82,8 +82,13 @@ func (m *Matcher) useWords(tree *syntax.Regexp) bool {
 		return false
 	}
 	m.instructions = m.words.find.Size() / instructionSize
-	m.need = literal.Requirement{Needles: m.words.common()}
-	m.newSearcher = literal.NewSearcher(m.need.Needles)
+	m.need.Needles = m.words.common()
+	if few := m.words.texts(); len(few) <= vectorWords && (len(m.need.Needles) == 0 || len(m.need.Needles) > 3) {
+		m.need = literal.Requirement{Needles: literal.NewNeedles(few, m.words.fold), Suffice: m.words.suffice}
+	}
+	if m.newSearcher = literal.NewSearcher(m.need.Needles); m.newSearcher == nil {
+		m.need = literal.Requirement{}
+	}
 	return true
 }
 

@@ -253,8 +253,8 @@ func (m *Matcher) text(line []byte) []byte {
 // MayMatch returns false if no part of text can match. It searches for the needles only, and is many times as fast as
 // [Matcher.Find] on a text without needles.
 func (m *Matcher) MayMatch(text []byte) bool {
-	if f := m.words; f != nil && len(m.need.Needles) == 0 {
-		i, _, _ := f.find.First(text, 0, nil)
+	if m.words != nil {
+		i, _, _ := m.words.find.First(text, 0, nil)
 		return i >= 0
 	}
 	// With multi, text may hold \r\n where a needle has \n.

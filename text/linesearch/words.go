@@ -37,6 +37,7 @@ type word struct {
 // Limits of a list of words.
 const (
 	fewWords     = 16      // up to this number of alternatives, a list is searched as other patterns are
+	vectorWords  = 64      // up to this number of words, vectors find each of them
 	maxWordBytes = 1 << 20 // sum of the lengths of all words
 	maxWordSize  = 8 << 10 // a word; the history of a long line holds the longest match
 )

@@ -2,7 +2,7 @@ package literal
 
 import (
 	"bytes"
-	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 )
@@ -69,40 +69,81 @@ func newTeddy(ns []Needle) *teddy {
 	if !haveTeddy || len(ns) == 0 {
 		return nil
 	}
-	t := &teddy{}
-	all := make([]teddyNeedle, len(ns))
-	for i, n := range ns {
+	var all []bucket
+	for _, n := range ns {
 		if len(n.Text) < 2 {
 			return nil
 		}
-		all[i] = newTeddyNeedle(n)
+		all = append(all, newBucket(n))
 	}
-	// Similar bytes in a bucket make its tables allow fewer others.
-	slices.SortStableFunc(all, func(x, y teddyNeedle) int { return cmp.Compare(x.three, y.three) })
-	for i, n := range all {
-		b, at := i*len(t.buckets)/len(all), n.at
-		t.buckets[b] = append(t.buckets[b], n)
-		for k := range 3 {
-			if at+k == len(n.Text) { // a needle of two bytes allows any third byte
-				for c := range 256 {
-					t.allow(k, 1<<b, byte(c))
+	t := &teddy{}
+	for i, b := range merge(all, len(t.buckets)) {
+		t.buckets[i] = b.needles
+		for k := range t.nibbles {
+			for half := range 16 {
+				if b.allowed[k]>>half&1 != 0 {
+					t.nibbles[k][half] |= 1 << i
+					t.nibbles[k][16+half] |= 1 << i
 				}
-				continue
 			}
-			c := n.Text[at+k]
-			t.allow(k, 1<<b, c)
-			t.allow(k, 1<<b, c&^n.caseBit(c))
 		}
 	}
 	return t
 }
 
-// allow adds c to the values of byte k (0 to 2) that a bucket allows.
-func (t *teddy) allow(k int, bucket, c byte) {
-	for _, half := range []int{0, 16} {
-		t.nibbles[2*k][half+int(c&0x0f)] |= bucket
-		t.nibbles[2*k+1][half+int(c>>4)] |= bucket
+// bucket is a set of needles, with the halves of bytes that it allows: a bit set for each table of nibbles.
+type bucket struct {
+	needles []teddyNeedle
+	allowed [6]uint16
+}
+
+// newBucket returns a bucket for one needle.
+func newBucket(n Needle) (b bucket) {
+	x := newTeddyNeedle(n)
+	b.needles = []teddyNeedle{x}
+	for k := range 3 {
+		if x.mask>>(8*k)&0xff == 0 { // a needle of two bytes allows any third byte
+			b.allowed[2*k], b.allowed[2*k+1] = 0xffff, 0xffff
+			continue
+		}
+		c := byte(x.three >> (8 * k))
+		for _, c := range []byte{c, c &^ byte(x.fold>>(8*k))} {
+			b.allowed[2*k] |= 1 << (c & 0x0f)
+			b.allowed[2*k+1] |= 1 << (c >> 4)
+		}
 	}
+	return b
+}
+
+// with returns what both buckets together allow, and of how many combinations of halves.
+func (b *bucket) with(o *bucket) (allowed [6]uint16, combinations int) {
+	combinations = 1
+	for k := range allowed {
+		allowed[k] = b.allowed[k] | o.allowed[k]
+		combinations *= bits.OnesCount16(allowed[k])
+	}
+	return allowed, combinations
+}
+
+// merge merges buckets until there are at most n, each time the two that then allow the fewest other combinations: with
+// 50 needles, this leaves a quarter of the places at which a needle must be compared.
+func merge(all []bucket, n int) []bucket {
+	for len(all) > n {
+		least, to, from := math.MaxInt, 0, 0
+		for i := range all {
+			_, one := all[i].with(&all[i])
+			for j := range all[:i] {
+				_, other := all[j].with(&all[j])
+				if _, both := all[i].with(&all[j]); both-one-other < least {
+					least, to, from = both-one-other, j, i
+				}
+			}
+		}
+		all[to].allowed, _ = all[to].with(&all[from])
+		all[to].needles = append(all[to].needles, all[from].needles...)
+		all = slices.Delete(all, from, from+1)
+	}
+	return all
 }
 
 // rarestThree returns the offset of the three adjacent bytes that are rarest together.
