@@ -33,7 +33,8 @@ var limits = []struct {
 }{
 	{"Patterns (search, grep)", []limit{
 		{"a pattern", "text/linesearch.MaxPattern", "bytes", "error: `pattern: N bytes are over the limit`"},
-		{"its compiled program, known before it is compiled", "text/linesearch.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`"},
+		{"its compiled program, known before it is compiled", "text/linesearch.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`; a list of literal texts is not compiled to a program"},
+		{"the texts of such a list, in all", "text/linesearch.maxWordBytes", "bytes", "error: the same"},
 		{"a line shown without a window around its match", "text/linesearch.DefaultWindow", "bytes", "`[from-to of size]` behind the line, and a note; `slice` shows more"},
 		{"a JSON value searched as one piece, a line saved whole", "tools/search.maxSaved", "bytes", "note: `over 1 MiB: only the first 1 MiB was searched`"},
 		{"files searched at once", "tools/search.maxWorkers", "files", "nothing: it only takes longer"},

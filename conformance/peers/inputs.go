@@ -80,6 +80,46 @@ func (b *bench) longLine(size int64) (path string, megabytes float64, err error)
 	return b.input("line-%d.log", func(w io.Writer, size int64) error { return writeLog(joined{w}, size, 3) })(size)
 }
 
+// maxList is the length of the longest list of words or IDs.
+const maxList = 5000
+
+// listOf returns words of 6 to 11 letters, the last two of which are QQ, or IDs of 8 letters and digits.
+func listOf(kind string, n int) []string {
+	r := rand.New(rand.NewPCG(8, 8))
+	letters, least, most, last := "abcdefghijklmnopqrstuvwxyz", 4, 9, "QQ"
+	if kind == "IDs" {
+		letters, least, most, last = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", 8, 8, ""
+	}
+	list := make([]string, n)
+	for i := range list {
+		word := make([]byte, least+r.IntN(most-least+1))
+		for k := range word {
+			word[k] = letters[r.IntN(len(letters))]
+		}
+		list[i] = string(word) + last
+	}
+	return list
+}
+
+// beginnings generates a text of the beginnings of the first 200 words of a list: one that needs many states.
+func (b *bench) beginnings(kind, end string) textInput {
+	name := kind + "-%d.log"
+	if end != "\n" {
+		name = kind + "-line-%d.log"
+	}
+	return b.input(name, func(w io.Writer, size int64) error {
+		r, list := rand.New(rand.NewPCG(9, 9)), listOf(kind, 200)
+		return writeLines(w, size, func(int) string {
+			line := make([]string, 12)
+			for i := range line {
+				word := list[r.IntN(len(list))]
+				line[i] = word[:1+r.IntN(len(word)-1)]
+			}
+			return strings.Join(line, " ") + end
+		})
+	})
+}
+
 // session generates a session file of Claude Code: calls whose results are parts of a log, of about 100 kB each.
 func (b *bench) session(size int64) (path string, megabytes float64, err error) {
 	return b.input("session-%d.jsonl", func(w io.Writer, size int64) error {

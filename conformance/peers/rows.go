@@ -71,12 +71,7 @@ func (b *bench) rows() []row {
 		rows = append(rows, row{family: "grep", name: "200 MB, " + p.name, beside: "rg", bar: p.bar,
 			setup: b.grepping(b.log, p.pattern, p.flag, grepSize, strings.HasSuffix(p.name, "one core"))})
 	}
-	var words []string
-	for i := range 240 {
-		words = append(words, fmt.Sprintf("word%03d", i))
-	}
 	for _, p := range []struct{ name, pattern string }{
-		{"240 words", strings.Join(words, "|")},
 		{"a byte that is nowhere", `[a-z]{4}.{100}[0-9]{4}~`},
 		{"a row of characters", `[a-q][^u-z]{13}~[a-z]`},
 		{"digits", `[0-9]{17}`},
@@ -91,7 +86,47 @@ func (b *bench) rows() []row {
 		rows = append(rows, row{family: "grep", name: "200 MB, dense states: " + pattern, beside: "rg", bar: 2,
 			setup: b.grepping(b.log, pattern, "--no-unicode", grepSize, true)})
 	}
+	rows = append(rows, b.listRows()...)
 	return append(append(append(rows, b.fileRows()...), b.storeRows()...), b.wireRows()...)
+}
+
+// listRows are lists of words and IDs in ordinary log lines, and in texts of the beginnings of these words and IDs, in
+// lines and in one line. Of a list whose words share a literal that the text does not have, only that is searched for.
+func (b *bench) listRows() (rows []row) {
+	for _, kind := range []string{"words", "IDs"} {
+		list := listOf(kind, maxList)
+		add := func(name, pattern, flag string, in textInput, size int64) {
+			rows = append(rows, row{family: "grep", name: name, beside: "rg", bar: 1.5,
+				setup: b.grepping(in, pattern, flag, size, true)})
+		}
+		for _, n := range []int{10, 50, 130, 200, 1000, maxList} {
+			if b.small && n != 200 && n != maxList {
+				continue // the small form has two minutes for all rows
+			}
+			name, pattern := fmt.Sprintf(", a list of %d %s", n, kind), strings.Join(list[:n], "|")
+			if kind == "IDs" { // the words end with QQ, which the log does not have
+				add("200 MB"+name, pattern, "", b.log, grepSize)
+			}
+			add("8 MB of beginnings"+name, pattern, "", b.beginnings(kind, "\n"), 8<<20)
+			add("one line of 100 MB of beginnings"+name, pattern, "", b.beginnings(kind, " "), lineSize)
+		}
+		if kind == "IDs" {
+			continue
+		}
+		all := strings.Join(list[:200], "|")
+		for _, form := range []struct{ name, pattern, flag string }{
+			{"ignoring case", all, "-i"},
+			{"whole words", `\b(?:` + all + `)\b`, "--no-unicode"},
+			{"line's begin", "^(?:" + all + ")", ""},
+			{"line's end", "(?:" + all + ")$", ""},
+			{"after a prefix", "cart-" + strings.Join(list[:200], "|cart-"), ""},
+			{"before a suffix", strings.Join(list[:200], `\.err|`) + `\.err`, ""},
+		} {
+			add("100 MB of beginnings, a list of 200 words, "+form.name, form.pattern, form.flag,
+				b.beginnings(kind, "\n"), lineSize)
+		}
+	}
+	return rows
 }
 
 func (b *bench) fileRows() []row {
