@@ -215,8 +215,8 @@ func (f *finder) matchesLine(line []byte) (bool, error) {
 	return f.matches(line)
 }
 
-// matches reports by regexp, or by the list of words, whether a line matches. It checks the context once per expensiveWork/8: callers search
-// several lines between two checks of their own, and the machine may be busy.
+// matches reports by regexp, or by the list of words, whether a line matches. It checks the context once per
+// expensiveWork/8: callers search several lines between two checks of their own, and the machine may be busy.
 func (f *finder) matches(line []byte) (bool, error) {
 	text := f.m.text(line)
 	if f.m.words != nil {
