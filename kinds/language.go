@@ -72,8 +72,12 @@ func lineMarks(head []byte) map[string]bool {
 	comment := false
 	for line := range bytes.Lines(head) {
 		line = bytes.TrimSpace(line)
-		if comment = comment || bytes.HasPrefix(line, []byte("/*")); comment {
+		if comment {
 			comment = !bytes.Contains(line, []byte("*/"))
+			continue
+		}
+		start := bytes.LastIndex(line, []byte("/*"))
+		if comment = start >= 0 && !bytes.Contains(line[start:], []byte("*/")); start == 0 {
 			continue
 		}
 		word := line[:len(line)-len(bytes.TrimLeftFunc(line, func(r rune) bool {

@@ -49,10 +49,11 @@ func TestLanguage(t *testing.T) {
 
 		{"c.h", "#ifndef A\n#define A\n#ifdef __cplusplus\nextern \"C\" {\n#endif\nint f(void); // a::b\n#endif\n", "C"},
 		{"c.h", "/*\nclass of things\nusing them\n*/\n#include <stdio.h>\nint f(void);\n", "C"},
+		{"c.h", "#define A 1 /* of the\n\t\tclass of things */\nint f(void);\n", "C"},
 		{"cpp.h", "#include <iostream>\nint f();\n", "C++"},
 		{"cpp.h", "#pragma once\nclass A { public: int x; };\n", "C++"},
 		{"cpp.h", "#pragma once\nstd::string name();\n", "C++"},
-		{"cpp.h", "/* one */\ntemplate<typename T> T id(T x);\n", "C++"},
+		{"cpp.h", "/* one */\n/* a */ /* b\n*/\ntemplate<typename T> T id(T x);\n", "C++"},
 		{"objc.h", objc, "Objective-C"},
 
 		{"p.pl", "use strict;\nmy $x = 1;\n", "Perl"},

@@ -27,7 +27,7 @@ import (
 const Toolset = "investigation"
 
 // promptVersion changes with the wording of orders; an investigation names the one it was made with.
-const promptVersion = 1
+const promptVersion = 2
 
 // Options of the tool.
 type Options struct {
