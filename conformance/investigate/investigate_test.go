@@ -233,7 +233,8 @@ func TestLeases(t *testing.T) {
 	for {
 		text, o := b.investigate(nil)
 		if o.Order == "" {
-			if !strings.HasPrefix(text, "no other order is free until yours is answered") || !strings.Contains(text, second.Order) {
+			if !strings.HasPrefix(text, "no other order is free until yours is answered") ||
+				!strings.Contains(text, second.Order) {
 				t.Errorf("with all given out: %s", text)
 			}
 			break

@@ -20,8 +20,8 @@ func lacks(t *testing.T, text string, unwanted ...string) {
 	}
 }
 
-// TestEverythingIsLookedUp cites what is not there in each text of a note: all are named, in the answer, by show=absent,
-// by verify and in the report.
+// TestEverythingIsLookedUp cites what is not there in each text of a note: all are named by show=absent, by verify and
+// in the report.
 func TestEverythingIsLookedUp(t *testing.T) {
 	b := in(t, many(t, 5))
 	false1 := func(n int) string { return fmt.Sprintf(`It has d0/f0.go:1 "made up %d".`, n) }

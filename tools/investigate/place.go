@@ -2,6 +2,7 @@ package investigate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,33 +135,18 @@ func lines(inv *entries.Investigation) ([]line, error) {
 		}
 	}
 	dirs, _, err := inv.Dirs()
-	if err != nil {
-		return nil, err
-	}
 	for _, d := range sorted(dirs) {
-		if err := add("dir", d, dirs[d]); err != nil {
-			return nil, err
-		}
+		err = cmp.Or(err, add("dir", d, dirs[d]))
 	}
-	files, _, err := inv.Files()
-	if err != nil {
-		return nil, err
-	}
+	files, _, filesErr := inv.Files()
 	for _, f := range sorted(files) {
-		if err := add("file", f, files[f]); err != nil {
-			return nil, err
-		}
+		err = cmp.Or(err, add("file", f, files[f]))
 	}
-	flags, err := inv.Flags()
-	if err != nil {
-		return nil, err
-	}
+	flags, flagsErr := inv.Flags()
 	for _, f := range flags {
-		if err := add("flag", f.Path, f); err != nil {
-			return nil, err
-		}
+		err = cmp.Or(err, add("flag", f.Path, f))
 	}
-	return all, nil
+	return all, cmp.Or(err, filesErr, flagsErr)
 }
 
 func sorted[T any](all map[string]T) []string { return slices.Sorted(maps.Keys(all)) }

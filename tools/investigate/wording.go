@@ -287,30 +287,15 @@ const (
 // known returns what is known of directories, in about so many characters: the notes of all of them, each as long as
 // there is room, or else their names alone.
 func (w *work) known(dirs []string, o entries.Order, room int) string {
-	skipped := map[string]bool{}
-	for _, s := range w.applied.Skipped {
-		skipped[s.Path] = true
-	}
-	notes := make([]string, len(dirs))
-	for i, p := range dirs {
-		if notes[i] = cmp.Or(oneLine(w.notes[p].Summary), "(not investigated yet)"); skipped[p] {
-			notes[i] = "skipped by the plan"
-		}
-	}
-	width := longestNote
-	for ; width >= shortestNote; width = width * 4 / 5 {
-		size := 0
-		for i, p := range dirs {
-			size += len(p) + min(len(notes[i]), width)
-		}
-		if size <= room {
-			break
-		}
-	}
+	width := min((room-len(strings.Join(dirs, ": ")))/max(len(dirs), 1), longestNote)
 	var lines []string
-	for i, p := range dirs {
+	for _, p := range dirs {
+		note := cmp.Or(oneLine(w.notes[p].Summary), "(not investigated yet)")
+		if slices.ContainsFunc(w.applied.Skipped, func(a plan.Assigned) bool { return a.Path == p }) {
+			note = "skipped by the plan"
+		}
 		if width >= shortestNote {
-			lines = append(lines, shown(p)+": "+content.ClipEnd(notes[i], width))
+			lines = append(lines, shown(p)+": "+content.ClipEnd(note, width))
 			continue
 		}
 		if len(o.Dirs) == 1 {

@@ -20,7 +20,8 @@ func randomTree(r *rand.Rand) []Dir {
 			continue
 		}
 		all = append(all, Dir{
-			Path: p, Files: r.IntN(60) * r.IntN(2), Tokens: r.Int64N(15_000) * r.Int64N(2), Value: r.Int64N(1000), Keep: r.IntN(6) == 0,
+			Path: p, Files: r.IntN(60) * r.IntN(2), Tokens: r.Int64N(15_000) * r.Int64N(2),
+			Value: r.Int64N(1000), Keep: r.IntN(6) == 0,
 		})
 	}
 	return all

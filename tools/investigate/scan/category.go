@@ -94,6 +94,7 @@ func isConfiguration(base string) bool {
 // mimes are the MIME types of texts by their language; the others are text/plain.
 var mimes = map[string]string{
 	"HTML": "text/html", "CSS": "text/css", "JavaScript": "text/javascript", "Markdown": "text/markdown",
-	"CSV": "text/csv", "JSON": "application/json", "XML": "application/xml", "YAML": "application/yaml", "TOML": "application/toml",
+	"CSV": "text/csv", "JSON": "application/json", "XML": "application/xml",
+	"YAML": "application/yaml", "TOML": "application/toml",
 	"SVG": "image/svg+xml",
 }
