@@ -22,9 +22,9 @@ func Language(name string, head []byte, kind content.Kind) string {
 	head = bytes.TrimPrefix(head[:min(len(head), languageHead)], []byte("\ufeff"))
 	language := cmp.Or(languages[base], languages[suffix])
 	switch stem, _, _ := strings.Cut(base, "."); {
-	case (stem == "dockerfile" || stem == "containerfile") && language != "Markdown":
-		return "Dockerfile"
-	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("<?xml")) && !slices.Contains(markup, language):
+	case slices.Contains(stems, stem) && (language == "" || dockerfile().Match(head)): // Dockerfile.dev, Dockerfile.go
+		return languages[stem]
+	case xml().Match(head) && !slices.Contains(markup, language):
 		return "XML"
 	case language == "":
 		return cmp.Or(interpreter(head), kindLanguages[kind], "Text")
@@ -40,6 +40,12 @@ func Language(name string, head []byte, kind content.Kind) string {
 	return language
 }
 
+var (
+	stems      = []string{"dockerfile", "containerfile", "makefile", "jenkinsfile"}
+	dockerfile = content.Pattern(`^(?:[ \t]*(?:#.*)?\n)*(?:FROM|ARG)[ \t]`)
+	xml        = content.Pattern(`^\s*<(?:\?xml|(?:!DOCTYPE )?TS)\b`) // and the translations of Qt
+)
+
 // markup are languages whose texts may begin as XML does.
 var markup = []string{"HTML", "PHP", "SVG", "Svelte", "Vue"}
 
@@ -49,14 +55,14 @@ var rivals = map[string][]struct{ language, marks string }{
 	".h": {
 		{"Objective-C", "@interface @protocol @class @end @import @property #import NS_ASSUME_NONNULL_BEGIN"},
 		{"C++", "class template namespace using public: private: protected: virtual friend explicit constexpr :: " +
-			"#include<>"},
+			"#include<> enum_class virtual_ constexpr_ nullptr"},
 	},
 	".m": {
 		{"Objective-C", "@interface @implementation @protocol @class @import @end #import #include #define #pragma #if " +
 			"#ifdef #ifndef // int void static extern typedef"},
 		{"Mercury", ":-"}, {"Mathematica", "(*"}, {"MATLAB", "*"},
 	},
-	".pl":  {{"Perl", "use package my our sub require #! =pod =head1"}, {"Prolog", ":- % %%"}},
+	".pl":  {{"Perl", "use package my our sub require local print printf foreach while if $ @ #! =pod =head1"}, {"Prolog", ":- % %%"}},
 	".pro": {{"QMake", "QT TEMPLATE CONFIG SOURCES TARGET HEADERS"}, {"Prolog", ":-"}},
 	".d":   {{"Makefile", ".o:"}},
 	".fs":  {{"GLSL", "#version precision uniform varying"}, {"Forth", "\\"}},
@@ -64,6 +70,9 @@ var rivals = map[string][]struct{ language, marks string }{
 	".r":   {{"Rebol", "REBOL"}},
 	".cls": {{"TeX", "\\N \\P %"}, {"Visual Basic", "VERSION Attribute"}},
 }
+
+// signs tell languages apart wherever they stand in a line; _ is a blank.
+var signs = []string{"::", ":-", ".o:", "public:", "enum_class", "virtual_", "constexpr_", "nullptr"}
 
 // lineMarks returns the first words of lines outside of block comments, or their first one and two signs, and signs
 // anywhere in them.
@@ -86,12 +95,13 @@ func lineMarks(head []byte) map[string]bool {
 		for _, mark := range [][]byte{word, line[:min(len(line), 1)], line[:min(len(line), 2)]} {
 			marks[string(mark)] = true
 		}
-		if bytes.HasPrefix(line, []byte("#include <")) && !bytes.ContainsAny(line, ".") { // of C++: <vector>
-			marks["#include<>"] = true
-		}
 		code, _, _ := bytes.Cut(line, []byte("//"))
-		for _, sign := range []string{"::", ":-", ".o:"} {
-			marks[sign] = marks[sign] || bytes.Contains(code, []byte(sign))
+		code, _, _ = bytes.Cut(code, []byte("/*"))
+		if string(word) == "#include" && bytes.Contains(code, []byte("<")) && !bytes.Contains(code, []byte(".")) {
+			marks["#include<>"] = true // of C++: <vector>
+		}
+		for _, sign := range signs {
+			marks[sign] = marks[sign] || bytes.Contains(code, []byte(strings.ReplaceAll(sign, "_", " ")))
 		}
 	}
 	return marks
@@ -164,9 +174,10 @@ var languages = map[string]string{
 	".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python", ".pyi": "Python", ".pyw": "Python", ".r": "R",
 	".rake": "Ruby", ".rb": "Ruby", ".rkt": "Racket", ".rs": "Rust", ".rst": "reStructuredText", ".s": "Assembly",
 	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity",
-	".sql": "SQL", ".svelte": "Svelte", ".svg": "SVG", ".swift": "Swift", ".tcl": "Tcl", ".tex": "TeX", ".tf": "HCL",
-	".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript", ".v": "Verilog", ".vb": "Visual Basic",
-	".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML",
-	".zig": "Zig", ".zsh": "Shell", "cmakelists.txt": "CMake", "gemfile": "Ruby", "go.mod": "Go module",
+	".sql": "SQL", ".svelte": "Svelte", ".svg": "SVG", ".swift": "Swift", ".t": "Perl", ".tcl": "Tcl", ".tex": "TeX",
+	".tf": "HCL", ".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript", ".v": "Verilog",
+	".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML",
+	".yml": "YAML", ".zig": "Zig", ".zsh": "Shell", "cmakelists.txt": "CMake", "containerfile": "Dockerfile",
+	"dockerfile": "Dockerfile", "gemfile": "Ruby", "gnumakefile": "Makefile", "go.mod": "Go module",
 	"go.sum": "Go checksums", "jenkinsfile": "Groovy", "makefile": "Makefile", "rakefile": "Ruby",
 }
