@@ -164,6 +164,9 @@ func lookBack(command string, last *ask.Result) string {
 		for _, m := range last.Coverage.Missing {
 			fmt.Fprintf(&b, "without a fact: %s\n", content.VisibleLine(m))
 		}
+		for _, w := range last.Coverage.Absent {
+			fmt.Fprintf(&b, "no file has: %s\n", content.VisibleLine(w))
+		}
 		fmt.Fprintf(&b, "%d of %d files searched, %d with facts\n", last.Coverage.Searched, last.Coverage.Files,
 			last.Coverage.WithFacts)
 	default:

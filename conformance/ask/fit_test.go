@@ -11,7 +11,7 @@ import (
 // asked is a question over files, with what its answer has and lacks.
 type asked struct {
 	files    map[string]string
-	question string
+	question string   // after a path and a tab, if it is asked of one
 	has      []string // in this order
 	lacks    []string
 }
@@ -25,7 +25,11 @@ func answers(t *testing.T, tests map[string]asked) {
 			for name, text := range c.files {
 				write(t, dir, name, []byte(text))
 			}
-			_, text := newBench(t, dir).ask(ask.Args{Question: c.question})
+			path, question, some := strings.Cut(c.question, "\t")
+			if !some {
+				path, question = "", path
+			}
+			_, text := newBench(t, dir).ask(ask.Args{Question: question, Path: path})
 			rest := text
 			for _, want := range c.has {
 				at := strings.Index(rest, want)
@@ -68,6 +72,16 @@ func TestFits(t *testing.T) {
 			[]string{"6 of 6 files", "inv_1.txt", "100.50", "inv_6.txt", "105.50", "no file has: invoices"}, []string{"list"}},
 		"words that no file has": {invoices(6, "inv_%d.txt", "Bill %d"), "total due on the bill that came from Quillon",
 			[]string{"FACTS", "Total due", "no file has: came, Quillon"}, nil},
+		"words that other directories have": {
+			with(invoices(6, "bills/inv_%d.txt", "Bill %d"), "a/notes.txt", "Quillon, invoices\n"),
+			"bills\tlist all invoices of Quillon and their total due",
+			[]string{"6 of 6 files", "100.50", "105.50", "no file has: invoices, Quillon"}, nil,
+		},
+		"words that the glob leaves out": {
+			with(invoices(6, "inv_%d.txt", "Bill %d"), "notes.md", "Quillon, invoices\n"),
+			"*.txt\tlist all invoices of Quillon and their total due",
+			[]string{"6 of 6 files", "no file has: invoices, Quillon"}, nil,
+		},
 		"files beyond those shown": {invoices(30, "inv_%02d.txt", "Bill %d"), "list the total due of all bills",
 			[]string{"30 of 30 files", "and ", "more, in inv_", "and "}, nil},
 		"those that fit before others": {

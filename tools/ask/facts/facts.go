@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
@@ -282,62 +281,42 @@ func (q Query) around(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	room := most - 2*len(mark)
-	type place struct{ from, to int }
+	room, keys := most-2*len(mark), q.keys()
+	type place struct {
+		from, to int
+		has      set
+	}
 	var places []place
-	var terms []string
 	words.Each(text, func(term string, from, to int) {
-		if q.Terms[term] > 0 {
-			places, terms = append(places, place{from, to}), append(terms, term)
+		if i, ok := slices.BinarySearch(keys, term); ok {
+			places = append(places, place{from, to, 1 << i})
 		}
 	})
-	from, to, best, first, now := 0, 0, 0.0, 0, 0.0
-	count := map[string]int{}
-	for last, t := range terms {
-		if count[t]++; count[t] == 1 {
-			now += q.Terms[t]
+	from, to, best := 0, 0, 0.0
+	for i, first := range places {
+		var has set
+		end := i
+		for ; end < len(places) && places[end].to-first.from <= room; end++ {
+			has |= places[end].has
 		}
-		for ; first < last && places[last].to-places[first].from > room; first++ {
-			if old := terms[first]; count[old] == 1 {
-				now -= q.Terms[old]
-				delete(count, old)
-			} else {
-				count[old]--
-			}
-		}
-		if now > best {
-			best, from, to = now, places[first].from, places[last].to
+		if w := q.weight(keys, has); w > best {
+			best, from, to = w, first.from, places[end-1].to
 		}
 	}
 	from = min(max(0, from-max(0, room-(to-from))/3), len(text)-room) // what is said of the words mostly follows them
 	to = from + room
+	before, after := "", ""
 	if from > 0 {
+		before = mark
 		if blank := strings.IndexByte(text[from:to], ' '); blank >= 0 && blank < room/6 {
 			from += blank + 1
 		}
 	}
 	if to < len(text) {
+		after = mark
 		if blank := strings.LastIndexByte(text[from:to], ' '); blank > (to-from)*5/6 {
 			to = from + blank
 		}
 	}
-	return clipped(text, from, to, mark)
-}
-
-// clipped returns a range of a text with a mark where the text goes on. It splits no character.
-func clipped(text string, from, to int, mark string) string {
-	for from > 0 && from < to && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	for to < len(text) && to > from && !utf8.RuneStart(text[to]) {
-		to--
-	}
-	out := text[from:to]
-	if from > 0 {
-		out = mark + out
-	}
-	if to < len(text) {
-		out += mark
-	}
-	return out
+	return before + strings.ToValidUTF8(text[from:to], "") + after // without halves of characters
 }
