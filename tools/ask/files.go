@@ -63,9 +63,10 @@ func (q *question) answerOrSearch(r *Result) error {
 		return err
 	}
 	none := *r
-	q.route.Tool = "semantic_search"
+	q.route.Tool, q.readAs = "semantic_search", q.route.NameHint
 	r.Count, r.Answer, r.By = nil, "", byFacts
-	if err := q.answer(r); err != nil {
+	err := q.answer(r)
+	if q.readAs = r.ReadAs; err != nil {
 		return err
 	}
 	if len(r.Facts) == 0 {

@@ -137,7 +137,6 @@ var (
 	date = content.Pattern(`(?i)\b\d{4}-\d\d?-\d\d?\b|\b\d\d?[./]\d\d?[./]\d{2,4}\b|\b\d{1,2}(st|nd|rd|th|\.)? ` +
 		`(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez|janv|févr|avr|juin|juil|août|déc|ene|abr|ago|dic)` +
 		`|\b(january|february|march|april|june|july|august|september|october|november|december) \d`)
-	number = content.Pattern(`\d`)
 	person = content.Pattern(`\p{Lu}\p{Ll}+([ -]\p{Lu}\p{Ll}+)+|@\w`)
 )
 
@@ -196,8 +195,13 @@ func Extract(q Query, p Passage) (list []Fact) {
 		if len(list) > 0 && adds < least && (c.score < equal*list[0].Score || slices.ContainsFunc(list, inside)) {
 			continue
 		}
-		list = slices.DeleteFunc(list, func(f Fact) bool { return strings.Contains(fact.Text, f.Text) })
-		list = append(list, fact)
+		at := slices.IndexFunc(list, func(f Fact) bool { return strings.Contains(fact.Text, f.Text) })
+		if at < 0 {
+			list = append(list, fact)
+		} else { // the list of an item that is shown
+			fact.Score = max(fact.Score, list[at].Score)
+			list[at] = fact
+		}
 		if have |= c.has; c.answered && c.has == 0 {
 			answered++
 		} else if c.answered {

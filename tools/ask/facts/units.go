@@ -143,6 +143,8 @@ func size(lines []line) (n int) {
 func continues(lines []line, begin, at int) bool {
 	first, before, l := lines[begin], lines[at-1], lines[at]
 	below := l.indent > first.indent
+	r, _ := utf8.DecodeRuneInString(l.text)
+	mid := !endsSentence(before.text) && (unicode.IsLower(r) || len(before.text) >= wrapped)
 	switch {
 	case l.text == "" || l.title || l.code:
 		return false
@@ -151,11 +153,9 @@ func continues(lines []line, begin, at int) bool {
 	case l.item, l.key && !(first.item && below):
 		return false
 	case first.item || first.key:
-		r, _ := utf8.DecodeRuneInString(l.text)
-		return below || l.indent == first.indent && !endsSentence(before.text) &&
-			(unicode.IsLower(r) || len(before.text) >= wrapped)
+		return below || l.indent == first.indent && mid
 	}
-	return l.indent == 0 || len(before.text) >= wrapped
+	return l.indent == 0 || len(before.text) >= wrapped || mid
 }
 
 // sentences takes the sentences of the lines from n on.
@@ -200,4 +200,4 @@ func sentenceEnd(line string) int {
 	return len(line)
 }
 
-func endsSentence(line string) bool { return strings.ContainsAny(line[len(line)-1:], ".!?") }
+func endsSentence(line string) bool { return line != "" && strings.ContainsAny(line[len(line)-1:], ".!?") }
