@@ -191,11 +191,11 @@ func Extract(q Query, p Passage) (list []Fact) {
 		c := all[next]
 		all = slices.Delete(all, next, next+1)
 		fact := p.fact(q, c.unit, c.score)
-		inside := func(f Fact) bool { return strings.Contains(f.Text, fact.Text) } // an item of a list that is shown
-		if len(list) > 0 && adds < least && (c.score < equal*list[0].Score || slices.ContainsFunc(list, inside)) {
+		inside := slices.ContainsFunc(list, func(f Fact) bool { return strings.Contains(f.Text, fact.Text) })
+		at := slices.IndexFunc(list, func(f Fact) bool { return strings.Contains(fact.Text, f.Text) })
+		if len(list) > 0 && adds < least && (c.score < equal*list[0].Score || inside || at >= 0) {
 			continue
 		}
-		at := slices.IndexFunc(list, func(f Fact) bool { return strings.Contains(fact.Text, f.Text) })
 		if at < 0 {
 			list = append(list, fact)
 		} else { // the list of an item that is shown

@@ -1,6 +1,10 @@
 package facts
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
 
 // TestCovered adds weights whose sum depends on their order: it is the same each time, and for each order of the words.
 func TestCovered(t *testing.T) {
@@ -18,5 +22,30 @@ func TestCovered(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWants reads "due" as a date, but not that of a total.
+func TestWants(t *testing.T) {
+	for question, want := range map[string]Asked{
+		"total due on invoice 7": Amount, "when is the total due": Date, "how much is due in May": Amount,
+		"is the rent due": Date, "who paid the total": Amount, "which files are due": Date, "who signed it": Name,
+	} {
+		if got := Wants(question); got != want {
+			t.Errorf("%q: %v, want %v", question, got, want)
+		}
+	}
+}
+
+// TestMaskedBeforeCut masks a text before it is cut around the words.
+func TestMaskedBeforeCut(t *testing.T) {
+	q := Query{Terms: map[string]float64{"valv": 1}}
+	text := strings.Repeat("é", 400) + " the valve is at key=SECRET " + strings.Repeat("ü", 400)
+	got := Extract(q, Passage{File: "a", Line: 3, Text: text, Mask: func(s string) string {
+		return strings.ReplaceAll(s, "SECRET", "[masked]")
+	}})
+	if len(got) != 1 || !strings.Contains(got[0].Text, "the valve is at key=[masked]") || len(got[0].Text) > maxText ||
+		!utf8.ValidString(got[0].Text) || got[0].From != 3 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -200,4 +200,6 @@ func sentenceEnd(line string) int {
 	return len(line)
 }
 
-func endsSentence(line string) bool { return line != "" && strings.ContainsAny(line[len(line)-1:], ".!?") }
+func endsSentence(line string) bool {
+	return line != "" && strings.ContainsAny(line[len(line)-1:], ".!?")
+}
