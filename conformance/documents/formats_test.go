@@ -97,7 +97,7 @@ var differ = map[string]string{
 	"[=1]\"yes\";[=0]\"no\";General":            "a section for the rest shows signs, as by Excel",
 }
 
-// TestNumberFormats compares numbers in 190 formats with what LibreOffice shows.
+// TestNumberFormats compares numbers in 200 formats with what LibreOffice shows.
 func TestNumberFormats(t *testing.T) {
 	needOffice(t)
 	all := allTried(t)
