@@ -2,10 +2,11 @@ package extract
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Marks in the text of a line until [resolved] replaces them. XML has none of these characters.
@@ -21,11 +22,11 @@ var (
 	withoutMarks = strings.NewReplacer("\x01", "", "\x02", "", "\x03", "", "\x04", "", "\x05", "")
 	oneScript    = strings.NewReplacer("\x03\x01", "", "\x04\x02", "")
 	// builtFraction is a fraction that is set as a superscript, a slash and a subscript.
-	builtFraction = regexp.MustCompile("\x01([0-9]+)\x03([/⁄])\x02([0-9]+)\x04")
+	builtFraction = content.Pattern("\x01([0-9]+)\x03([/⁄])\x02([0-9]+)\x04")
 	// ordinal is a superscript that belongs to the number before it, as in 5th and 1er.
-	ordinal = regexp.MustCompile(`^(st|nd|rd|th|er|re|ère|ème)$`)
+	ordinal = content.Pattern(`^(st|nd|rd|th|er|re|ère|ème)$`)
 	// plain is a text that needs no parentheses as a part of a formula.
-	plain = regexp.MustCompile(`^[-+−±]?[\pL\pM\pN.,'′°%∞]*[-+−]?$`)
+	plain = content.Pattern(`^[-+−±]?[\pL\pM\pN.,'′°%∞]*[-+−]?$`)
 )
 
 // resolved returns the text of a line with "^" and "_" in place of the marks of scripts.
@@ -33,7 +34,7 @@ func resolved(text string) string {
 	if !strings.ContainsAny(text, marks) {
 		return text
 	}
-	text = builtFraction.ReplaceAllString(text, "\x05$1$2$3\x05")
+	text = builtFraction().ReplaceAllString(text, "\x05$1$2$3\x05")
 	type script struct {
 		at   int
 		mark rune
@@ -72,7 +73,7 @@ func scripted(base, mark rune, text string) string {
 	switch {
 	case base == utf8.RuneError || unicode.IsSpace(base) || base == '⁄' || strings.HasPrefix(inner, "["),
 		!strings.ContainsFunc(inner, isWord),
-		mark == superscript && unicode.IsDigit(base) && ordinal.MatchString(inner):
+		mark == superscript && unicode.IsDigit(base) && ordinal().MatchString(inner):
 		return text
 	}
 	sign, after := "^", text[len(strings.TrimRight(text, " ")):]
@@ -87,7 +88,7 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 // bracketed returns a part of a formula, in parentheses if it is more than a number or a name.
 func bracketed(text string) string {
 	text = strings.Trim(text, " \x05")
-	if plain.MatchString(text) || utf8.RuneCountInString(text) == 1 ||
+	if plain().MatchString(text) || utf8.RuneCountInString(text) == 1 ||
 		strings.HasPrefix(text, "(") && strings.IndexByte(text, ')') == len(text)-1 {
 		return text
 	}
@@ -180,7 +181,7 @@ var joints = map[string]string{
 	"m": "; ", "mtable": "; ", "eqArr": "; ", "mr": ", ", "mtr": ", ", "mmultiscripts": " ", "d": "|", "mfenced": ",",
 }
 
-var slot = regexp.MustCompile(`([\^_]?)\{(\d|\*|[a-zA-Z]{2,}|[abc])([^}]*)\}`)
+var slot = content.Pattern(`([\^_]?)\{(\d|\*|[a-zA-Z]{2,}|[abc])([^}]*)\}`)
 
 // text returns the line of an operation.
 func (o operation) text() string {
@@ -195,8 +196,8 @@ func (o operation) text() string {
 	if !ok {
 		return strings.Join(o.args, joints[name])
 	}
-	text := slot.ReplaceAllStringFunc(pattern, func(s string) string {
-		m := slot.FindStringSubmatch(s)
+	text := slot().ReplaceAllStringFunc(pattern, func(s string) string {
+		m := slot().FindStringSubmatch(s)
 		switch key := m[2]; {
 		case key == "*":
 			return strings.Join(o.args, cmp.Or(o.attr["sepChr"], joints[name]))

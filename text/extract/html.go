@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +27,8 @@ var htmlBlocks = content.SetOf(`
 	option p pre section select summary table tbody td textarea tfoot th thead title tr ul`)
 
 var (
-	htmlAddress = regexp.MustCompile(`^\s*(?i:https?|mailto|ftp|tel|sms):`)
-	htmlRaised  = regexp.MustCompile(`(?i)vertical-align:\s*(super|sub)\b`)
+	htmlAddress = content.Pattern(`^\s*(?i:https?|mailto|ftp|tel|sms):`)
+	htmlRaised  = content.Pattern(`(?i)vertical-align:\s*(super|sub)\b`)
 )
 
 const maxColumns = 1 << 14 // of a table, for spans
@@ -254,13 +253,13 @@ func (p *page) startCell(attrs map[string]string) {
 // startInline starts a script or a link.
 func (p *page) startInline(name string, attrs map[string]string) {
 	e := inline{name: name, at: len(p.line)}
-	mark, raised := rune(0), htmlRaised.FindStringSubmatch(attrs["style"])
+	mark, raised := rune(0), htmlRaised().FindStringSubmatch(attrs["style"])
 	switch {
 	case name == "sup", len(raised) > 0 && raised[1] == "super":
 		mark = superscript
 	case name == "sub", len(raised) > 0 && raised[1] == "sub":
 		mark = subscript
-	case name == "a" && htmlAddress.MatchString(attrs["href"]):
+	case name == "a" && htmlAddress().MatchString(attrs["href"]):
 		e.link = address(attrs["href"])
 	}
 	if mark != 0 {

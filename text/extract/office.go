@@ -6,10 +6,11 @@ import (
 	"encoding/xml"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // style is what a character style says of the meaning of text.
@@ -225,9 +226,9 @@ type field struct {
 }
 
 var (
-	linkField = regexp.MustCompile(`^\s*HYPERLINK\s+"([^"]+)"`)
-	eqField   = regexp.MustCompile(`^\s*(?i:eq)\s+(.*)`)
-	fraction  = regexp.MustCompile(`\\[fF]\(([^,;()]*)[,;]([^()]*)\)`)
+	linkField = content.Pattern(`^\s*HYPERLINK\s+"([^"]+)"`)
+	eqField   = content.Pattern(`^\s*(?i:eq)\s+(.*)`)
+	fraction  = content.Pattern(`\\[fF]\(([^,;()]*)[,;]([^()]*)\)`)
 )
 
 // fieldChar handles the characters that begin, separate and end a field.
@@ -248,14 +249,14 @@ func (f *flow) fieldChar(kind string) {
 // endField adds the address of a link, and the value of a field that has no text of its own.
 func (f *flow) endField(x field) {
 	p := f.inner()
-	if m := linkField.FindSubmatch(x.code); m != nil && p != nil {
+	if m := linkField().FindSubmatch(x.code); m != nil && p != nil {
 		f.append(linked(string(p.text[min(x.at, len(p.text)):]), address(string(m[1]))))
 	}
 	if f.length() != x.at {
 		return
 	}
-	if m := eqField.FindSubmatch(x.code); m != nil {
-		f.append(fraction.ReplaceAllString(string(m[1]), "\x05$1/$2\x05"))
+	if m := eqField().FindSubmatch(x.code); m != nil {
+		f.append(fraction().ReplaceAllString(string(m[1]), "\x05$1/$2\x05"))
 	}
 	f.append(x.text())
 }

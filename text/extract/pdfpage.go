@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,6 +10,8 @@ import (
 	"github.com/klippa-app/go-pdfium/enums"
 	"github.com/klippa-app/go-pdfium/references"
 	"github.com/klippa-app/go-pdfium/requests"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // pdfFile is an open PDF document.
@@ -165,8 +166,8 @@ func (p *pdfFile) fields(at requests.Page) (lines []extraLine) {
 const lineEnd = "\ufffe"
 
 var (
-	dividedWord = regexp.MustCompile(`[\pL\pM\pN’'-]+(?:\x{fffe}[\pL\pM\pN’'-]*)+`)
-	wholeWord   = regexp.MustCompile(`[\pL\pM\pN’'\x{fffe}-]+`)
+	dividedWord = content.Pattern(`[\pL\pM\pN’'-]+(?:\x{fffe}[\pL\pM\pN’'-]*)+`)
+	wholeWord   = content.Pattern(`[\pL\pM\pN’'\x{fffe}-]+`)
 )
 
 // divided decides how words are spelled that a hyphen divides at the end of a line: "govern-ment" has none on another
@@ -176,7 +177,7 @@ type divided map[string]bool // by spelling: whether it is also on a line
 func newDivided(texts []string) divided {
 	d := divided{}
 	for _, text := range texts {
-		for _, w := range dividedWord.FindAllString(text, -1) {
+		for _, w := range dividedWord().FindAllString(text, -1) {
 			joined, hyphened := spellings(w)
 			d[joined], d[hyphened] = false, false
 		}
@@ -185,7 +186,7 @@ func newDivided(texts []string) divided {
 		return d
 	}
 	for _, text := range texts {
-		for _, w := range wholeWord.FindAllString(text, -1) {
+		for _, w := range wholeWord().FindAllString(text, -1) {
 			w = strings.ToLower(w)
 			if _, ok := d[w]; ok {
 				d[w] = true
@@ -204,7 +205,7 @@ func spellings(word string) (joined, hyphened string) {
 // words spells the divided words of a text. It returns the other spelling of those that it cannot decide.
 func (d divided) words(text string) (spelled string, other []string) {
 	seen := map[string]bool{}
-	spelled = dividedWord.ReplaceAllStringFunc(text, func(w string) string {
+	spelled = dividedWord().ReplaceAllStringFunc(text, func(w string) string {
 		plain, hyphened := strings.ReplaceAll(w, lineEnd, ""), strings.ReplaceAll(w, lineEnd, "-")
 		lower, lowerHyphened := spellings(w)
 		switch before, after, _ := strings.Cut(strings.Trim(w, "-"), lineEnd); {
