@@ -34,7 +34,9 @@ func Each(text string, visit func(term string, from, to int)) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
 		case isSingle(r):
-			visit(text[i:i+size], i, i+size)
+			if !unicode.IsMark(r) { // vowels and tones above and below letters, which the index drops
+				visit(text[i:i+size], i, i+size)
+			}
 			i += size
 		case isWord(r):
 			end := wordEnd(text, i)
