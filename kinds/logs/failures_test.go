@@ -138,7 +138,8 @@ func TestStrayLines(t *testing.T) {
 func TestReportsInXML(t *testing.T) {
 	const rounding = `<testcase name="rounding" classname="shop.Tax">`
 	for _, c := range []struct{ text, total, says string }{
-		{"<testsuites>\n<testcase name=\"a\"/>\n " + rounding + "\n<failure message=\"expected 3 &lt; 4\" type=\"Mismatch\">" +
+		{"<testsuites>\n<testcase name=\"a\"/>\n " + rounding +
+			"\n<failure message=\"expected 3 &lt; 4\" type=\"Mismatch\">" +
 			"at x</failure></testcase></testsuites>", "2 tests, 1 failed",
 			"failed test, line 4: shop.Tax: rounding: Mismatch: expected 3 < 4"},
 		{"<?xml version='1.0'?><!-- <failure> > --><testsuite><testcase name='x > y'/>" + rounding +

@@ -57,8 +57,9 @@ func FuzzReadZip(f *testing.F) {
 func FuzzReadXML(f *testing.F) {
 	f.Add(p("a")+`<w:tbl><w:tr>`+tc(p("b"))+`</w:tr></w:tbl>`, `<si><t>a</t></si>`)
 	f.Add(ap("a")+`<a:tbl><a:tr><a:tc>`+ap("b")+`</a:tc></a:tr></a:tbl>`, `<si><r><t>a</t></r></si>`)
-	f.Add(fieldOf(`<w:ffData><w:checkBox/></w:ffData>`, "EQ \\f(1,2)")+`<w:p>`+raised("subscript", "2")+`<w:altChunk r:id="r1"/>`+
-		`<w:oMath><w:f><w:num>`+wt("1")+`</w:num></w:f></w:oMath><w:hyperlink r:id="r1">`+wt("x")+`</w:hyperlink></w:p>`, ``)
+	f.Add(fieldOf(`<w:ffData><w:checkBox/></w:ffData>`, "EQ \\f(1,2)")+`<w:p>`+raised("subscript", "2")+
+		`<w:altChunk r:id="r1"/><w:oMath><w:f><w:num>`+wt("1")+`</w:num></w:f></w:oMath>`+
+		`<w:hyperlink r:id="r1">`+wt("x")+`</w:hyperlink></w:p>`, ``)
 	f.Add(tp("a")+`<table:table><table:table-row><table:table-cell/></table:table-row></table:table>`, ``)
 	f.Add(`<row r="3"><c r="B3" t="s" s="1"><v>0</v></c><c t="inlineStr"><is><t>b</t></is></c></row>`, `<si><t>a</t></si>`)
 	f.Fuzz(func(t *testing.T, body, shared string) {

@@ -179,7 +179,8 @@ func fillWhole(tokens []token, digits string, grouped bool) string {
 func fillDecimals(tokens []token, digits string) string {
 	var b strings.Builder
 	significant := len(strings.TrimRight(digits, "0"))
-	hidden := significant == 0 && !slices.ContainsFunc(tokens, func(t token) bool { return t.kind == digit && t.text != "#" })
+	shown := func(t token) bool { return t.kind == digit && t.text != "#" }
+	hidden := significant == 0 && !slices.ContainsFunc(tokens, shown)
 	at := 0
 	for _, t := range tokens {
 		if t.kind == digit {
@@ -319,7 +320,7 @@ func (s *section) minutes(i int) bool {
 	isUnit := func(t token) bool { return t.kind == unit }
 	before, after := slices.Clone(s.tokens[:i]), s.tokens[i+1:]
 	slices.Reverse(before)
-	if k := slices.IndexFunc(before, isUnit); k >= 0 && strings.ContainsAny(before[k].text[:min(2, len(before[k].text))], "h") {
+	if k := slices.IndexFunc(before, isUnit); k >= 0 && strings.Contains(before[k].text, "h") {
 		return true
 	}
 	k := slices.IndexFunc(after, isUnit)

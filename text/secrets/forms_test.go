@@ -3,7 +3,9 @@ package secrets
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -164,9 +166,10 @@ func TestNamedValuesAreMasked(t *testing.T) {
 		}
 		return ok
 	}
-	for file, forms := range fileForms {
-		for kind, value := range randomValues {
-			shown := 0
+	for _, file := range slices.Sorted(maps.Keys(fileForms)) { // in one order: each run draws the same values
+		forms := fileForms[file]
+		for _, kind := range slices.Sorted(maps.Keys(randomValues)) {
+			value, shown := randomValues[kind], 0
 			for i := range n {
 				form := forms[i%len(forms)]
 				secret := value(r)

@@ -20,7 +20,7 @@ const (
 	fitsFrom   = 0.6  // a file whose passage has this share of the question's words, by weight, belongs to it
 	hasAll     = 0.999
 
-	plainWeight = 0.5 // of a word such as "came"; others weigh 1 and more
+	plainWeight = 0.5 // of a word such as "came"; of others 1 and more
 	perFile     = 20  // passages of one file that are read
 	maxTerms    = 24  // terms that are searched, the rarest
 )
