@@ -167,9 +167,10 @@ func TestGuardsAtEveryEnd(t *testing.T) {
 func TestScratchIsBounded(t *testing.T) {
 	b := newBench(t, shell.Options{ScratchMax: 20 << 20})
 	for _, command := range []string{
-		"fallocate -l 100M /tmp/a; sleep 3; echo survived",
-		"exec 3>/tmp/h; rm /tmp/h; head -c 100000000 /dev/zero >&3; sleep 3; echo survived",
-		"mkdir /tmp/d; chmod 300 /tmp/d; head -c 100000000 /dev/zero > /tmp/d/q; sleep 3; echo survived",
+		"fallocate -l 100M /tmp/a; sleep 30; echo survived",
+		"sleep 3; exec fallocate -l 100M /tmp/a & sleep 30; echo survived", // which takes no time that is counted
+		"exec 3>/tmp/h; rm /tmp/h; head -c 100000000 /dev/zero >&3; sleep 30; echo survived",
+		"mkdir /tmp/d; chmod 300 /tmp/d; head -c 100000000 /dev/zero > /tmp/d/q; sleep 30; echo survived",
 	} {
 		if text, _ := b.run(command); strings.Contains(text, "survived\n") ||
 			!strings.Contains(text, "scratch directory") {

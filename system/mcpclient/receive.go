@@ -119,7 +119,7 @@ func (l *link) broken(text []byte, of string, why *jsonrpc.Fault) {
 		if m.has["error"] && m.id == nil && l.isSpared() {
 			return
 		}
-		l.fail(of, nil, "the server answered without a usable id: "+jsonrpc.Quoted(string(text)))
+		l.fail(of, m.id, "the server sent no usable answer: "+jsonrpc.Quoted(string(text)))
 	case m.isAnswer(text):
 		l.warn("a server sent an answer that is no JSON", text)
 		l.fail(of, m.id, "the answer of the server is no JSON: "+why.Message)

@@ -37,11 +37,11 @@ func TestOddAnswers(t *testing.T) {
 		`50 % {of "it"} {"a":1} {"result":{},"jsonrpc":"2.0","id":ID}`:                            before,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"boom"}}`:                    "boom",
 		`{"jsonrpc":"2.0","error":{"code":-32603,"message":"boom"}}`:                              "boom",
-		`{"jsonrpc":"2.0","id":null,` + result + `}`:                                              "without a usable id",
-		`{"jsonrpc":"2.0","id":1.5,` + result + `}`:                                               "without a usable id",
-		`{"jsonrpc":"2.0","id":[ID],` + result + `}`:                                              "without a usable id",
-		`{"jsonrpc":"2.0","id":ID}`:                                                               "without a usable id",
-		`{"id":null,` + result + `}`:                                                              "without a usable id",
+		`{"jsonrpc":"2.0","id":null,` + result + `}`:                                              "no usable answer",
+		`{"jsonrpc":"2.0","id":1.5,` + result + `}`:                                               "no usable answer",
+		`{"jsonrpc":"2.0","id":[ID],` + result + `}`:                                              "no usable answer",
+		`{"jsonrpc":"2.0","id":ID}`:                                                               "no usable answer",
+		`{"id":null,` + result + `}`:                                                              "no usable answer",
 		`{"jsonrpc":"2.0","id":ID,"result":{"a":1},"error":{"code":1,"message":"x"}}` + "\n" + "": "x",
 	}
 	for text, want := range cases {

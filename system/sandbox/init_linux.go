@@ -183,7 +183,7 @@ func (i *initProcess) startCommand() error {
 	}
 	// Package os would first start a process only to learn what the kernel can do.
 	i.pid, err = syscall.ForkExec(i.Args[0], i.Args, &syscall.ProcAttr{
-		Env: i.Env, Files: []uintptr{stdin, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: i.Env, Files: []uintptr{stdin, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL},
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotFound, err)

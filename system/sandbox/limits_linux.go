@@ -45,8 +45,8 @@ func (i *initProcess) setLimits() error {
 	return nil
 }
 
-// The limits of a tree that works are compared every watchEvery. While it uses no processor time it can exceed none,
-// and the time doubles up to watchIdle, to which all growth between two comparisons is bounded.
+// The limits of a tree that works are compared every watchEvery. While it uses no processor time that the kernel
+// counts, the time doubles up to watchIdle: all growth between two comparisons is bounded to that.
 const (
 	watchEvery = 50 * time.Millisecond
 	watchIdle  = time.Second
@@ -60,7 +60,8 @@ type watch struct {
 	used        [2]int // processes and clock ticks at the last comparison
 	free        int64  // free space when the size of the scratch directory was last measured
 	measured    time.Time
-	scratchSize int64 // then; 0: it was not measured
+	measuring   time.Duration // how long that took
+	scratchSize int64         // then; 0: it was not measured
 }
 
 func newWatch(i *initProcess) *watch {
@@ -86,15 +87,12 @@ func (w *watch) due() bool { return w.every > 0 && !time.Now().Before(w.next) }
 func (w *watch) exceeded() string {
 	pids := w.tree()
 	used := [2]int{len(pids), ticks(pids)}
-	idle := used == w.used
-	w.used = used
-	if idle {
+	if used == w.used {
 		w.every = min(2*w.every, watchIdle)
-		w.next = time.Now().Add(w.every)
-		return ""
+	} else {
+		w.every = watchEvery
 	}
-	w.every = watchEvery
-	w.next = time.Now().Add(w.every)
+	w.used, w.next = used, time.Now().Add(w.every)
 	if w.Processes > 0 && len(pids) > w.Processes {
 		return fmt.Sprintf("%d processes", w.Processes)
 	}
@@ -121,6 +119,7 @@ func (w *watch) exceeded() string {
 		return ""
 	}
 	size := directorySize(scratch) + deletedFiles(pids)
+	w.measuring = time.Since(w.measured)
 	if w.overfills(pids, size) {
 		return sizeText(w.ScratchMax) + " in the scratch directory: delete files in /tmp and $HOME"
 	}
@@ -145,10 +144,11 @@ func (i *initProcess) scratchDirs() (dirs []string) {
 	return dirs
 }
 
-// mayBeFull reports whether the scratch directory must be measured: every second, and when a sixteenth of its size was
-// written meanwhile.
+// mayBeFull reports whether the scratch directory must be measured: when a sixteenth of its size was written since, and
+// if anything was written or deleted, every second, or as often as a measurement takes half a percent of the time.
 func (w *watch) mayBeFull(free int64) bool {
-	if w.free-free < w.ScratchMax/16 && time.Since(w.measured) < time.Second {
+	if w.free-free < w.ScratchMax/16 &&
+		(free == w.free || time.Since(w.measured) < max(time.Second, 200*w.measuring)) {
 		return false
 	}
 	w.free, w.measured = free, time.Now()

@@ -32,10 +32,12 @@ func builtIn(id string) string {
 const maxFormat = 1 << 10 // bytes of a number format that are read: Excel takes 255 characters
 
 var (
-	formatTokens = content.Pattern(`(?is)"[^"]*"?|\\.|[_*].|\[[^\]]*\]?|AM/PM|A/P|General|E[+-]|` +
+	formatTokens = content.Pattern(`(?is)"[^"]*"?|\\.|[_*].|\[[^\]]*\]?|AM/PM|A/P|General|Standard|G/通用格式|E[+-]|` +
 		`y+|m+|d+|h+|s+|e+|g+|[0#?]|.`)
 	condition = content.Pattern(`^\[(<=|>=|<>|<|>|=)(-?[0-9.]+)\]$`)
 	clock     = content.Pattern(`(?i)^(\[(h+|m+|s+)\]|[ymdhseg]+|am/pm|a/p)$`)
+	dated     = content.Pattern(`(?i)^(\[(h+|m+|s+)\]|[ymdhs]+)$`) // e and g are signs of units, too
+	plainly   = content.Pattern(`(?i)^(General|Standard|G/通用格式|@)$`)
 )
 
 // numberFormat is a number format: up to three sections for numbers, and one for texts.
@@ -53,7 +55,8 @@ type section struct {
 
 	tokens       []token
 	date, number bool
-	subseconds   int // digits of a fraction of a second
+	mixed        bool // it has the letters of a date and places for digits: of words without quotes
+	subseconds   int  // digits of a fraction of a second
 }
 
 // token is a part of a section: a literal text, or what its kind says.
@@ -95,18 +98,23 @@ func parseFormat(code string) *numberFormat {
 }
 
 func parseSection(tokens []string) *section {
-	s := &section{date: slices.ContainsFunc(tokens, clock().MatchString)}
+	s := &section{date: slices.ContainsFunc(tokens, dated().MatchString)}
 	add := func(kind byte, text string) { s.tokens = append(s.tokens, token{kind, text}) }
-	divided := false
+	divided, point := false, slices.Contains(tokens, ".")
+	place := func(i int) bool {
+		return i >= 0 && i < len(tokens) && strings.ContainsAny(tokens[i][:1], "0123456789#?")
+	}
 	for i, t := range tokens {
 		switch c := t[0]; {
-		case clock().MatchString(t):
+		case plainly().MatchString(t):
+			add(whole, "")
+		case s.date && clock().MatchString(t):
 			add(unit, strings.ToLower(t))
 		case c == '[':
 			if m := condition().FindStringSubmatch(t); m != nil {
 				s.operator, s.explicit = m[1], true
 				s.limit, _ = strconv.ParseFloat(m[2], 64)
-				s.unsigned = s.limit < 0 && !strings.Contains(m[1], ">") || s.limit == 0 && m[1] == "<"
+				s.unsigned = s.limit == 0 && m[1] == "<"
 			} else if currency, _, _ := strings.Cut(strings.Trim(t, "[]"), "-"); strings.HasPrefix(currency, "$") {
 				add(literalText, currency[1:])
 			}
@@ -117,17 +125,18 @@ func parseSection(tokens []string) *section {
 		case c == '\\':
 			add(literalText, t[1:])
 		case c == '*':
-		case strings.EqualFold(t, "general") || t == "@":
-			add(whole, "")
 		case s.date && t == "." && i+1 < len(tokens) && tokens[i+1] == "0":
 			add(subsecond, "")
-		case s.date && t == "0" && s.subseconds < 6:
-			s.subseconds++
+		case s.date && t == "0" && i > 0 && (tokens[i-1] == "." || s.subseconds > 0 && tokens[i-1] == "0"):
+			s.subseconds = min(s.subseconds+1, 6)
 		case s.date:
+			s.mixed = s.mixed || place(i)
 			add(literalText, t)
 		case strings.Contains("0#?", t), divided && c >= '1' && c <= '9':
 			s.number = true
 			add(digit, t)
+		case t == "/" && (point || !place(i-1) || !place(i+1)): // not of a fraction
+			add(literalText, t)
 		case strings.Contains(".,%/", t):
 			divided = divided || t == "/"
 			add(c, t)

@@ -53,6 +53,8 @@ func (f *formatter) number(v float64, code string) string {
 	var text string
 	zero := false
 	switch {
+	case s.mixed:
+		return sign + general(v)
 	case s.date:
 		return f.moment(v, sign, s)
 	case !s.number:
@@ -237,9 +239,9 @@ func (s *section) ratio(v float64) string {
 	}
 	under := s.tokens[slash+1 : end]
 	fixed, most := 0, 1
-	for _, t := range under[:min(len(under), 4)] {
+	for _, t := range under[:min(len(under), 9)] {
 		d, _ := strconv.Atoi(t.text)
-		fixed, most = 10*fixed+d, 10*most
+		fixed, most = 10*fixed+d, min(10*most, 10_000)
 	}
 	mixed := placesIn(s.tokens[:start]) > 0
 	number, part := 0.0, v
@@ -287,7 +289,7 @@ func (f *formatter) moment(v float64, sign string, s *section) string {
 	if sign != "" && !span || v > 2958466 { // the year 10,000
 		return sign + general(v)
 	}
-	grain := math.Pow10(max(s.subseconds, 3)) // of milliseconds, to hide errors of calculation
+	grain := math.Pow10(max(s.subseconds, 1)) // as LibreOffice rounds: to what is shown, or to tenths
 	ticks := int64(math.Round(v * 86400 * grain))
 	day := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 	switch {

@@ -18,12 +18,14 @@ import (
 var (
 	// rtfSkipped are the groups without text to read.
 	rtfSkipped = content.SetOf(`fonttbl colortbl stylesheet info nonshppict objdata listtable listoverridetable
-		rsidtbl revtbl filetbl xmlnstbl themedata datastore latentstyles`)
+		rsidtbl revtbl filetbl xmlnstbl themedata datastore latentstyles nonesttables`)
 	rtfText = map[string]string{
-		"tab": "\t", "cell": " | ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
+		"tab": "\t", "cell": " | ", "nestcell": " | ", "super": "^", "sub": "_", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
 		"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
 	}
-	rtfLineEnds = content.SetOf("par line row sect page column")
+	rtfLineEnds = content.SetOf("par line row sect page column nestrow")
+	// rtfShown begin groups of text that begin with \*, which says that a reader may skip them.
+	rtfShown = content.SetOf("shppict shptxt annotation nesttableprops")
 	// rtfCharsets are the charsets of fonts; others are the document's.
 	rtfCharsets = map[int]string{
 		128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: "big5", 161: "windows-1253", 162: "windows-1254",
@@ -44,6 +46,7 @@ type rtf struct {
 	outer    []rtfGroup
 	charset  encoding.Encoding         // of the document
 	fonts    map[int]encoding.Encoding // those with a charset of their own
+	symbols  map[int]bool              // fonts of symbols
 	raw      []byte                    // to decode
 	line     []byte
 	high     uint16 // the first half of a surrogate pair
@@ -64,7 +67,7 @@ func readRTF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	if !bytes.HasPrefix(text, []byte(`{\rtf`)) {
 		return fmt.Errorf(`%w: it does not begin with {\rtf`, ErrBroken)
 	}
-	d := rtf{rtfGroup: rtfGroup{uc: 1}, charset: charmap.Windows1252, fonts: map[int]encoding.Encoding{}, b: b}
+	d := rtf{rtfGroup: rtfGroup{uc: 1}, charset: charmap.Windows1252, fonts: map[int]encoding.Encoding{}, symbols: map[int]bool{}, b: b}
 	for len(text) > 0 {
 		var err error
 		if text, err = d.next(text); err != nil {
@@ -78,7 +81,7 @@ func readRTF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 		b.note("%s: only the text is read, no address of a link", count(d.fields, "field"))
 	}
 	if d.pictures > 0 {
-		b.note("%s without text", count(d.pictures, "picture"))
+		b.missed("picture", d.pictures)
 	}
 	return d.endLine()
 }
@@ -164,13 +167,17 @@ func (d *rtf) word(word string, value int, has bool) error {
 	case word == "pict" && !d.skip:
 		d.pictures++
 		d.skip = true
-	case word == "shppict": // of a picture, whose group begins with \*; another form of it follows
+	case rtfShown[word]:
 		d.skip = false
+	case (word == "deleted" || word == "v") && !(has && value == 0): // removed, or hidden
+		d.skip = true
 	case word == "fldinst":
 		d.fields++
 		d.skip = true
 	case rtfSkipped[word]:
 		d.skip, d.inFonts = true, word == "fonttbl"
+	case word == "fcharset" && value == 2 && d.inFonts:
+		d.symbols[d.font] = true
 	case word == "fcharset" && d.inFonts:
 		if enc := charsetOf(rtfCharsets[value]); enc != nil {
 			d.fonts[d.font] = enc
@@ -181,6 +188,10 @@ func (d *rtf) word(word string, value int, has bool) error {
 		} else if enc := charsetOf("windows-" + strconv.Itoa(value)); enc != nil {
 			d.charset = enc
 		}
+	case word == "mac":
+		d.charset = charmap.Macintosh
+	case word == "pc", word == "pca":
+		d.charset = charmap.CodePage850
 	case word == "f", word == "deff":
 		d.font = value
 	case word == "uc":
@@ -221,7 +232,9 @@ func (d *rtf) flush() {
 	if enc == nil {
 		enc = d.charset
 	}
-	if text, err := enc.NewDecoder().Bytes(d.raw); err == nil {
+	if d.symbols[d.font] {
+		d.b.missed("symbol", len(d.raw))
+	} else if text, err := enc.NewDecoder().Bytes(d.raw); err == nil {
 		d.line = append(d.line, text...)
 	}
 	d.raw = d.raw[:0]

@@ -26,13 +26,18 @@ func TestRTF(t *testing.T) {
 		"skipped": {
 			`{\rtf1{\stylesheet{\s0 Normal;}}{\info{\title T}}{\*\generator X;}` +
 				`a{\*\shppict{\pict\pngblip 89504e}}{\nonshppict{\pict 00}}b}`,
-			"ab\n[1 picture without text]\n",
+			"ab\n[not read: 1 picture]\n",
 		},
 		"link": {
 			`{\rtf1 see {\field{\*\fldinst HYPERLINK "http://a.example"}{\fldrslt the list}}}`,
 			"see the list\n[1 field: only the text is read, no address of a link]\n",
 		},
-		"binary": {`{\rtf1 a{\*\x\bin3 }}}}b}`, "ab\n"},
+		"scripts": {`{\rtf1 10\super 7\nosupersub  m{\super 2} H{\sub 2}O {\deleted 9 }{\v 8 }5}`, "10^7 m^2 H_2O 5\n"},
+		"boxes":   {`{\rtf1 a{\shp{\*\shpinst{\sp}{\shptxt Box 31\par}}}{\*\annotation Ann 4}}`, "aBox 31\nAnn 4\n"},
+		"nested":  {`{\rtf1 n1\nestcell n2\nestcell{\*\nesttableprops\nestrow}out\cell\row}`, "n1 | n2 |\nout |\n"},
+		"symbols": {`{\rtf1{\fonttbl{\f3\fcharset2 Symbol;}}5 {\f3 \'a3}m}`, "5 m\n[not read: 1 symbol]\n"},
+		"old Mac": {`{\rtf1\mac caf\'8e}`, "café\n"},
+		"binary":  {`{\rtf1 a{\*\x\bin3 }}}}b}`, "ab\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, err := read(t, "rtf", []byte(c.text))

@@ -249,7 +249,8 @@ func (g *grid) start(e xml.StartElement) error {
 		g.phonetic = true
 	case "v", "t":
 		if g.cell != nil && !g.phonetic {
-			g.into, g.cell.valued = &g.cell.text, true
+			g.into = &g.cell.text
+			g.cell.valued = g.cell.valued || e.Name.Local == "t" || g.cell.kind == "str" // else an empty value is none
 		}
 	case "f":
 		if g.cell != nil {
@@ -296,6 +297,7 @@ var linkFormula = content.Pattern(`(?i)^HYPERLINK\("([^"]+)"`)
 
 func (g *grid) endCell() {
 	c := g.cell
+	c.valued = c.valued || c.text.Len() > 0
 	text, formula := g.shown(c), unescaped(c.formula.String())
 	if m := linkFormula().FindStringSubmatch(formula); m != nil {
 		g.links = append(g.links, [3]string{cellName(g.column, g.row), m[1]})

@@ -112,6 +112,16 @@ func TestXlsxNumbers(t *testing.T) {
 		{2.25, "# ?/?", "2 1/4"},
 		{0, "# ?/?", "0"},
 		{5, ";;;", ""},
+		{1234.56, `#,##0.00" €"/"kg"`, "1,234.56 €/kg"},
+		{2.75, "0.00 $/kg", "2.75 $/kg"},
+		{0.12345, "# ?/10000", "1235/10000"},
+		{-250, "[Red][<-100]#,##0;#,##0", "-250"},
+		{123.5, "G/通用格式", "123.5"},
+		{12, "0 g", "12 g"},
+		{12, "0 m", "12"},
+		{12.36 / 86400, "mm:ss.0", "00:12.4"},
+		{1.9999999, "[h]:mm:ss", "48:00:00"},
+		{45000.9999999, "yyyy-mm-dd hh:mm:ss", "2023-03-16 00:00:00"},
 	} {
 		data := xlsxOf(t, func(f *excelize.File) error { return setStyled(f, "A1", c.value, c.format) })
 		if x, err := read(t, "xlsx", data); err != nil && c.want != "" || strings.TrimSpace(string(x.Body)) != c.want {
@@ -177,14 +187,15 @@ func TestXlsxByHand(t *testing.T) {
 			`<c r="E3"><f>1+1</f><v>2</v></c></row><row r="9"><c r="A9" t="s"><v>77</v></c><c r="C9" t="s"><v>1</v></c></row>`+
 			`<row r="10"><c r="D10"><f t="shared" ref="D10:E10" si="0">B10*2</f></c><c r="E10"><f t="shared" si="0"/></c>`+
 			`<c r="F10" t="str"><f>""</f><v></v></c>`+
-			`<c r="G10" t="str"><f>HYPERLINK("https://a.example","a")</f><v>a</v></c></row>`,
+			`<c r="G10" t="str"><f>HYPERLINK("https://a.example","a")</f><v>a</v></c>`+
+			`<c r="H10"><f>SUM(B3:B4)</f><v></v></c></row>`,
 		`<si><r><t>rich</t></r><r><t xml:space="preserve"> text</t></r></si>`+
 			`<si><t>a_x000D_ b _x0041_ _x005F_x0041_</t><rPh><t>said</t></rPh></si>`),
 		"S 1!B3: rich text | inline |  | 2",
 		"S 1!B9:  | a b A _x0041_",
-		"S 1!B10:  |  | =B10*2 | =(the formula of D10) |  | a",
+		"S 1!B10:  |  | =B10*2 | =(the formula of D10) |  | a | =SUM(B3:B4)",
 		"S 1!G10: link of G10: https://a.example",
-		"[S 1: 2 formulas without a saved value, shown as =FORMULA]",
+		"[S 1: 3 formulas without a saved value, shown as =FORMULA]",
 	)
 }
 
