@@ -177,6 +177,7 @@ func TestAboutFiles(t *testing.T) {
 	files := map[string]string{
 		"staff.csv": "id,name\n1,Quillon\n", "app.txt": "The log levels are debug and error.\n", "x.log": "started\n",
 	}
+	tree := map[string]string{"reports/a.txt": "x", "reports/b.csv": "x", "data/c.txt": "x"}
 	types := map[string]string{"a.doc": "x", "b.docx": "x", "c.docx": "x", "d.txt": "x"}
 	answers(t, map[string]asked{
 		"size": {files, "how big is staff.csv", []string{"staff.csv has 18 bytes (no model)\n"}, nil},
@@ -189,6 +190,13 @@ func TestAboutFiles(t *testing.T) {
 			"The log levels are debug", `note: 0 files with "error" in the name`,
 		}, []string{"no file has"}},
 		"nothing":    {files, "is there a file called zebra?", []string{`0 files with "zebra" in the name (no model)`}, nil},
+		"folder": {tree, "how many files are in the reports folder", []string{"2 files in reports (no model)\n"}, nil},
+		"no folder": {tree, "how many files are in the nosuch folder", []string{
+			"3 files (no model)", `note: no directory is called "nosuch"`,
+		}, nil},
+		"condition": {tree, "how many txt files are larger than 1 MB", []string{
+			"2 .txt files", "note: not applied, of the question: larger",
+		}, nil},
 		"log levels": {files, "list all log levels", []string{"The log levels are debug"}, []string{"1 .log"}},
 	})
 }

@@ -25,14 +25,14 @@ func (q *question) answer(r *Result) error {
 	case "count_files":
 		r.Arguments = map[string]any{"extension": strings.Join(route.Extensions, ",")}
 		files := q.matching(route)
-		r.count(len(files), what(len(files), route)+q.placeText())
+		r.count(len(files), what(len(files), route)+q.placeIn(files, route))
 		r.list(files)
 	case "list_files":
 		limit := cmp.Or(route.Limit, defaultList)
 		r.Arguments = map[string]any{"extension": strings.Join(route.Extensions, ","), "limit": limit}
 		files := q.matching(route)
 		slices.SortStableFunc(files, func(a, b *file) int { return b.Modified.Compare(a.Modified) })
-		r.count(len(files), what(len(files), route)+q.placeText()+", the newest first")
+		r.count(len(files), what(len(files), route)+q.placeIn(files, route)+", the newest first")
 		r.list(files[:min(len(files), limit)])
 	case "grep_files":
 		r.Arguments = map[string]any{"pattern": route.NameHint}
@@ -101,6 +101,14 @@ func (q *question) placeText() string {
 	return " in " + content.ClipBytes(q.args.Path, 80)
 }
 
+// placeIn is [question.placeText] with the folder that the question names, if all files are below it.
+func (q *question) placeIn(files []*file, route router.Route) string {
+	if route.Folder == "" || slices.ContainsFunc(files, func(f *file) bool { return !isBelow(f, route.Folder) }) {
+		return q.placeText()
+	}
+	return " in " + content.ClipBytes(route.Folder, 80)
+}
+
 // every returns all files, in the order of places and paths.
 func (q *question) every() (all []*file) {
 	for _, c := range q.places {
@@ -118,7 +126,24 @@ func (q *question) matching(route router.Route) []*file {
 	if route.NameHint != "" {
 		files = slices.DeleteFunc(files, func(f *file) bool { return !hasName(f, route.NameHint) })
 	}
-	return files
+	if len(route.Unread) > 0 {
+		q.note("not applied, of the question: %s", strings.Join(route.Unread, ", "))
+	}
+	if route.Folder == "" {
+		return files
+	}
+	within := slices.DeleteFunc(slices.Clone(q.every()), func(f *file) bool { return !isBelow(f, route.Folder) })
+	if len(within) == 0 {
+		q.note("no directory is called %s: files of all directories are counted", quoted(route.Folder))
+		return files
+	}
+	return slices.DeleteFunc(files, func(f *file) bool { return !isBelow(f, route.Folder) })
+}
+
+// isBelow reports whether a file is below a directory of a name, or of names with a slash between them.
+func isBelow(f *file, folder string) bool {
+	in := "/" + words.Fold(path.Dir(f.Path)) + "/"
+	return strings.Contains(in, "/"+strings.Trim(words.Fold(folder), "/")+"/")
 }
 
 // byName returns the files with a text in their name: the exact name alone where there is one.

@@ -4,8 +4,10 @@
 package router
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Route is the tool that answers a question, with its arguments.
@@ -16,6 +18,8 @@ type Route struct {
 	Query      string   // of semantic_search: the question
 	Limit      int      // of list_files: "the 3 newest files"; 0 if none is given
 	MaxDepth   int      // of directory_tree
+	Folder     string   // of count_files and list_files: the folder that the question names; "" if none
+	Unread     []string // of the same: conditions of the question that no tool applies, such as "larger", "than"
 }
 
 // question is a text with its tokens. Rules take the tokens that they understand.
@@ -23,7 +27,7 @@ type question struct {
 	text            string
 	tokens          []token
 	counted, listed int // index of the file word that "how many", or "list" and "is there", ask for; or -1
-	hint            string
+	hint, folder    string
 }
 
 // Read returns the route of a question. It takes any text, in time linear in its length.
@@ -40,6 +44,9 @@ func Read(text string) Route {
 		q.tokens = slices.Clone(whole.tokens)
 		if r.Tool == "" && !contents && q.fits(tool) && q.isAboutFiles() {
 			r = Route{Tool: tool, NameHint: q.hint, Extensions: q.extensions()}
+			if tool == "count_files" || tool == "list_files" {
+				r.Folder, r.Unread = q.folder, conditions().FindAllString(fold(text), -1)
+			}
 		}
 	}
 	switch r.Tool {
@@ -110,20 +117,34 @@ func (q *question) isAboutFiles() bool {
 		if !q.is(i, folder) {
 			continue
 		} else if next := q.skip(i+1, 1, of); q.is(next, content) || q.is(next, ext) && !q.is(next, object) {
-			q.tokens[next].taken = true
+			q.take(next)
 		}
 		for before := i - 1; q.is(before, content); before-- {
-			q.tokens[before].taken = true
+			q.take(before)
 		}
 	}
 	for q.is(last, stop|plain) {
 		last--
 	}
 	if files && q.is(last, content) && q.is(last-1, prep) && !q.is(last-1, of) {
-		q.tokens[last].taken = true
+		q.take(last)
 	}
 	return !slices.ContainsFunc(q.tokens, func(t token) bool { return t.is(content) && !t.taken })
 }
+
+// take takes the name of a folder.
+func (q *question) take(i int) {
+	q.tokens[i].taken = true
+	q.folder = q.text[q.tokens[i].from:q.tokens[i].to]
+}
+
+// conditions matches words of folded questions for what is not compared: sizes, times, and what files are not.
+var conditions = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(larger|largest|bigger|biggest|heaviest|smaller|smallest|greater|less|fewer|over|under|above|` +
+		`below|older|oldest|newer than|before|after|since|until|between|modified in|changed in|created in|not|without|` +
+		`except|total|sum|average|grosser|grosste[nrs]?|kleiner|kleinste[nrs]?|alteste[nrs]?|alter|uber|unter|vor|nach|seit|` +
+		`nicht|ohne|ausser|plus|moins|avant|apres|depuis|sans|mas|menos|antes|despues|desde|sin)\b`)
+})
 
 // takeHint takes the run of content and numbers that begins at i, or that ends there if step is -1, as the name.
 func (q *question) takeHint(i, step int) bool {
