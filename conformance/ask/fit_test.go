@@ -189,8 +189,8 @@ func TestAboutFiles(t *testing.T) {
 		"no such file": {files, "is there a file called error?", []string{
 			"The log levels are debug", `note: 0 files with "error" in the name`,
 		}, []string{"no file has"}},
-		"nothing":    {files, "is there a file called zebra?", []string{`0 files with "zebra" in the name (no model)`}, nil},
-		"folder": {tree, "how many files are in the reports folder", []string{"2 files in reports (no model)\n"}, nil},
+		"nothing": {files, "is there a file called zebra?", []string{`0 files with "zebra" in the name (no model)`}, nil},
+		"folder":  {tree, "how many files are in the reports folder", []string{"2 files in reports (no model)\n"}, nil},
 		"no folder": {tree, "how many files are in the nosuch folder", []string{
 			"3 files (no model)", `note: no directory is called "nosuch"`,
 		}, nil},

@@ -19,13 +19,20 @@ type Damage struct {
 	UnclosedLine      int64 // of the first of them
 	Inside            bool  // the text breaks off inside a quoted cell
 	lastRow, lastLine int64
+	first             []bool // cells of the first row that look like data
 }
 
 func (d *Damage) row(r *Row) {
 	d.lastRow, d.lastLine = r.Index-1, r.Line
+	if r.Index == 1 { // a number above a number is no name
+		for i, is := range d.first[:min(len(d.first), len(r.Cells))] {
+			d.Headless = d.Headless || is && dataCell().Match(r.Cells[i])
+		}
+	}
 	switch {
 	case r.Index == 0:
-		d.Width, d.Headless = r.N, headless(r.Cells)
+		d.Width, d.first = r.N, dataCells(r.Cells)
+		d.Headless = isHeadless(d.first)
 	case r.N != d.Width:
 		if d.Odd++; d.Odd == 1 {
 			d.OddRow, d.OddLine, d.OddCells = r.Index-1, r.Line, r.N
@@ -39,16 +46,37 @@ func (d *Damage) unclosed(line int64) {
 	}
 }
 
-// headless reports whether most cells of a first row are numbers, dates or times. Years may be names of columns.
-func headless(cells [][]byte) bool {
-	data := 0
-	for _, c := range cells {
+// dataCell matches numbers, amounts, dates, times, addresses and truth values.
+var dataCell = content.Pattern(`(?i)^ *(true|false|\S+@\S+\.\S+|[-+($€£¥]*[0-9][-+0-9.,:/'’% TZE]*[)€$£¥]?) *$`)
+
+// dataCells says which cells of a first row look like data. Years may be names of columns, and so may cells of a series
+// beside one word: "month,1,2,3".
+func dataCells(cells [][]byte) []bool {
+	data, n, rising := make([]bool, len(cells)), 0, true
+	var before []byte
+	for i, c := range cells {
 		year := len(c) == 4 && (string(c[:2]) == "19" || string(c[:2]) == "20")
-		if !year && bytes.ContainsAny(c, "0123456789") && len(bytes.Trim(c, "0123456789.,+-eE%:/TZ ")) == 0 {
-			data++
+		if data[i] = !year && dataCell().Match(c); data[i] {
+			longer := len(c) > len(before)
+			rising = rising && (longer || len(c) == len(before) && bytes.Compare(before, c) < 0)
+			before, n = c, n+1
 		}
 	}
-	return 2*data > len(cells)
+	if rising && n > 1 && n == len(cells)-1 && !data[0] {
+		return nil
+	}
+	return data
+}
+
+// isHeadless reports whether most cells of a first row look like data.
+func isHeadless(data []bool) bool {
+	n := 0
+	for _, is := range data {
+		if is {
+			n++
+		}
+	}
+	return 2*n > len(data)
 }
 
 // Notes returns a line for each kind of damage, and for a missing header.
