@@ -283,17 +283,14 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 // variable matches ${NAME} and ${NAME:-DEFAULT}.
 var variable = regexp.MustCompile(`\$\{(?:env:)?(\w+)(:-[^}]*)?\}`)
 
-// otherVariable matches what clients write for settings and commands, such as ${config:a.b}.
-var otherVariable = regexp.MustCompile(
-	`\$\{(?:config|command|workspaceFolder|file\w*|selectedText|pathSeparator|/)\b[^}]*`)
-
 // Expanded returns a text with the values of the variables that it names as ${NAME}.
 func Expanded(text string) (string, error) {
 	if at := strings.Index(text, "${input:"); at >= 0 {
 		return "", fmt.Errorf("%.60s stands for what the client asks its user: it is not known here", text[at:])
 	}
-	if other := otherVariable.FindString(text); other != "" {
-		return "", fmt.Errorf("%.60s} stands for something of the client: it is not known here", other)
+	if rest := variable.ReplaceAllString(text, ""); strings.Contains(rest, "${") {
+		at := strings.Index(rest, "${")
+		return "", fmt.Errorf("%.60s is not known here: a variable is ${NAME} or ${NAME:-DEFAULT}", rest[at:])
 	}
 	var missing string
 	out := variable.ReplaceAllStringFunc(text, func(v string) string {
