@@ -20,7 +20,8 @@ var (
 	rtfSkipped = content.SetOf(`fonttbl colortbl stylesheet info nonshppict objdata listtable listoverridetable
 		rsidtbl revtbl filetbl xmlnstbl themedata datastore latentstyles nonesttables`)
 	rtfText = map[string]string{
-		"tab": "\t", "cell": " | ", "nestcell": " | ", "super": "^", "sub": "_", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
+		"tab": "\t", "cell": " | ", "nestcell": " | ", "super": "^", "sub": "_",
+		"emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’",
 		"ldblquote": "“", "rdblquote": "”", "emspace": " ", "enspace": " ",
 	}
 	rtfLineEnds = content.SetOf("par line row sect page column nestrow")
@@ -67,7 +68,8 @@ func readRTF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	if !bytes.HasPrefix(text, []byte(`{\rtf`)) {
 		return fmt.Errorf(`%w: it does not begin with {\rtf`, ErrBroken)
 	}
-	d := rtf{rtfGroup: rtfGroup{uc: 1}, charset: charmap.Windows1252, fonts: map[int]encoding.Encoding{}, symbols: map[int]bool{}, b: b}
+	d := rtf{rtfGroup: rtfGroup{uc: 1}, charset: charmap.Windows1252, b: b}
+	d.fonts, d.symbols = map[int]encoding.Encoding{}, map[int]bool{}
 	for len(text) > 0 {
 		var err error
 		if text, err = d.next(text); err != nil {
