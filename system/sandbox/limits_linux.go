@@ -18,7 +18,7 @@ import (
 
 const maxOpen = 4096 // open files of one process
 
-// setLimits bounds each process of the command; watchLimits bounds the tree.
+// setLimits bounds each process of the command; [watch] bounds the tree.
 func (i *initProcess) setLimits() error {
 	const niceness = 5 // the server answers other calls meanwhile
 	if !i.Input {
@@ -58,7 +58,7 @@ type watch struct {
 	every       time.Duration // until the next comparison; 0: there is no limit
 	next        time.Time
 	used        [2]int // processes and clock ticks at the last comparison
-	free        int64  // free space when the size of the scratch directory was last measured
+	free        int64  // free space of all disks when the size of the scratch directory was last measured
 	measured    time.Time
 	measuring   time.Duration // how long that took
 	scratchSize int64         // then; 0: it was not measured
@@ -109,8 +109,9 @@ func (w *watch) exceeded() string {
 		if unix.Statfs(path, &st) != nil {
 			continue
 		}
-		free = int64(st.Bavail) * st.Bsize
-		if w.MinFree > 0 && free < w.MinFree {
+		here := int64(st.Bavail) * st.Bsize
+		free += here // of all: the scratch directory may lie on another disk than the last of them
+		if w.MinFree > 0 && here < w.MinFree {
 			return fmt.Sprintf("the %s that must stay free on the disk of %s", sizeText(w.MinFree), path)
 		}
 	}
