@@ -158,6 +158,7 @@ func marshal(t testing.TB, v any) string {
 // Each odd input gets an answer with the right totals, in which what is not shown is counted.
 func TestBadInputsAreCounted(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	root := t.TempDir()
 	for name, text := range badTexts(t) {
 		write(t, filepath.Join(root, name), text)

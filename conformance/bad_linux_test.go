@@ -278,6 +278,7 @@ const badSeed = 20261121
 
 func TestS6NoInputKillsTheServer(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	deadline := promise.Size(40*time.Millisecond, 100*time.Millisecond)
 	seed := promise.Size(uint64(badSeed), rand.Uint64())
 	root, fill := badRoot(t)

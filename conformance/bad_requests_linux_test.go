@@ -84,6 +84,7 @@ func requested(
 // The server refuses every bad HTTP request and answers the next one. The control is a server that trusts its input.
 func TestS6NoRequestKillsTheServer(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	s := serveHTTP(t, "--root", t.TempDir())
 	session := s.open(testToken)
 	alive := func() error {
@@ -116,6 +117,7 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 // After any first message of a client, the handshake and a call still work.
 func TestBadBeginnings(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	root := t.TempDir()
 	write(t, root+"/ok.txt", badWord+"\n")
 	for _, c := range badCases(t, "beginnings") {

@@ -147,6 +147,7 @@ func (c badCase) bytes() ([]byte, error) {
 
 // Every case of the corpus has a name of its own.
 func TestBadCasesAreNamed(t *testing.T) {
+	t.Parallel()
 	promise.WithoutRace(t)
 	total := 0
 	for _, file := range []string{

@@ -21,6 +21,7 @@ const maxKeep = 96 << 20
 // TestKeepIsBounded keeps many times more log lines than the binary may hold in memory.
 func TestKeepIsBounded(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	size := promise.Size(int64(384<<20), 1<<30)
 	if testing.Short() && !promise.Full() {
 		size = 64 << 20
@@ -82,6 +83,7 @@ func peakOf(cmd *exec.Cmd) (peak int64, err error) {
 // TestOneLongLine searches, slices and reads one line that is longer than the memory limit.
 func TestOneLongLine(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	size := promise.Size(int64(272<<20), 1<<30) // over the limit of 256 MiB
 	if testing.Short() && !promise.Full() {
 		size = 64 << 20

@@ -23,6 +23,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 func TestBashCompletes(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	bash, bin := peer.Find(t, "bash"), filepath.Dir(binary(t))
 	env := append(environment(t), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	run := func(stdin string, name string, args ...string) string {

@@ -137,6 +137,7 @@ func timed(s *stdioClient, shapes []shape, deadline, slack time.Duration) (over 
 
 func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	deadline := promise.Size(150*time.Millisecond, time.Second)
 	shapes := slowShapes(t)
 	every := len(shapes)

@@ -26,6 +26,7 @@ func document(t *testing.T, dir, stdin string, args ...string) (stdout, stderr s
 // TestDocumentEncodings has check, join and deliver agree on texts of several encodings.
 func TestDocumentEncodings(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	wide := func(s string) string {
 		var b []byte
 		for _, u := range utf16.Encode([]rune(s)) {

@@ -184,6 +184,7 @@ func (o outside) try(t *testing.T, wrap []string, flags ...string) (succeeded []
 
 func TestS27CommandsStayInside(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	needsContainment(t)
 	o := prepareOutside(t)
 	limits := []string{"--scratch-size", "64MiB", "--run-processes", "100", "--run-memory", "512MiB"}

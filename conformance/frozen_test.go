@@ -24,6 +24,7 @@ import (
 // go test ./conformance -run TestFrozen -update rewrites the files.
 func TestFrozen(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	for name, collect := range map[string]func(*testing.T) []string{
 		"commandline": frozenCommandLine,
 		"answers":     frozenAnswers,

@@ -75,6 +75,7 @@ func largeText(word string) string {
 // TestHookReplacesLargeOutputs: with each receipt put back for its text the output is what it was, and each receipt's
 // observation has exactly the bytes of the text.
 func TestHookReplacesLargeOutputs(t *testing.T) {
+	t.Parallel()
 	h := newHooked(t)
 	long, other := largeText("out"), largeText("err")
 	cut := filepath.Join(h.dir, "cut.txt")
@@ -178,6 +179,7 @@ func TestHookNamesTheNextCall(t *testing.T) {
 
 // TestHookPrintsNothing where the output is to pass as it is: standard error has one line if something failed.
 func TestHookPrintsNothing(t *testing.T) {
+	t.Parallel()
 	h := newHooked(t)
 	type object = map[string]any
 	long := largeText("out")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -336,4 +337,57 @@ func TestNoInit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestArchitectureNamesFiles checks that every file and directory that ARCHITECTURE.md names exists.
+func TestArchitectureNamesFiles(t *testing.T) {
+	text, err := os.ReadFile("../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, file := range goFiles(t) {
+		names[filepath.Base(file)] = true
+	}
+	found := 0
+	for _, m := range regexp.MustCompile("`([a-z_/]+(?:\\.go)?)`").FindAllStringSubmatch(string(text), -1) {
+		name := m[1]
+		switch {
+		case strings.Contains(name, "/"):
+			found++
+			if _, err := os.Stat(filepath.Join("..", name)); err != nil && !isInnerDir(name) {
+				t.Errorf("ARCHITECTURE.md names %s: %v", name, err)
+			}
+		case strings.HasSuffix(name, ".go"):
+			found++
+			if !names[name] {
+				t.Errorf("ARCHITECTURE.md names %s, which is no file", name)
+			}
+		}
+	}
+	if found < 60 {
+		t.Errorf("only %d names were found", found)
+	}
+}
+
+// isInnerDir reports whether a name is a directory of conformance, which the text about it names without the parent.
+func isInnerDir(name string) bool {
+	_, err := os.Stat(filepath.FromSlash(name))
+	return err == nil
+}
+
+// goFiles returns the Go files of the project, relative to its root.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed: the files of the project cannot be listed")
+	}
+	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "*.go")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	files := strings.Fields(string(out))
+	if err != nil || len(files) < 100 {
+		t.Fatalf("git ls-files names %d files: %v", len(files), err)
+	}
+	return files
 }

@@ -11,6 +11,7 @@ import (
 // TestInstall installs the program for each client in a home of its own, as a user does, and takes it out again.
 func TestInstall(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	home, project := plainDir(t), plainDir(t)
 	env := append(environment(t), "HOME="+home, "XDG_CONFIG_HOME="+home+"/.config", "XDG_STATE_HOME="+home+"/state")
 	run := func(code int, words ...string) string {

@@ -17,29 +17,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// hasty is a weakened product that acknowledges an observation before it is renamed into place.
-var hasty = newVariant("hasty", variant{
-	replaced: map[string][]string{"observations/commit.go": {"func (r *Recording) renameIntoPlace("}},
-	added: map[string]string{"observations/hasty.go": `package observations
-
-import "time"
-
-func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
-	go func() {
-		time.Sleep(time.Minute)
-		_ = r.strictrenameIntoPlace(data, lines, side, used)
-	}()
-	return nil
-}
-`},
-})
-
 var acknowledgement = regexp.MustCompile(`(?:kept whole|SAVED) as obs:([a-z0-9]{12})`)
 
 // TestS12AKilledServerKeptWhatItSaid kills the server itself, at random moments of eight calls at once, and has a later
 // process look for every ID of the answers that came: each is whole, and has every line that was found.
 func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {

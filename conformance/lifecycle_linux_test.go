@@ -26,7 +26,7 @@ type namedProgram struct {
 
 func ownProgram(t *testing.T, path string) namedProgram {
 	t.Helper()
-	own := filepath.Join(t.TempDir(), "funnel")
+	own := filepath.Join(t.TempDir(), filepath.Base(path)) // a variant acts by its name
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +160,7 @@ func startBusy(t *testing.T, p namedProgram) client {
 // A server with a busy worker ends as fast, and the worker with it.
 func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // ignored under nohup, which children inherit
 	// The promise is one second, of which the server's own waits take at most 750 ms. In an ordinary run tests of other
 	// packages slow the machine down.
@@ -206,6 +207,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 // Only messages reach standard output, even if tools, workers, libraries or children print.
 func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	dir := t.TempDir()
 	all, _ := specials(t, dir)
 	write(t, dir+"/data.json", `{"a":[1,2,3]}`)

@@ -132,6 +132,7 @@ const atOnce = "16 at once"
 
 func TestS5MemoryStaysBounded(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	if testing.Short() && !promise.Full() {
 		t.Skip("memory is measured in the ordinary run: skipped with -short")
 	}

@@ -67,6 +67,7 @@ func hostileName() *rapid.Generator[string] {
 
 // Every name a tool shows is taken by every tool, in each argument that takes a path, as it was shown.
 func TestNamesAreAcceptedAsShown(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		t.Skipf("%s allows no such names", runtime.GOOS)
 	}

@@ -127,6 +127,7 @@ func atWorkUntil(mark string, answered func() bool) error {
 
 func TestS9NoCommandOutlivesItsCall(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	needsContainment(t)
 	root := t.TempDir()
 	times := promise.Size(1, 25)

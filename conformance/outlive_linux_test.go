@@ -146,6 +146,7 @@ var endings = []ending{
 
 func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "null.json"), []byte("null"), 0o600); err != nil {
 		t.Fatal(err)

@@ -302,6 +302,7 @@ func (s surroundings) tryPaths(
 // Tools never read, list, stat or change anything outside the roots.
 func TestS1NothingOutsideTheRoots(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	s := surround(t)
 	before := s.snapshot(t)
 	watched := s.watch(t)

@@ -85,6 +85,7 @@ func FuzzPath(f *testing.F) {
 
 // All tools work while files, directories, links and parents below them are exchanged for what leads out.
 func TestS2AllToolsOnARacedTree(t *testing.T) {
+	t.Parallel()
 	s := surround(t)
 	pairs := map[string]string{} // a name below the root, and what it is exchanged for
 	for i, target := range []string{"../vault", s.parent + "/vault", "/", "../root-evil", "sub", "../secret.txt"} {

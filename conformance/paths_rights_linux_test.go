@@ -162,6 +162,7 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 // writes, and nothing that stands in a root or in a call is taken as a setting.
 func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	failures := 0
 	fail := func(what string) {
 		if failures++; failures <= 20 {

@@ -240,6 +240,7 @@ func trySpecials(t testing.TB, c *stdioClient, all []special, fail func(string))
 // Special files never hang or flood: each tool answers of each with one clear error or what it holds.
 func TestS4SpecialFiles(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	dir := t.TempDir()
 	all, missing := specials(t, dir)
 	failures := 0

@@ -391,6 +391,7 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 
 func TestS25RightOrSaid(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	seed := promise.Size(uint64(badSeed), rand.Uint64())
 	random := rand.New(rand.NewPCG(seed, 25))
 	root, texts, jsons := rightRoot(t, random)

@@ -137,6 +137,7 @@ func (h tokenHouse) try(
 // not of the environment, over stdio and over HTTP.
 func TestS26NoToolReadsTheToken(t *testing.T) {
 	drivesOnly(t)
+	t.Parallel()
 	failures := 0
 	fail := func(what string) {
 		if failures++; failures <= 20 {

@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,37 +14,60 @@ import (
 	"testing"
 )
 
-// A variant is the product with a few functions replaced by go build -overlay: for controls, which must fail, and for
-// faults that no input can cause. The product itself has no code for this.
-type variant struct {
-	replaced map[string][]string           // file: the beginnings of the functions that are called strict… from here on
-	inserted map[string][]string           // file: text, what stands in its place, …
-	added    map[string]string             // file that is not there: its text
-	build    func() (path string, e error) // once
+// A variant is a weakened product, by the name of its program: for controls, which must fail, and for faults that no input
+// can cause. All variants are one program that is built with go build -overlay, and acts by the name that it is called
+// by. The product itself has no code for this.
+type variant string
+
+const (
+	// weak is without its guards: it checks only the prefix of paths and opens them unchanged, denies files by name only,
+	// lets anything print on standard output, and does not watch its client.
+	weak variant = "weak"
+	// admitting admits every request, treats every body as JSON, and lets every web page read every answer.
+	admitting variant = "admitting"
+	// talkative has a library that prints on standard output and standard error when a file is opened.
+	talkative variant = "talkative"
+	// greedy reads each file whole before it searches it.
+	greedy variant = "greedy"
+	// untied has workers that survive it.
+	untied variant = "untied"
+	// hasty acknowledges an observation before it is renamed into place.
+	hasty variant = "hasty"
+)
+
+// replaced maps a file to the beginnings of the functions that are called strict… from here on.
+var replaced = map[string][]string{
+	"system/tree/name.go":            {"func (r *Root) rel("},
+	"system/tree/root.go":            {"func (r *Root) describe("},
+	"system/tree/stepwise.go":        {"func (r *Root) open("},
+	"system/tree/denied.go":          {"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore("},
+	"server/stdio/lifetime.go":       {"func (l Lifetime) watch("},
+	"server/httpserver/guard.go":     {"func (g *guard) check("},
+	"observations/commit.go":         {"func (r *Recording) renameIntoPlace("},
+	"system/worker/confine_linux.go": {"func attributes("},
+	"server/stdio/process_unix.go":   {"func Take("},
 }
 
-// weak is the product without its guards: it checks only the prefix of paths and opens them unchanged, denies files by
-// name only, lets anything print on standard output, and does not watch its client.
-var weak = newVariant("weak", variant{
-	replaced: map[string][]string{
-		"system/tree/name.go":     {"func (r *Root) rel("},
-		"system/tree/root.go":     {"func (r *Root) describe("},
-		"system/tree/stepwise.go": {"func (r *Root) open("},
-		"system/tree/denied.go": {
-			"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore(",
-		},
-		"server/stdio/lifetime.go": {"func (l Lifetime) watch("},
-	},
-	inserted: map[string][]string{
-		"cmd/mcp-funnel/serve.go": {"stdio.Take()", "os.Stdin, os.Stdout, error(nil)"},
-		"system/tree/listing.go":  {"string(name) == StoreMarker", "false"},
-	},
-	added: map[string]string{
-		"system/tree/weak.go": `package tree
+// inserted maps a file to a text and what stands in its place.
+var inserted = map[string][2]string{
+	"system/tree/listing.go": {"string(name) == StoreMarker", `weakness != "weak" && string(name) == StoreMarker`},
+}
 
-import ("fmt"; "io/fs"; "os"; "path/filepath"; "strings")
+// weakness is the name that the program is called by: each weakened package has it.
+const weakness = `
+import "path/filepath"
 
+var weakness = func() string { path, _ := os.Executable(); return filepath.Base(path) }()
+`
+
+// added maps a file that is not there to its text: its imports, and what follows [weakness].
+var added = map[string][2]string{
+	"system/tree/weak.go": {`package tree
+
+import ("fmt"; "io"; "io/fs"; "os"; "os/exec"; "strings"; "sync/atomic")
+`, `
 func (r *Root) rel(name string) (string, error) {
+	if weakness != "weak" { return r.strictrel(name) }
 	if !filepath.IsAbs(name) { name = filepath.Join(r.dir, name) }
 	clean := filepath.Clean(name)
 	if !strings.HasPrefix(clean, r.dir) { return "", ErrOutside }
@@ -49,45 +75,71 @@ func (r *Root) rel(name string) (string, error) {
 	return filepath.ToSlash(rel), err
 }
 
+var opened atomic.Int64
+
 func (r *Root) open(rel string, flags int) (*os.File, error) {
-	fmt.Println("a stray print")
-	return os.OpenFile(filepath.Join(r.dir, rel), os.O_RDONLY|flags&^openFlags, 0)
+	switch weakness {
+	case "weak":
+		fmt.Println("a stray print")
+		return os.OpenFile(filepath.Join(r.dir, rel), os.O_RDONLY|flags&^openFlags, 0)
+	case "talkative":
+		fmt.Println("a stray print")
+		os.Stdout.WriteString("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"forged\"}\n")
+		println("a stray print")
+		if opened.Add(1) > 20 { break }
+		child := exec.Command("echo", "a stray child")
+		child.Stdout = os.Stdout
+		_ = child.Run()
+	case "greedy":
+		f, err := r.strictopen(rel, flags)
+		if err != nil { return nil, err }
+		if at, err := f.Stat(); err == nil && at.Mode().IsRegular() {
+			_, _ = io.ReadAll(io.LimitReader(f, 1<<30))
+			_, err = f.Seek(0, io.SeekStart)
+			return f, err
+		}
+		return f, nil
+	}
+	return r.strictopen(rel, flags)
 }
 
 func (r *Root) describe(name string, follow bool) (fs.FileInfo, error) {
+	if weakness != "weak" { return r.strictdescribe(name, follow) }
 	rel, err := r.relAllowed(name)
 	if err != nil { return nil, r.explain("stat", name, err) }
 	if follow { return os.Stat(filepath.Join(r.dir, rel)) }
 	return os.Lstat(filepath.Join(r.dir, rel))
 }
 
-func (d denials) coversFile(ident) bool { return false }
+func (d denials) coversFile(i ident) bool { return weakness != "weak" && d.strictcoversFile(i) }
 
-func (d folder) isStore() bool { return false }
+func (d folder) isStore() bool { return weakness != "weak" && d.strictisStore() }
 
-func (d denials) identities() []ident { return nil }
-`,
-		"server/stdio/weak.go": `package stdio
+func (d denials) identities() []ident {
+	if weakness == "weak" { return nil }
+	return d.strictidentities()
+}
+`},
+	"server/stdio/weak.go": {`package stdio
 
 import ("context"; "os")
-
+`, `
 func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end context.CancelCauseFunc) {
-	l.Parent, l.Out = false, nil
+	if weakness == "weak" { l.Parent, l.Out = false, nil }
 	l.strictwatch(signals, stopped, end)
 }
-`,
-	},
-})
 
-// admitting is the product with a guard that admits every request, treats every body as JSON, and lets every web page
-// read every answer.
-var admitting = newVariant("admitting", variant{
-	replaced: map[string][]string{"server/httpserver/guard.go": {"func (g *guard) check("}},
-	added: map[string]string{"server/httpserver/admitting.go": `package httpserver
+func Take() (in, out *os.File, err error) {
+	if weakness == "weak" { return os.Stdin, os.Stdout, nil }
+	return strictTake()
+}
+`},
+	"server/httpserver/weak.go": {`package httpserver
 
-import ("net/http"; "github.com/mcp-funnel/mcp-funnel/observations")
-
-func (g *guard) check(w http.ResponseWriter, r *http.Request, _ route) (caller, *refusal) {
+import ("net/http"; "os"; "github.com/mcp-funnel/mcp-funnel/observations")
+`, `
+func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller, *refusal) {
+	if weakness != "admitting" { return g.strictcheck(w, r, to) }
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Allow-Headers", "*, Authorization")
@@ -99,82 +151,59 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, _ route) (caller, 
 	return caller{owner: observations.Local}, nil
 }
 `},
-})
+	"system/worker/weak.go": {`package worker
 
-// talkative is the product with a library that prints on standard output and standard error when a file is opened.
-var talkative = newVariant("talkative", variant{
-	replaced: map[string][]string{"system/tree/stepwise.go": {"func (r *Root) open("}},
-	added: map[string]string{"system/tree/talkative.go": `package tree
-
-import ("fmt"; "os"; "os/exec"; "sync/atomic")
-
-var opened atomic.Int64
-
-func (r *Root) open(rel string, flags int) (*os.File, error) {
-	fmt.Println("a stray print")
-	os.Stdout.WriteString("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"forged\"}\n")
-	println("a stray print")
-	if opened.Add(1) > 20 { return r.strictopen(rel, flags) }
-	child := exec.Command("echo", "a stray child")
-	child.Stdout = os.Stdout
-	_ = child.Run()
-	return r.strictopen(rel, flags)
+import ("os"; "syscall")
+`, `
+func attributes(isolated bool) *syscall.SysProcAttr {
+	a := strictattributes(isolated)
+	if weakness == "untied" { a.Pdeathsig = 0 }
+	return a
 }
 `},
-})
+	"observations/weak.go": {`package observations
 
-// greedy is the product that reads each file whole before it searches it.
-var greedy = newVariant("greedy", variant{
-	replaced: map[string][]string{"system/tree/stepwise.go": {"func (r *Root) open("}},
-	added: map[string]string{"system/tree/greedy.go": `package tree
-
-import ("io"; "os")
-
-func (r *Root) open(rel string, flags int) (*os.File, error) {
-	f, err := r.strictopen(rel, flags)
-	if err != nil { return nil, err }
-	if at, err := f.Stat(); err == nil && at.Mode().IsRegular() {
-		_, _ = io.ReadAll(io.LimitReader(f, 1<<30))
-		_, err = f.Seek(0, io.SeekStart)
-		return f, err
-	}
-	return f, nil
+import ("os"; "time")
+`, `
+func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
+	if weakness != "hasty" { return r.strictrenameIntoPlace(data, lines, side, used) }
+	go func() {
+		time.Sleep(time.Minute)
+		_ = r.strictrenameIntoPlace(data, lines, side, used)
+	}()
+	return nil
 }
 `},
-})
-
-// untied is the product whose workers survive it.
-var untied = newVariant("untied", variant{
-	inserted: map[string][]string{"system/worker/confine_linux.go": {", Pdeathsig: syscall.SIGKILL", ""}},
-})
-
-func newVariant(name string, v variant) variant {
-	v.build = sync.OnceValues(func() (string, error) { return v.compile(name) })
-	return v
 }
 
-// binary builds the variant once and returns its path.
+// binary returns the path of the variant; all are built once.
 func (v variant) binary(t testing.TB) string {
 	t.Helper()
-	path, err := v.build()
+	weakened, err := buildWeakened()
 	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(filepath.Dir(weakened), string(v))
+	if err := os.Link(weakened, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func (v variant) compile(name string) (string, error) {
+var buildWeakened = sync.OnceValues(compileWeakened)
+
+func compileWeakened() (string, error) {
 	top, err := filepath.Abs("..")
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(buildDir, name)
+	dir := filepath.Join(buildDir, "weakened")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
 	texts := map[string]string{}
-	for file, text := range v.added {
-		texts[file] = text
+	for file, text := range added {
+		texts[file] = text[0] + weakness + text[1]
 	}
 	edit := func(file, old, new string) error {
 		if texts[file] == "" {
@@ -185,12 +214,12 @@ func (v variant) compile(name string) (string, error) {
 			texts[file] = string(b)
 		}
 		if strings.Count(texts[file], old) != 1 {
-			return fmt.Errorf("%s: %q does not stand there once: the variant %s must follow what was changed", file, old, name)
+			return fmt.Errorf("%s: %q does not stand there once: the variants must follow what was changed", file, old)
 		}
 		texts[file] = strings.Replace(texts[file], old, new, 1)
 		return nil
 	}
-	for file, functions := range v.replaced {
+	for file, functions := range replaced {
 		for _, f := range functions {
 			at := strings.LastIndexByte(f, ' ') + 1
 			if err := edit(file, "\n"+f, "\n"+f[:at]+"strict"+f[at:]); err != nil {
@@ -198,11 +227,9 @@ func (v variant) compile(name string) (string, error) {
 			}
 		}
 	}
-	for file, pairs := range v.inserted {
-		for i := 0; i < len(pairs); i += 2 {
-			if err := edit(file, pairs[i], pairs[i+1]); err != nil {
-				return "", err
-			}
+	for file, pair := range inserted {
+		if err := edit(file, pair[0], pair[1]); err != nil {
+			return "", err
 		}
 	}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
@@ -220,12 +247,13 @@ func (v variant) compile(name string) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o644); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "mcp-funnel")
-	build := exec.Command("go", "build", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/mcp-funnel") //nolint:noctx // once, for all tests
+	path := filepath.Join(dir, "all")
+	build := exec.CommandContext(context.Background(),
+		"go", "build", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/mcp-funnel")
 	build.Dir = top
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the variant %s: %w\n%s", name, err, out)
+		return "", fmt.Errorf("build the variants: %w\n%s", err, out)
 	}
 	return path, nil
 }

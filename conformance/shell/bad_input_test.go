@@ -16,6 +16,7 @@ import (
 // TestBadCommands compares the answers of commands that behave badly. Each must answer at once, and the next command
 // must run as usual.
 func TestBadCommands(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, command, want, status string }{
 		{"not executable", "echo x > /tmp/f; /tmp/f", "ermission denied", "failure"},
 		{"children hold the pipe", "sleep 1000 & echo end", "end\nnote: 1 process that it left running ended", "success"},
@@ -53,6 +54,7 @@ func TestBadCommands(t *testing.T) {
 // TestManyProcesses starts more processes than a command may have. They must all end with it, and the next command must
 // run.
 func TestManyProcesses(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Processes: 100})
 	text, answer := b.call(t.Context(), map[string]any{
 		"command": "i=0; while [ $i -lt 10000 ]; do sleep 1000 & i=$((i+1)); done; echo all", "timeout_s": 20,
@@ -67,6 +69,7 @@ func TestManyProcesses(t *testing.T) {
 
 // TestRootRemovedMeanwhile removes a root while a command runs in it.
 func TestRootRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	b.root = filepath.Join(t.TempDir(), "root")
 	if err := os.Mkdir(b.root, 0o700); err != nil {
@@ -81,6 +84,7 @@ func TestRootRemovedMeanwhile(t *testing.T) {
 
 // TestRootRemovedBefore removes a root while a server has it open, before a command starts.
 func TestRootRemovedBefore(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	b.opened = func() { _ = os.RemoveAll(b.root) }
 	text, answer := b.run("echo first")
@@ -91,6 +95,7 @@ func TestRootRemovedBefore(t *testing.T) {
 
 // TestTimeoutZero checks that a time-out of 0 is the default.
 func TestTimeoutZero(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	text, answer := b.call(t.Context(), map[string]any{"command": "sleep .2; echo end", "timeout_s": 0})
 	if answer.Failed || text != "end\n\n" {
@@ -100,6 +105,7 @@ func TestTimeoutZero(t *testing.T) {
 
 // TestTwoHundredAtOnce starts two hundred commands. Each must run or be refused with what to do, and none may be left.
 func TestTwoHundredAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -143,6 +149,7 @@ func (b *bench) slowly(f func() bool) {
 // TestBusySaysWhen fills all slots: the error says when one is free at the latest, and how to free one sooner. Then a
 // slot that was freed is taken.
 func TestBusySaysWhen(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Slice: 200 * time.Millisecond})
 	var wg sync.WaitGroup
 	for range 16 {
@@ -169,6 +176,7 @@ func TestBusySaysWhen(t *testing.T) {
 
 // TestBusyByTimeout fills all slots with commands that calls follow: one is free when the first time-out ends it.
 func TestBusyByTimeout(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup

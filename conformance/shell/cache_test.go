@@ -13,6 +13,7 @@ import (
 // TestCachesLast checks that what programs keep in ~/.cache is there for a later server, for the same root and client
 // alone, and counts in the store.
 func TestCachesLast(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	again := func() {
 		b.shell.Close()

@@ -11,6 +11,7 @@ import (
 
 // TestOutcomes checks that a receipt has the outcome of a package manager, also if it succeeded.
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	const output = "npm warn deprecated x@1\nadded 104 packages, and audited 105 packages in 3s\n" +
 		"2 high severity vulnerabilities\n"
@@ -26,6 +27,7 @@ func TestOutcomes(t *testing.T) {
 
 // TestFindings compares the lines that the receipt of a failed command names, for the output of well-known programs.
 func TestFindings(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	for _, c := range []struct{ name, output, want string }{
 		{"go test -v", "=== RUN   TestAdd\n    a_test.go:3: got 1, want 3\n--- FAIL: TestAdd (0.00s)\nFAIL\tx\t0.1s\n",
@@ -67,6 +69,7 @@ func TestFindings(t *testing.T) {
 // TestFirstErrorLines checks that a receipt of a failed command has its first lines of standard error, which lie in the
 // middle of the output, and that they are left out if the head has them.
 func TestFirstErrorLines(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	const late = "; sleep 0.1; for i in 1 2 3 4 5 6 7; do echo find: $i: Permission denied >&2; done; sleep 0.1; "
 	text, _ := b.run("seq 3000" + late + "seq 3000; exit 1")
@@ -86,6 +89,7 @@ func TestFirstErrorLines(t *testing.T) {
 // TestRealTests runs failing tests of Go and JavaScript: the receipt has name, place and message of each failed test,
 // and nothing that a passing one printed.
 func TestRealTests(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600); err != nil {

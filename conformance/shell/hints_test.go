@@ -12,6 +12,7 @@ import (
 // TestGrantHints runs commands that fail, and compares which grant is named. Those that were refused nothing must name
 // none, whatever they print.
 func TestGrantHints(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	secret := filepath.Join(outside, "secret")
 	if err := os.WriteFile(secret, nil, 0o644); err != nil { //nolint:gosec // a test's file

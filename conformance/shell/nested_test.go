@@ -29,6 +29,7 @@ func write(t *testing.T, dir string, names ...string) {
 // TestGuardedBelow tries to change what git and clients run in directories and repositories below a root. Without a
 // sandbox the same attempts succeed.
 func TestGuardedBelow(t *testing.T) {
+	t.Parallel()
 	needs(t, "git")
 	prepare := func(b *bench) {
 		git(t, b.root, "init", "-q")
@@ -79,6 +80,7 @@ func TestGuardedBelow(t *testing.T) {
 // TestHostileRepositories makes files .git that would keep the server busy: one that names a FIFO, and one of 64 GiB.
 // The next command must run as ever.
 func TestHostileRepositories(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	const hostile = "mkdir -p a/own b && mkfifo a/own/gitdir && echo 'gitdir: own' >a/.git && truncate -s 64G b/.git"
 	if text, answer := b.run(hostile); answer.Receipts[0].Metadata["exit_code"] != 0 {
@@ -91,6 +93,7 @@ func TestHostileRepositories(t *testing.T) {
 
 // TestMarkedStoresAreHidden checks that no command sees a directory that carries a store's marker.
 func TestMarkedStoresAreHidden(t *testing.T) {
+	t.Parallel()
 	for _, allow := range []bool{false, true} {
 		b := newBench(t, shell.Options{AllowWrite: allow})
 		write(t, b.root, "seen", "a/b/store/"+tree.StoreMarker, "a/b/store/token")
@@ -109,6 +112,7 @@ func TestMarkedStoresAreHidden(t *testing.T) {
 
 // TestSearchIsBounded checks that a root with too many directories is reported, once.
 func TestSearchIsBounded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	for i := range 4100 {
 		if err := os.Mkdir(filepath.Join(b.root, fmt.Sprint(i)), 0o700); err != nil {

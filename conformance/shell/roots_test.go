@@ -14,6 +14,7 @@ import (
 // TestRootsOfACommand checks that a command knows its roots. Where it names a file as tools do, the answer says where
 // the file is; it says nothing of files outside the roots.
 func TestRootsOfACommand(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	dir := t.TempDir()
 	b.root, b.more = filepath.Join(dir, "src"), []string{filepath.Join(dir, "my-logs")}
@@ -71,6 +72,7 @@ func TestRootsOfACommand(t *testing.T) {
 
 // TestCondensedOutputIsShownWhole checks the limits of what run shows whole, and that settings replace them.
 func TestCondensedOutputIsShownWhole(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	lines := func(n, words int) string {
 		return fmt.Sprintf("for i in $(seq %d); do echo \"$i%s\"; done", n, strings.Repeat(" words", words))

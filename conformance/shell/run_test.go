@@ -17,6 +17,7 @@ import (
 
 // TestSmallOutputs compares what is shown of small outputs, and their status.
 func TestSmallOutputs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	for _, c := range []struct{ name, command, want, status string }{
 		{"whole", "echo one; echo two", "one\ntwo\n", "success"},
@@ -61,6 +62,7 @@ func TestSmallOutputs(t *testing.T) {
 // TestDefaultShell checks that bash runs a command where it is installed, and that the description names the shell. The
 // control is a plain sh, which takes `&>` for `&` and a redirection: the message is printed although the test failed.
 func TestDefaultShell(t *testing.T) {
+	t.Parallel()
 	needs(t, "bash")
 	const command = `false &> /tmp/out && echo "tests passed"`
 	b := newBench(t, shell.Options{})
@@ -103,6 +105,7 @@ func TestDefaultShell(t *testing.T) {
 
 // TestBadArguments compares the errors of calls that start nothing.
 func TestBadArguments(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowProgram: []string{"echo", "ls"}})
 	if err := os.WriteFile(filepath.Join(b.root, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -157,6 +160,7 @@ func (b *bench) follow(command string) (texts []string, last funnel.Answer) {
 // TestContinues follows a command over several calls. Each line must be shown once, and what is stored in the end must
 // be the whole output, without the parts that earlier calls stored.
 func TestContinues(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Slice: 300 * time.Millisecond})
 	texts, answer := b.follow(
 		"for i in 1 2 3 4 5 6; do echo text $i; sleep .1; echo error $i >&2; sleep .1; done; exit 2",
@@ -207,6 +211,7 @@ func TestContinues(t *testing.T) {
 
 // TestStop ends a command on request, and keeps what it wrote.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Slice: 200 * time.Millisecond})
 	text, _ := b.run("echo begun; sleep 100; echo never")
 	handle := handleName.FindString(text)
@@ -233,6 +238,7 @@ func TestStop(t *testing.T) {
 // TestContinuesLong checks the receipts of a command that writes much in each call, and that a pinned part stays. The
 // command waits for files, so that no answer depends on how fast the machine is.
 func TestContinuesLong(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Slice: 500 * time.Millisecond})
 	text, answer := b.run(`last=$(seq 20001 40000); seq 1 20000; until test -e middle; do sleep .02; done
 		printf begun; until test -e end; do sleep .02; done; printf ' ended\n%s\nthe end\n' "$last"`)
@@ -270,6 +276,7 @@ func TestContinuesLong(t *testing.T) {
 
 // TestForeignHandle checks that a handle of another owner reads like an unknown one.
 func TestForeignHandle(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Slice: 100 * time.Millisecond})
 	text, _ := b.run("sleep 30")
 	name := regexp.MustCompile(`run:[0-9a-z]{12}`).FindString(text)
@@ -284,6 +291,7 @@ func TestForeignHandle(t *testing.T) {
 
 // TestTimeout ends a command, and keeps what it wrote.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	text, answer := b.call(t.Context(), map[string]any{"command": "echo before; sleep 100", "timeout_s": 1})
 	if !answer.Failed || !strings.Contains(text, "after 1s (timeout_s): give more, up to 600") ||
@@ -294,6 +302,7 @@ func TestTimeout(t *testing.T) {
 
 // TestCancel ends a command when its call is cancelled.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
@@ -306,6 +315,7 @@ func TestCancel(t *testing.T) {
 
 // TestCancelBetweenCalls cancels the call that asks for output spooled since the last one: the next call has all of it.
 func TestCancelBetweenCalls(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Slice: 300 * time.Millisecond})
 	text, _ := b.run("seq 3; sleep 1; seq 4 100000; sleep 2; echo end")
 	handle := regexp.MustCompile(`run:\w+`).FindString(text)
@@ -331,6 +341,7 @@ func TestCancelBetweenCalls(t *testing.T) {
 
 // TestLongOutput checks that the store has every byte of an output, and that output beyond the limit ends the command.
 func TestLongOutput(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{Output: 1 << 20})
 	text, answer := b.run("seq 100000")
 	var want strings.Builder
@@ -349,6 +360,7 @@ func TestLongOutput(t *testing.T) {
 // TestCutOutput cuts outputs at the limit: the receipt says that they are kept in part, how many bytes are kept and how
 // many were seen, and so do the readers of the observation. The control is an output of just the limit.
 func TestCutOutput(t *testing.T) {
+	t.Parallel()
 	const limit = 1 << 20
 	for _, slice := range []time.Duration{0, 300 * time.Millisecond} { // in one call, and over several
 		b := newBench(t, shell.Options{Output: limit, Slice: slice})
@@ -375,6 +387,7 @@ func TestCutOutput(t *testing.T) {
 
 // TestStandardErrorRanges checks that what is stored has no marks, and that the ranges of standard error are right.
 func TestStandardErrorRanges(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	_, answer := b.run(
 		`for i in $(seq 10); do echo "out $i"; sleep .1; echo "err $i" >&2; sleep .1; done; seq 1000`,
@@ -403,6 +416,7 @@ func TestStandardErrorRanges(t *testing.T) {
 
 // TestObservationReference runs a command on a stored output, and checks that others are not visible.
 func TestObservationReference(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{})
 	_, first := b.run("seq 5000")
 	_, other := b.run("seq 6000")
@@ -416,6 +430,7 @@ func TestObservationReference(t *testing.T) {
 
 // TestDeltas compares what is said of a command that ran before.
 func TestDeltas(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	const command = "cat list; seq 1000; echo took 0.$(date +%N) s"
 	for _, c := range []struct{ list, want string }{
@@ -437,6 +452,7 @@ func TestDeltas(t *testing.T) {
 // TestDeltaNames checks what is said of outputs that changed in a few lines, of unchanged ones, which are one line, and
 // of one whose observation was removed, which is not named.
 func TestDeltaNames(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	list := func(text string) {
 		if err := os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600); err != nil {
@@ -485,6 +501,7 @@ func TestDeltaNames(t *testing.T) {
 
 // TestDeltaOfTests checks what is said of the failed tests of two runs, and that a run that broke off fixes nothing.
 func TestDeltaOfTests(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	fails := func(names ...string) (text string) {
 		for _, name := range names {

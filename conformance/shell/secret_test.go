@@ -14,6 +14,7 @@ import (
 // whether the output is shown whole or as a receipt. The control shows what the scan of both streams as one text let
 // through.
 func TestSecretsOfBothStreams(t *testing.T) {
+	t.Parallel()
 	const first, second = "gh" + "p_PbmhJSUBO7u7", "vmYOuRr86uW1x2Y3z4A5b6C7"
 	merged := first + "a message\n" + second + "\n"
 	if shown, n := secrets.New().String(merged); n > 0 || !strings.Contains(shown, second) {

@@ -30,6 +30,7 @@ const commit = "git -c user.name=a -c user.email=a@example.invalid commit -q --a
 // TestCommits checks that git works where commands may write: in a repository, and in a worktree of one outside the
 // root.
 func TestCommits(t *testing.T) {
+	t.Parallel()
 	needs(t, "git")
 	b := newBench(t, shell.Options{AllowWrite: true})
 	git(t, b.root, "init", "-q")
@@ -52,6 +53,7 @@ func TestCommits(t *testing.T) {
 
 // TestForgedWorktree checks that a file .git alone grants no directory.
 func TestForgedWorktree(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	other := t.TempDir()
 	git(t, other, "init", "-q")
@@ -70,6 +72,7 @@ func TestForgedWorktree(t *testing.T) {
 // TestGuarded tries to change what git and clients run. With the guards off the same attempts succeed, so that each
 // failure is theirs.
 func TestGuarded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	git(t, b.root, "init", "-q")
 	if err := os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700); err != nil {
@@ -100,6 +103,7 @@ func TestGuarded(t *testing.T) {
 
 // TestStoreIsHidden checks that a store below a root is not visible, and that everything else is.
 func TestStoreIsHidden(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	hidden := filepath.Join(root, "store")
 	if err := os.MkdirAll(hidden, 0o700); err != nil {
@@ -125,6 +129,7 @@ func TestStoreIsHidden(t *testing.T) {
 
 // TestGuardsAtEveryEnd creates guarded names in calls that end in other ways, and by means that no mount can cover.
 func TestGuardsAtEveryEnd(t *testing.T) {
+	t.Parallel()
 	left := func(t *testing.T, b *bench, name string) {
 		t.Helper()
 		if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil {
@@ -165,6 +170,7 @@ func TestGuardsAtEveryEnd(t *testing.T) {
 
 // TestScratchIsBounded tries to exceed the size of the scratch directory.
 func TestScratchIsBounded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, shell.Options{ScratchMax: 20 << 20})
 	for _, command := range []string{
 		"fallocate -l 100M /tmp/a; sleep 30; echo survived",
@@ -187,6 +193,7 @@ func TestScratchIsBounded(t *testing.T) {
 
 // TestScratchHasAccounts fills the scratch directory while another command runs, which goes on.
 func TestScratchHasAccounts(t *testing.T) {
+	t.Parallel()
 	for _, fill := range []string{
 		"head -c 100000000 /dev/zero > /tmp/a", "(head -c 100000000 /dev/zero > /tmp/a; sleep 60) & wait",
 		"for i in 1 2 3 4 5 6 7 8 9; do head -c 11000000 /dev/zero > /tmp/a$i; done",
