@@ -5,7 +5,7 @@
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
 
-test: ## everything CI runs
+test: ## all tests, each package once
 	scripts/test
 
 bench: ## all benchmarks
