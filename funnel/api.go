@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Names of the policy package that are part of this API.
 type (
+	// Policy and the types below are of the policy package, and part of this API.
 	Policy   = policy.Policy
 	Limits   = policy.Limits
 	Decision = policy.Decision

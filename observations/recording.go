@@ -56,7 +56,7 @@ func (s *Store) Record(m Provenance) (*Recording, error) {
 			break
 		}
 	}
-	return r, nil
+	return r, nil //nolint:nilerr // a file that cannot be found is a free name
 }
 
 // ID returns the ID under which the observation is committed.

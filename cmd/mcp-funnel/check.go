@@ -119,7 +119,7 @@ func checkText(r io.Reader) (checkReport, error) {
 		}
 		if len(all) < maxInMemory {
 			if all, outside, err = continuation.Normalize(all); err != nil {
-				return checkReport{State: jsontrunc.Broken, Line: 1, Reason: err.Error()}, nil
+				return checkReport{State: jsontrunc.Broken, Line: 1, Reason: err.Error()}, nil //nolint:nilerr // that is the report
 			}
 		}
 		r = io.MultiReader(bytes.NewReader(all), in)

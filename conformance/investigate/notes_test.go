@@ -196,7 +196,7 @@ func TestReadOnlyStore(t *testing.T) {
 		err := filepath.WalkDir(store, func(p string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() {
 				text, err := os.ReadFile(p)
-				fmt.Fprintln(&all, p, text, err)
+				fmt.Fprintln(&all, p, string(text), err)
 			}
 			return err
 		})

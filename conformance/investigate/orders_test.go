@@ -160,8 +160,8 @@ func TestSyntheticSurvey(t *testing.T) {
 func TestShapeIsSentOnce(t *testing.T) {
 	b := in(t, many(t, 6))
 	const shape = `note={"dirs": [{"path", "summary"`
-	text, o := b.investigate(nil)
-	text, o = b.investigate(object{"order": o.Order, "note": o.note("")})
+	_, o := b.investigate(nil)
+	text, o := b.investigate(object{"order": o.Order, "note": o.note("")})
 	has(t, text, shape)
 	for n := 0; n < 2; n++ {
 		text, o = b.investigate(object{"order": o.Order, "note": o.note("About %s.")})

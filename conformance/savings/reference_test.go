@@ -66,13 +66,13 @@ func serveUpstream(taken string) {
 			continue
 		}
 		answer := `"error":{"code":-32601,"message":"Method not found"}`
-		switch name := m.Params.Name; {
-		case m.Method == "initialize":
+		switch name := m.Params.Name; m.Method {
+		case "initialize":
 			answer = `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
 				`"serverInfo":{"name":"rows","version":"1"}}`
-		case m.Method == "tools/list":
+		case "tools/list":
 			answer = `"result":` + listed
-		case m.Method == "tools/call":
+		case "tools/call":
 			text, _ := json.Marshal(map[string]any{name: records(name)}) // plain values
 			for _, arg := range m.Params.Arguments {
 				text = []byte("done")

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"testing"
 
@@ -114,7 +115,7 @@ func TestConsumerPanics(t *testing.T) {
 				t.Error("the write does not panic")
 			}
 			c := w.Close()
-			if r, err := c.Recording(); c.Failure == nil || r != nil || err != ErrDefect {
+			if r, err := c.Recording(); c.Failure == nil || r != nil || !errors.Is(err, ErrDefect) {
 				t.Errorf("failure %v, recording %v, %v", c.Failure, r, err)
 			}
 		})

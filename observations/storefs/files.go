@@ -176,6 +176,7 @@ func (f *FS) openOnce(name string, write bool) (*File, error) {
 	return &File{h, name, f}, nil
 }
 
+// Errors of files that are not read.
 var (
 	ErrNotRegular = errors.New("not a regular file")
 	ErrTooLong    = errors.New("it is longer than such a file may be")

@@ -48,8 +48,8 @@ func (c *contextSize) UnmarshalJSON(b []byte) error {
 		Size    *number         `json:"context_window_size"`
 		Current json.RawMessage `json:"current_usage"`
 	}
-	if json.Unmarshal(b, &o) != nil {
-		return nil
+	if err := json.Unmarshal(b, &o); err != nil {
+		return nil //nolint:nilerr // it is unknown
 	}
 	c.size = o.Size
 	var u *claudeUsage

@@ -249,7 +249,7 @@ func TestNothingEscapesFromOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("these tests already run as a user other than root")
 	}
-	dir, err := os.MkdirTemp("", "sandbox") // t.TempDir lies in a directory that others cannot enter
+	dir, err := os.MkdirTemp("", "sandbox") //nolint:usetesting // t.TempDir lies in a directory that others cannot enter
 	if err != nil {
 		t.Fatal(err)
 	}

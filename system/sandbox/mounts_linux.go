@@ -53,7 +53,7 @@ func (m *mountSources) openOne(one Mount) (id sourceID, err error) {
 	if err := unix.Fstat(source, &st); err != nil {
 		return id, err
 	}
-	id = sourceID{Device: uint64(st.Dev), Inode: st.Ino, File: st.Mode&unix.S_IFMT != unix.S_IFDIR}
+	id = sourceID{Device: st.Dev, Inode: st.Ino, File: st.Mode&unix.S_IFMT != unix.S_IFDIR}
 	if os.Geteuid() != 0 {
 		return id, nil
 	}

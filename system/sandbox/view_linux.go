@@ -151,7 +151,7 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if uint64(st.Dev) != id.Device || st.Ino != id.Inode {
+	if st.Dev != id.Device || st.Ino != id.Inode {
 		return errors.New("it was replaced meanwhile")
 	}
 	return attach(fd, m.Target, id.File, attributes)

@@ -80,7 +80,7 @@ func newRoot(dir, given string, top *os.Root, denied []string) (_ *Root, err err
 	}
 	_, escapes := top.Lstat("..") // os does not export this error, so provoke it
 	if escapes == nil {
-		return nil, errors.New("os.Root is unsafe here: it opens ..")
+		return nil, errors.New("os.Root is unsafe here: it opens the parent directory")
 	}
 	r := &Root{dir: dir, given: given, os: top, id: identOf(at), errEscapes: withoutPath(escapes)}
 	r.denied, err = newDenials(dir, r.id, denied)

@@ -50,5 +50,5 @@ type Report struct {
 	FirstStore string // the path of the first of them
 }
 
-// SkipAll, returned by visit, ends a walk without an error.
+// SkipAll ends a walk without an error if visit returns it.
 var SkipAll = fs.SkipAll

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -25,7 +26,7 @@ func KeepTool(in io.Reader) tools.Tool {
 					done += int64(n)
 					out.Progress(done, 0, "bytes")
 				}
-				if err == io.EOF {
+				if errors.Is(err, io.EOF) {
 					return nil
 				}
 				if err = cmp.Or(err, ctx.Err()); err != nil {
