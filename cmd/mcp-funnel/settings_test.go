@@ -32,7 +32,8 @@ func TestEmptySettingsAreDefaults(t *testing.T) {
 	if made, err := os.ReadDir(here); err != nil || len(made) > 0 {
 		t.Errorf("in the current directory: %v, %v", made, err)
 	}
-	s := cli.Settings{Root: []string{"", "sub"}, Store: "kept"}
+	var s cli.Settings
+	s.Root, s.Store = []string{"", "sub"}, "kept"
 	_ = s.AfterApply(&kong.Context{}) // what else is not set is refused
 	if len(s.Root) != 1 || s.Root[0] != filepath.Join(here, "sub") || s.Store != filepath.Join(here, "kept") {
 		t.Errorf("%q, %q", s.Root, s.Store)

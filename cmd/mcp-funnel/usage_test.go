@@ -251,16 +251,16 @@ func TestUsageLine(t *testing.T) {
 	}{
 		{"nothing", cli.Settings{}, account.Account{}, "context ? of ? | reserve 0 | left ? | 0 pointers"},
 		{
-			"a window by hand", cli.Settings{ContextWindow: 10_000}, account.Account{Report: report(2_500, 0, 0)},
+			"a window by hand", with(func(s *cli.Settings) { s.ContextWindow = 10_000 }), account.Account{Report: report(2_500, 0, 0)},
 			"context 2.5k of 10.0k | reserve 0 | left 75 % | 0 pointers",
 		},
 		{
-			"the reported window first", cli.Settings{ContextWindow: 10_000},
+			"the reported window first", with(func(s *cli.Settings) { s.ContextWindow = 10_000 }),
 			account.Account{Report: report(2_500, 1_000, 6_000)},
 			"context 2.5k of 6.0k | reserve 1.0k | left 50 % | 0 pointers",
 		},
 		{
-			"a limit of the prompt", cli.Settings{PromptBudget: 5_000}, account.Account{Report: report(2_500, 0, 1_000_000)},
+			"a limit of the prompt", with(func(s *cli.Settings) { s.PromptBudget = 5_000 }), account.Account{Report: report(2_500, 0, 1_000_000)},
 			"context 2.5k of 1.00M | reserve 0 | left 50 % | 0 pointers",
 		},
 		{
@@ -268,7 +268,7 @@ func TestUsageLine(t *testing.T) {
 			"context 10.00M of 6.0k | reserve 0 | left 0 % | 12 pointers",
 		},
 		{
-			"reserves above the window", cli.Settings{EmergencyBuffer: 1_024}, account.Account{Report: report(1, 8_000, 6_000)},
+			"reserves above the window", with(func(s *cli.Settings) { s.EmergencyBuffer = 1_024 }), account.Account{Report: report(1, 8_000, 6_000)},
 			"context 1 of 6.0k | reserve 8.0k | left 0 % | 0 pointers",
 		},
 	} {
@@ -323,4 +323,10 @@ func TestBlocksToPaste(t *testing.T) {
 	if hooks != 4 {
 		t.Errorf("%d hooks and reports found, want 4", hooks)
 	}
+}
+
+// with returns settings of which some are set.
+func with(set func(*cli.Settings)) (s cli.Settings) {
+	set(&s)
+	return s
 }

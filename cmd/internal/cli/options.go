@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"strconv"
 	"strings"
@@ -31,10 +32,22 @@ type Options struct {
 	HTTP      httpserver.Options
 }
 
+// fields yields every setting.
+func (s *Settings) fields() iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		all := reflect.ValueOf(s).Elem()
+		for _, field := range reflect.VisibleFields(all.Type()) {
+			if !field.Anonymous && !yield(field, all.FieldByIndex(field.Index)) {
+				return
+			}
+		}
+	}
+}
+
 // Options returns the options that the settings describe. Fields without a setting keep their zero value.
 func (s *Settings) Options() Options {
 	var o Options
-	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+	for field, value := range s.fields() {
 		path, ok := field.Tag.Lookup("to")
 		if !ok {
 			continue
@@ -65,7 +78,7 @@ func (s *Settings) Options() Options {
 // checkMinima returns an error for the first setting below its tag `min`. To the packages 0 means the default,
 // which is not what the operator wrote.
 func (s *Settings) checkMinima() error {
-	for field, value := range reflect.ValueOf(s).Elem().Fields() {
+	for field, value := range s.fields() {
 		text, ok := field.Tag.Lookup("min")
 		if !ok {
 			continue

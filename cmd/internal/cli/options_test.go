@@ -24,7 +24,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	}
 	var empty Settings
 	zero := empty.Options()
-	for field := range reflect.ValueOf(&empty).Elem().Fields() {
+	for field := range empty.fields() {
 		if _, has := field.Tag.Lookup("to"); !has {
 			if direct[field.Name] == "" {
 				t.Errorf(
@@ -60,7 +60,7 @@ func TestFlagNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := settingNames(parser.Model)
-	for field := range reflect.ValueOf(&c.Settings).Elem().Fields() {
+	for field := range c.fields() {
 		if name := flagName(field); known[name] == nil && name != "config" {
 			t.Errorf("%s: no flag --%s", field.Name, name)
 		}
@@ -69,7 +69,9 @@ func TestFlagNames(t *testing.T) {
 
 // A limit of 0 is none: to the store, for which 0 is the default, that is a negative one.
 func TestZeroIsNoLimit(t *testing.T) {
-	o := (&Settings{Quota: 0, MinFree: 5}).Options()
+	var s Settings
+	s.MinFree = 5
+	o := s.Options()
 	if o.Store.Quota != -1 || o.Store.MinFree != 5 {
 		t.Errorf("quota %d, free space %d", o.Store.Quota, o.Store.MinFree)
 	}

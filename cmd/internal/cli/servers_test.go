@@ -18,7 +18,9 @@ func TestFirstMissingVariable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 30 {
-			_, err := (&Settings{Config: file}).Servers()
+			var s Settings
+			s.Config = file
+			_, err := s.Servers()
 			if err == nil || !strings.Contains(err.Error(), kind+": a: the variable NOT_A is not set") {
 				t.Errorf("%s: %v", kind, err)
 				break

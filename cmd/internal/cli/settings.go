@@ -13,98 +13,135 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Settings holds every setting of the program, one field each. From the field and its tags come the flag, the
+// Settings holds every setting of the program, one field each, by area. From the field and its tags come the flag, the
 // environment variable, the key of the configuration file, help, default, lower limit (min) and the option it fills
 // (to, see [options]).
 type Settings struct {
-	Config string `group:"setup" placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
+	setupSettings     `group:"setup"`
+	shownSettings     `group:"shown"`
+	budgetSettings    `group:"budget"`
+	limitsSettings    `group:"limits"`
+	documentsSettings `group:"documents"`
+	endpointSettings  `group:"endpoint"`
+	commandsSettings  `group:"commands"`
+	httpSettings      `group:"http"`
+	logSettings       `group:"log"`
+}
 
-	Root        []string `group:"setup" placeholder:"DIR" sep:"none" help:"Directory that tools may read; repeatable (in the variable, separated as in PATH). Default: the current directory, unless that is a home, a system directory or the file system's root."`
-	ClientRoots bool     `group:"setup" to:"!Server.IgnoreRoots" default:"true" negatable:"" help:"Let the roots that a client sends narrow what it may read; --no-client-roots ignores them. They never widen it."`
-	Store       string   `group:"setup" to:"Store.Dir" placeholder:"DIR" help:"Directory of the observations. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
+// setupSettings are what the program reads, and where it keeps what it stores.
+type setupSettings struct {
+	Config string `placeholder:"FILE" help:"YAML file with any of these settings, by the flag's name (unknown keys are refused)."`
 
-	ReceiptTokens int    `group:"shown" min:"1" to:"Limits.ReceiptTokens" default:"600" placeholder:"N" help:"Maximum size of a receipt in tokens, from 160 to 4000."`
-	MinSaving     int    `group:"shown" min:"1" to:"Limits.MinSaving" default:"40" placeholder:"N" help:"Percentage of an output's tokens that its receipt must save, from 1 to 90; an output for which it would save less is shown whole."`
-	LargeLines    int    `group:"shown" min:"1" to:"Limits.LargeLines" default:"50" placeholder:"N" help:"An output of more lines is large."`
-	LargeChars    int    `group:"shown" min:"1" to:"Limits.LargeChars" default:"2000" placeholder:"N" help:"An output of more characters is large."`
-	HeadLines     int    `group:"shown" min:"1" to:"Limits.HeadLines" default:"10" placeholder:"N" help:"Maximum number of first lines in a receipt."`
-	TailLines     int    `group:"shown" min:"1" to:"Limits.TailLines" default:"5" placeholder:"N" help:"Maximum number of last lines in a receipt."`
-	PageTokens    int    `group:"shown" min:"1" to:"Limits.PageTokens" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
-	Model         string `group:"shown" to:"Policy.Model" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
+	Root        []string `placeholder:"DIR" sep:"none" help:"Directory that tools may read; repeatable (in the variable, separated as in PATH). Default: the current directory, unless that is a home, a system directory or the file system's root."`
+	ClientRoots bool     `to:"!Server.IgnoreRoots" default:"true" negatable:"" help:"Let the roots that a client sends narrow what it may read; --no-client-roots ignores them. They never widen it."`
+	Store       string   `to:"Store.Dir" placeholder:"DIR" help:"Directory of the observations. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
+}
 
-	ToolLimit []string `group:"shown" placeholder:"LIMIT" sep:"," help:"Limit of one tool, such as run.receipt-tokens=1200 or grep.page-tokens=8000; repeatable, or separated by commas."`
-	Uncut     []string `group:"shown" placeholder:"TOOL" sep:"," help:"Tool whose outputs are never cut: shown whole up to 1 MB, or kept and not shown where the client reported that they do not fit; repeatable."`
+// shownSettings are how answers look.
+type shownSettings struct {
+	ReceiptTokens int    `min:"1" to:"Limits.ReceiptTokens" default:"600" placeholder:"N" help:"Maximum size of a receipt in tokens, from 160 to 4000."`
+	MinSaving     int    `min:"1" to:"Limits.MinSaving" default:"40" placeholder:"N" help:"Percentage of an output's tokens that its receipt must save, from 1 to 90; an output for which it would save less is shown whole."`
+	LargeLines    int    `min:"1" to:"Limits.LargeLines" default:"50" placeholder:"N" help:"An output of more lines is large."`
+	LargeChars    int    `min:"1" to:"Limits.LargeChars" default:"2000" placeholder:"N" help:"An output of more characters is large."`
+	HeadLines     int    `min:"1" to:"Limits.HeadLines" default:"10" placeholder:"N" help:"Maximum number of first lines in a receipt."`
+	TailLines     int    `min:"1" to:"Limits.TailLines" default:"5" placeholder:"N" help:"Maximum number of last lines in a receipt."`
+	PageTokens    int    `min:"1" to:"Limits.PageTokens" default:"4000" placeholder:"N" help:"Size of a page of grep, jq and slice in tokens."`
+	Model         string `to:"Policy.Model" default:"o200k_base" placeholder:"NAME" help:"Model whose tokens are counted: its name, o200k_base or cl100k_base. Models without a public vocabulary (Claude, Gemini) are estimated by a factor on o200k_base and shown as ≈ with the error of that factor."`
 
-	Mask        bool `group:"shown" default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
-	RedactStore bool `group:"shown" help:"Mask them in observations too. By default observations are exact."`
+	ToolLimit []string `placeholder:"LIMIT" sep:"," help:"Limit of one tool, such as run.receipt-tokens=1200 or grep.page-tokens=8000; repeatable, or separated by commas."`
+	Uncut     []string `placeholder:"TOOL" sep:"," help:"Tool whose outputs are never cut: shown whole up to 1 MB, or kept and not shown where the client reported that they do not fit; repeatable."`
 
-	ContextWindow   int    `group:"budget" to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens, for clients that do not report it. 0: unknown."`
-	ResponseReserve int    `group:"budget" to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer, for clients that do not report it."`
-	PromptBudget    int    `group:"budget" to:"Policy.Prompt" default:"0" placeholder:"N" help:"Maximum size of the prompt in tokens, whatever the window. 0: no limit of its own."`
-	EmergencyBuffer int    `group:"budget" to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown; those of one turn take no more."`
-	UsageFrom       string `group:"budget" enum:"none,claude,codex" default:"none" placeholder:"CLIENT" help:"Read how full the context is from the session files of the client: claude or codex, numbers of the last 4 MiB only. Over stdio only."`
-	DryRun          bool   `group:"budget" to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
-	Enabled         bool   `group:"budget" to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
+	Mask        bool `default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
+	RedactStore bool `help:"Mask them in observations too. By default observations are exact."`
+}
 
-	MaxObservation size `group:"limits" to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
-	Quota          size `group:"limits" to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`
-	MinFree        size `group:"limits" to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
-	MaxAge         Age  `group:"limits" to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
-	Fsync          bool `group:"limits" to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
-	JqMemory       size `group:"limits" to:"JQ.Memory" name:"jq-memory" default:"0" placeholder:"SIZE" help:"Memory limit of one jq program. 0: an eighth of the machine's memory, from 512 MiB to 4 GiB."`
-	JqIdle         Age  `group:"limits" name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
+// budgetSettings are what is known of the context of a model.
+type budgetSettings struct {
+	ContextWindow   int    `to:"Policy.Window" default:"0" placeholder:"N" help:"Context window in tokens, for clients that do not report it. 0: unknown."`
+	ResponseReserve int    `to:"Policy.Response" default:"4096" placeholder:"N" help:"Part of the window reserved for the model's answer, for clients that do not report it."`
+	PromptBudget    int    `to:"Policy.Prompt" default:"0" placeholder:"N" help:"Maximum size of the prompt in tokens, whatever the window. 0: no limit of its own."`
+	EmergencyBuffer int    `to:"Policy.Emergency" default:"1024" placeholder:"N" help:"Part of the window for notices that an output is not shown; those of one turn take no more."`
+	UsageFrom       string `enum:"none,claude,codex" default:"none" placeholder:"CLIENT" help:"Read how full the context is from the session files of the client: claude or codex, numbers of the last 4 MiB only. Over stdio only."`
+	DryRun          bool   `to:"Policy.DryRun" help:"Decide and record, but show outputs as if there were room."`
+	Enabled         bool   `to:"!Policy.Disabled" default:"true" negatable:"" help:"Funnel outputs; --no-enabled shows everything whole, up to 1 MB per answer."`
+}
 
-	CallTimeout Age  `group:"limits" min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
-	AskTimeout  Age  `hidden:"" group:"limits" min:"1" to:"Server.AskTimeout" default:"10m" placeholder:"TIME" help:"Time limit for the client to answer a question of another server."`
-	MaxMessage  size `group:"limits" min:"1024" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
-	MaxCalls    int  `group:"limits" min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
-	EofGrace    Age  `group:"limits" to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
+// limitsSettings are bounds of the store, of calls and of messages.
+type limitsSettings struct {
+	MaxObservation size `to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
+	Quota          size `to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`
+	MinFree        size `to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
+	MaxAge         Age  `to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
+	Fsync          bool `to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
+	JqMemory       size `to:"JQ.Memory" name:"jq-memory" default:"0" placeholder:"SIZE" help:"Memory limit of one jq program. 0: an eighth of the machine's memory, from 512 MiB to 4 GiB."`
+	JqIdle         Age  `name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
-	MaxParts      int `group:"documents" min:"1" to:"Documents.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
-	OutlineTokens int `group:"documents" min:"1" to:"Documents.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
+	CallTimeout Age  `min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
+	AskTimeout  Age  `hidden:"" min:"1" to:"Server.AskTimeout" default:"10m" placeholder:"TIME" help:"Time limit for the client to answer a question of another server."`
+	MaxMessage  size `min:"1024" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
+	MaxCalls    int  `min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
+	EofGrace    Age  `to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
+}
 
-	EndpointURL         string `group:"endpoint" name:"endpoint-url" to:"Endpoint.URL" placeholder:"URL" help:"OpenAI-compatible API that generate asks, such as http://127.0.0.1:8080/v1."`
-	EndpointName        string `group:"endpoint" to:"Endpoint.Name" placeholder:"NAME" help:"Model, as the endpoint knows it."`
-	EndpointKeyFile     string `group:"endpoint" to:"Endpoint.KeyFile" placeholder:"FILE" help:"File with the endpoint's key, which only its owner may read."`
-	EndpointContext     int    `group:"endpoint" to:"Endpoint.Context" placeholder:"TOKENS" help:"Context window of the endpoint's model. Default: that of the profile."`
-	EndpointProfile     string `group:"endpoint" to:"Endpoint.Profile" enum:"default,lfm2.5-1.2b" default:"default" help:"Parameters that are sent with a request: ${enum}."`
-	EndpointAllowRemote bool   `group:"endpoint" to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
-	EndpointTimeout     Age    `group:"endpoint" min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
+// documentsSettings are bounds of deliver.
+type documentsSettings struct {
+	MaxParts      int `min:"1" to:"Documents.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
+	OutlineTokens int `min:"1" to:"Documents.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
+}
 
-	EndpointEmbeddings string `group:"endpoint" placeholder:"NAME" help:"Embedding model of the endpoint, with which ask also finds passages by their meaning: it gets the passages of indexed files. Default: none, passages are found by their words."`
+// endpointSettings are the model that this program asks itself.
+type endpointSettings struct {
+	EndpointURL         string `name:"endpoint-url" to:"Endpoint.URL" placeholder:"URL" help:"OpenAI-compatible API that generate asks, such as http://127.0.0.1:8080/v1."`
+	EndpointName        string `to:"Endpoint.Name" placeholder:"NAME" help:"Model, as the endpoint knows it."`
+	EndpointKeyFile     string `to:"Endpoint.KeyFile" placeholder:"FILE" help:"File with the endpoint's key, which only its owner may read."`
+	EndpointContext     int    `to:"Endpoint.Context" placeholder:"TOKENS" help:"Context window of the endpoint's model. Default: that of the profile."`
+	EndpointProfile     string `to:"Endpoint.Profile" enum:"default,lfm2.5-1.2b" default:"default" help:"Parameters that are sent with a request: ${enum}."`
+	EndpointAllowRemote bool   `to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
+	EndpointTimeout     Age    `min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
 
-	EndpointPrice string `group:"endpoint" placeholder:"IN,OUT" help:"Price of a million tokens sent, and of a million received, such as 0.25,2: investigate then prints what it cost."`
-	InvestigateBy string `group:"endpoint" enum:"agent,endpoint" default:"agent" help:"Who answers the orders of the tool investigate: agent, the client's own, or endpoint."`
-	AskBy         string `group:"endpoint" enum:"agent,endpoint" default:"agent" help:"Who answers the questions of the tool ask: agent, the client's own, from the facts, or endpoint."`
-	Extraction    string `group:"endpoint" enum:"rules,model" default:"rules" help:"Who chooses the facts of a passage for the answer of an endpoint: rules, or model, with at most 5 requests more a search."`
+	EndpointEmbeddings string `placeholder:"NAME" help:"Embedding model of the endpoint, with which ask also finds passages by their meaning: it gets the passages of indexed files. Default: none, passages are found by their words."`
 
-	Toolsets     []string `group:"commands" placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), investigation (investigate), answers (ask), all; separated by commas."`
-	Sandbox      string   `group:"commands" to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
-	AllowWrite   bool     `group:"commands" to:"Shell.AllowWrite" help:"Let commands write below the roots."`
-	AllowRead    []string `group:"commands" placeholder:"DIR" sep:"none" help:"Further directory that commands may read; repeatable."`
-	AllowCache   []string `group:"commands" placeholder:"DIR" sep:"none" help:"Cache outside the roots, such as ~/go/pkg/mod, that commands may read and write; repeatable."`
-	AllowNet     bool     `group:"commands" to:"Shell.AllowNet" help:"Let commands use the network."`
-	AllowProgram []string `group:"commands" to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
-	KeepEnv      []string `group:"commands" to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`
-	Shell        string   `group:"commands" to:"Shell.Shell" placeholder:"FILE" help:"Program that runs commands, with -c. Default: bash where it is installed, else /bin/sh."`
-	Slice        Age      `group:"commands" min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run or ask answers; a command that takes longer continues."`
-	RunTimeout   Age      `group:"commands" min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
-	RunMemory    size     `group:"commands" to:"Shell.Memory" min:"16777216" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
-	RunProcesses int      `group:"commands" to:"Shell.Processes" min:"4" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
-	ScratchSize  size     `group:"commands" to:"Shell.ScratchMax" min:"1" default:"2GiB" placeholder:"SIZE" help:"Maximum size of the temporary files, home and caches of commands."`
-	Deltas       bool     `group:"commands" to:"!Shell.NoDeltas" default:"true" negatable:"" help:"Say what changed since the last stored output of the same command, or of the same call of a read-only tool of another server."`
+	EndpointPrice string `placeholder:"IN,OUT" help:"Price of a million tokens sent, and of a million received, such as 0.25,2: investigate then prints what it cost."`
+	InvestigateBy string `enum:"agent,endpoint" default:"agent" help:"Who answers the orders of the tool investigate: agent, the client's own, or endpoint."`
+	AskBy         string `enum:"agent,endpoint" default:"agent" help:"Who answers the questions of the tool ask: agent, the client's own, from the facts, or endpoint."`
+	Extraction    string `enum:"rules,model" default:"rules" help:"Who chooses the facts of a passage for the answer of an endpoint: rules, or model, with at most 5 requests more a search."`
+}
 
-	HTTP            string   `group:"http" name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
-	SSE             bool     `group:"http" to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
-	TokenFile       string   `group:"http" placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
-	AllowHost       []string `group:"http" to:"HTTP.Hosts" placeholder:"NAME" sep:"," help:"Host name that HTTP clients may use for this server besides localhost; repeatable."`
-	AllowOrigin     []string `group:"http" to:"HTTP.Origins" placeholder:"ORIGIN" sep:"," help:"Origin of web pages that may call this server, besides its own; repeatable."`
-	HTTPConnections int      `group:"http" min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
-	HTTPSessions    int      `group:"http" min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
-	HTTPIdle        Age      `group:"http" min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
+// commandsSettings are what commands may do.
+type commandsSettings struct {
+	Toolsets     []string `placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), investigation (investigate), answers (ask), all; separated by commas."`
+	Sandbox      string   `to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
+	AllowWrite   bool     `to:"Shell.AllowWrite" help:"Let commands write below the roots."`
+	AllowRead    []string `placeholder:"DIR" sep:"none" help:"Further directory that commands may read; repeatable."`
+	AllowCache   []string `placeholder:"DIR" sep:"none" help:"Cache outside the roots, such as ~/go/pkg/mod, that commands may read and write; repeatable."`
+	AllowNet     bool     `to:"Shell.AllowNet" help:"Let commands use the network."`
+	AllowProgram []string `to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
+	KeepEnv      []string `to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`
+	Shell        string   `to:"Shell.Shell" placeholder:"FILE" help:"Program that runs commands, with -c. Default: bash where it is installed, else /bin/sh."`
+	Slice        Age      `min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run or ask answers; a command that takes longer continues."`
+	RunTimeout   Age      `min:"1" to:"Shell.MaxTimeout" default:"10m" placeholder:"TIME" help:"The longest time of one command."`
+	RunMemory    size     `to:"Shell.Memory" min:"16777216" default:"4GiB" placeholder:"SIZE" help:"Memory limit of a command and all that it starts."`
+	RunProcesses int      `to:"Shell.Processes" min:"4" default:"1024" placeholder:"N" help:"Maximum number of processes and threads of a command."`
+	ScratchSize  size     `to:"Shell.ScratchMax" min:"1" default:"2GiB" placeholder:"SIZE" help:"Maximum size of the temporary files, home and caches of commands."`
+	Deltas       bool     `to:"!Shell.NoDeltas" default:"true" negatable:"" help:"Say what changed since the last stored output of the same command, or of the same call of a read-only tool of another server."`
+}
 
-	LogFormat string `group:"log" enum:"text,json" default:"text" help:"Format of log lines on standard error: text or json."`
-	LogLevel  string `group:"log" enum:"debug,info,warn,error" default:"warn" help:"Lowest level that is logged: debug, info, warn or error."`
+// httpSettings are the server over HTTP.
+type httpSettings struct {
+	HTTP            string   `name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
+	SSE             bool     `to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
+	TokenFile       string   `placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
+	AllowHost       []string `to:"HTTP.Hosts" placeholder:"NAME" sep:"," help:"Host name that HTTP clients may use for this server besides localhost; repeatable."`
+	AllowOrigin     []string `to:"HTTP.Origins" placeholder:"ORIGIN" sep:"," help:"Origin of web pages that may call this server, besides its own; repeatable."`
+	HTTPConnections int      `min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
+	HTTPSessions    int      `min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
+	HTTPIdle        Age      `min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
+}
+
+// logSettings are log lines.
+type logSettings struct {
+	LogFormat string `enum:"text,json" default:"text" help:"Format of log lines on standard error: text or json."`
+	LogLevel  string `enum:"debug,info,warn,error" default:"warn" help:"Lowest level that is logged: debug, info, warn or error."`
 }
 
 // allToolsets stands for every toolset.

@@ -15,18 +15,20 @@ func TestWarnings(t *testing.T) {
 		want     []string
 	}{
 		{Settings{}, nil},
-		{Settings{AllowRead: []string{dir}, AllowCache: []string{dir}, KeepEnv: []string{"GIVEN"}}, nil},
-		{Settings{AllowRead: []string{dir + "/none"}},
+		{Settings{commandsSettings: commandsSettings{AllowRead: []string{dir}, AllowCache: []string{dir}, KeepEnv: []string{"GIVEN"}}}, nil},
+		{Settings{commandsSettings: commandsSettings{AllowRead: []string{dir + "/none"}}},
 			[]string{"--allow-read " + dir + "/none: no such file or directory; commands run without it"}},
-		{Settings{AllowCache: []string{dir + "/none"}},
+		{Settings{commandsSettings: commandsSettings{AllowCache: []string{dir + "/none"}}},
 			[]string{"--allow-cache " + dir + "/none: no such file or directory; commands run without it"}},
-		{Settings{KeepEnv: []string{"NOT_GIVEN"}},
+		{Settings{commandsSettings: commandsSettings{KeepEnv: []string{"NOT_GIVEN"}}},
 			[]string{"--keep-env NOT_GIVEN: the variable is not set; commands run without it"}},
-		{Settings{TokenFile: "token"}, []string{"--token-file has no effect without --http"}},
-		{Settings{TokenFile: "token", HTTP: "8080"}, nil},
-		{Settings{Toolsets: []string{"all"}, CallTimeout: Age(time.Second), Slice: Age(2 * time.Second)},
+		{Settings{httpSettings: httpSettings{TokenFile: "token"}}, []string{"--token-file has no effect without --http"}},
+		{Settings{httpSettings: httpSettings{TokenFile: "token", HTTP: "8080"}}, nil},
+		{Settings{limitsSettings: limitsSettings{CallTimeout: Age(time.Second)},
+			commandsSettings: commandsSettings{Toolsets: []string{"all"}, Slice: Age(2 * time.Second)}},
 			[]string{"--call-timeout 1s is below --slice 2s: a call of run answers within the shorter one"}},
-		{Settings{CallTimeout: Age(time.Second), Slice: Age(2 * time.Second)}, nil},
+		{Settings{limitsSettings: limitsSettings{CallTimeout: Age(time.Second)},
+			commandsSettings: commandsSettings{Slice: Age(2 * time.Second)}}, nil},
 	} {
 		if got := c.settings.Warnings(); !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
@@ -36,7 +38,7 @@ func TestWarnings(t *testing.T) {
 
 // TestEmptyGrants checks that an empty value grants nothing, and not the current directory.
 func TestEmptyGrants(t *testing.T) {
-	s := Settings{AllowRead: []string{"", "/a"}, AllowCache: []string{""}}
+	s := Settings{commandsSettings: commandsSettings{AllowRead: []string{"", "/a"}, AllowCache: []string{""}}}
 	_ = s.check() // what else is not set is refused
 	if !slices.Equal(s.AllowRead, []string{"/a"}) || len(s.AllowCache) > 0 {
 		t.Errorf("%q, %q", s.AllowRead, s.AllowCache)
