@@ -1,17 +1,14 @@
 package jq
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 )
 
 // nothing is an Output that takes everything.
@@ -49,30 +46,6 @@ func BenchmarkSmall(b *testing.B) {
 	text := []byte(`[{"a":1,"b":"x"},{"a":2,"b":"y"}]`)
 	b.Run("in process", func(b *testing.B) { bench(b, asItIs, text, ".[] | select(.a > 1) | .b") })
 	b.Run("worker", func(b *testing.B) { bench(b, inWorker, text, ".[] | select(.a > 1) | .b") })
-}
-
-// A real megabyte and five of it, in a worker.
-func BenchmarkJSON(b *testing.B) {
-	for _, filter := range []string{".[] | select(.version > 9.9) | .id", "group_by(.language) | map({language: .[0].language, n: length})"} {
-		b.Run("1MB/"+filter, func(b *testing.B) { bench(b, asItIs, corpus.JSON1MB(), filter) })
-		b.Run("5MB/"+filter, func(b *testing.B) { bench(b, asItIs, corpus.JSON5MB(), filter) })
-	}
-}
-
-// The stages of an array's way through, in this process.
-func BenchmarkArray(b *testing.B) {
-	text := corpus.JSON5MB()
-	b.Run("decode", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := decode.NewDecoder(bytes.NewReader(text)).Next(nil); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("elements", func(b *testing.B) { bench(b, inProcess, text, ".[] | .id") })
-	b.Run("whole", func(b *testing.B) { bench(b, inProcess, text, "[.[] | .id] | length") })
 }
 
 // What a job costs over the same work in this process where a worker waits for it, at the median: at most 5 ms is

@@ -178,7 +178,7 @@ func askAll(t *testing.T, program string, all []comparison) map[comparison]said 
 // runsHere says whether the tool, as it is, runs a comparison in its own process.
 func runsHere(c comparison) bool {
 	p, err := plan.New(c.filter, nil, "", strings.Contains(c.flags, "s"), strings.Contains(c.flags, "R"))
-	return err != nil || p.Bounded()
+	return err != nil || p.Safe
 }
 
 func TestCompareWithJQ(t *testing.T) {

@@ -33,7 +33,7 @@ func smallTexts() map[string]string {
 	}
 }
 
-// used runs a filter in this process, bounded or not, and says what it took.
+// used runs a filter in this process, safe or not, and says what it took.
 func used(t *testing.T, filter, text string) (heap uint64, took time.Duration) {
 	t.Helper()
 	runtime.GC()
@@ -71,7 +71,7 @@ func (dropped) Wanted() bool     { return true }
 func (dropped) Progress(int64)   {}
 
 // No filter that runs in this process takes much memory or time on any small source, however both were chosen.
-func TestBoundedFiltersTakeLittle(t *testing.T) {
+func TestSafeFiltersTakeLittle(t *testing.T) {
 	promise.OrdinaryRun(t)
 	tried, taken := 0, 0
 	var most uint64
@@ -85,7 +85,7 @@ func TestBoundedFiltersTakeLittle(t *testing.T) {
 			}
 			tried++
 			p, err := plan.New(filter, nil, "", false, false)
-			if err != nil || !p.Bounded() {
+			if err != nil || !p.Safe {
 				continue
 			}
 			taken++
@@ -104,9 +104,9 @@ func TestBoundedFiltersTakeLittle(t *testing.T) {
 		t.Errorf("%d of %d filters ran: the test proves little", taken, tried)
 	}
 
-	// The control: a filter that the bound refuses does take more.
+	// The control: a filter that is not safe does take more.
 	over := plantest.Doubled(10)
-	if p, err := plan.New(over, nil, "", false, false); err != nil || p.Bounded() {
+	if p, err := plan.New(over, nil, "", false, false); err != nil || p.Safe {
 		t.Errorf("%s runs in this process (%v)", over, err)
 	}
 	if heap, _ := used(t, over, texts["one string"]); heap <= heapMost {

@@ -161,16 +161,16 @@ func judged(rows []string, o engine.Outcome, err error) verdict {
 // byUs runs an example in every way there is.
 func byUs(t *testing.T, e example, inChild bool) map[string]verdict {
 	all := map[string]verdict{}
-	for _, window := range []int{0, 8, 64} {
+	for _, largest := range []int64{0, 1, 64} {
 		for _, once := range []bool{false, true} {
 			j, g := e.job, &gathered{}
-			j.Window = window
+			j.Largest = largest
 			var r io.Reader = strings.NewReader(e.text)
 			if once {
 				r = struct{ io.Reader }{r}
 			}
 			o, err := j.Run(t.Context(), r, rowsOf{g})
-			all[fmt.Sprintf("window %d, once %t", window, once)] = judged(g.rows, o, err)
+			all[fmt.Sprintf("large from %d, once %t", largest, once)] = judged(g.rows, o, err)
 		}
 	}
 	if !inChild {

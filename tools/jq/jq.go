@@ -2,7 +2,7 @@
 //
 // It has the arguments, pages and notes of the tool; its packages decode, plan and engine run the filter. The language
 // is that of gojq. A filter runs in a worker process with a hard memory limit and the deadline of the call. Only a
-// filter that plan/direct.go compiles runs in this process, on a source of at most 64 KiB. The results are the same.
+// filter that plan/safe.go accepts runs in this process, on a source of at most 64 KiB. The results are the same.
 //
 // A filter is parsed and compiled twice in each call: when the arguments are checked, and when the filter runs. Each
 // time takes 8 to 65 µs for usual filters, 0.2 ms for long ones (BenchmarkCompile of plan). No filter is cached between

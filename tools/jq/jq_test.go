@@ -180,7 +180,7 @@ func TestErrors(t *testing.T) {
 		{"the record after an array that failed", `[1,"a",3][5]`, m{"filter": ".[] | . + 1"}, "2\n6", []string{
 			"record 0, element 1", "the other 1 record went well",
 		}},
-		{"materialised, too", `[1,"a",3]`, m{"filter": "(.[] | . + 1)"}, "2", []string{
+		{"materialised, too", `[1,"a",3]`, m{"filter": ". as $a | .[] | . + 1"}, "2", []string{
 			"record 0: cannot add", "after 1 result",
 		}},
 		{"error with a value", "1", m{"filter": `error({a: 1})`}, "", []string{`record 0: error: {"a":1}`}},

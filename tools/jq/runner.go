@@ -218,7 +218,7 @@ func (r runner) runJob(ctx context.Context, t text, j engine.Job, to sink) (engi
 	return o, err
 }
 
-// runOnce runs a filter in this process if the text is small and the filter is bounded, else in a worker.
+// runOnce runs a filter in this process if the text is small and the filter is safe, else in a worker.
 func (r runner) runOnce(ctx context.Context, t text, j engine.Job, to sink) (o engine.Outcome, err error) {
 	p, err := j.Prepare()
 	if err == nil && t.filter != j.Filter { // an error shows the place in the filter of the call
@@ -228,7 +228,7 @@ func (r runner) runOnce(ctx context.Context, t text, j engine.Job, to sink) (o e
 	if err != nil {
 		return o, badFilter{err}
 	}
-	if !r.always && p.Bounded() && t.size <= smallText {
+	if !r.always && p.Safe && t.size <= smallText {
 		small, err := wholeText(t.open)
 		if err != nil {
 			return o, err

@@ -93,7 +93,7 @@ func TestLargeArray(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the hard memory limit is Linux: skipped")
 	}
-	_, err = call(t.Context(), tool, from, m{"source": "in", "filter": "map(.id) | reverse | add"}, 100)
+	_, err = call(t.Context(), tool, from, m{"source": "in", "filter": "reverse | map(.id) | add"}, 100)
 	if err == nil || !strings.Contains(err.Error(), "needs more than 64 MiB of memory") ||
 		!strings.Contains(err.Error(), "`.[] | …`") {
 		t.Errorf("got %v", err)

@@ -1,8 +1,6 @@
 // Package decode turns JSON text into the values that gojq works on.
 //
-// A [Window] over the text is cut into chunks, which [FastDecoder] reads. [Decoder], the slow one, reads the values
-// that the fast one refuses, and words all errors. Both decode only the parts of a value that a [Projection] names. The
-// package also converts table rows to JSON objects.
+// [Decoder] reads one value after the other, and of each only the parts that a [Projection] names.
 package decode
 
 import (
@@ -24,8 +22,8 @@ type Decoder struct {
 	keys    map[string]string // cache of keys: equal keys share one string
 	scratch []byte
 	Twice   *Duplicate // nil if there is none
-	prefix  int64      // bytes before the text that open arrays and objects
-	Base    int64      // offset of the first byte of the text, without prefix
+	base    int64      // offset of the first byte
+	Limit   int64      // offset after which [Decoder.Next] gives up; 0: none
 }
 
 // Duplicate is the first key that occurs twice in one object.
@@ -53,17 +51,10 @@ func NewDecoder(r io.Reader) *Decoder {
 	}
 }
 
-// NewDecoderAt returns a decoder of r, which is the text from offset at. The decoder starts inside the arrays and
-// objects that prefix opens, so that its errors are those of reading the whole text. Decoders with the same keys share
-// strings.
-func NewDecoderAt(prefix []byte, r io.Reader, at int64, keys map[string]string) *Decoder {
-	d := NewDecoder(io.MultiReader(bytes.NewReader(prefix), r))
-	d.prefix, d.Base, d.keys = int64(len(prefix)), at, keys
-	for last := int64(len(bytes.TrimRight(prefix, ",:"))); d.d.InputOffset() < last; {
-		if _, err := d.d.ReadToken(); err != nil {
-			break // the next read reports it
-		}
-	}
+// NewDecoderAt returns a decoder of r, which is the text from offset at.
+func NewDecoderAt(r io.Reader, at int64) *Decoder {
+	d := NewDecoder(r)
+	d.base = at
 	return d
 }
 
@@ -82,14 +73,17 @@ func CheckSyntax(text []byte) *Broken {
 // Kind returns the kind of the next token without reading it: '[', '{', …; 0 at an error or the end.
 func (d *Decoder) Kind() jsontext.Kind { return d.d.PeekKind() }
 
-// Used returns how many bytes of the text were read.
-func (d *Decoder) Used() int64 { return max(0, d.d.InputOffset()-d.prefix) }
+// Offset returns the offset of the next byte in the whole text.
+func (d *Decoder) Offset() int64 { return d.base + d.d.InputOffset() }
 
-// offset returns the offset of the next byte in the whole text.
-func (d *Decoder) offset() int64 { return d.Base + d.Used() }
+// ErrTooLarge means that a value goes on after the limit of its decoder.
+var ErrTooLarge = errors.New("too large")
 
 // Next decodes the parts of the next value that n reads. The error is io.EOF if there is none.
 func (d *Decoder) Next(n *Projection) (any, error) {
+	if d.Limit > 0 && d.Offset() > d.Limit {
+		return nil, ErrTooLarge
+	}
 	if n.Empty() {
 		return nil, d.Skip()
 	}
@@ -139,9 +133,17 @@ func (d *Decoder) Skip() error {
 		_, err := d.d.ReadValue()
 		return err
 	}
+	if d.Limit > 0 && d.Offset() > d.Limit {
+		return ErrTooLarge
+	}
 	if _, err := d.d.ReadToken(); err != nil {
 		return err
 	}
+	return d.skipRest(kind)
+}
+
+// skipRest skips the rest of an array or object that kind has opened.
+func (d *Decoder) skipRest(kind jsontext.Kind) error {
 	for d.d.PeekKind() != kind+2 { // the closing bracket
 		if kind == '{' {
 			if _, err := d.d.ReadValue(); err != nil {
@@ -156,6 +158,47 @@ func (d *Decoder) Skip() error {
 	return err
 }
 
+// Find skips the next value, and returns the offset of the array to which keys lead in it, -1 if they lead to something
+// else. Of duplicate keys the last one counts.
+func (d *Decoder) Find(keys []string) (at int64, err error) {
+	kind := d.d.PeekKind()
+	if len(keys) == 0 && kind != '[' || len(keys) > 0 && kind != '{' {
+		return -1, d.Skip()
+	}
+	if _, err := d.d.ReadToken(); err != nil {
+		return -1, err
+	}
+	if len(keys) == 0 {
+		return d.Offset() - 1, d.skipRest(kind)
+	}
+	known := false
+	for at = -1; d.d.PeekKind() != '}'; {
+		raw, err := d.d.ReadValue()
+		if err != nil {
+			return -1, Unexpected(err)
+		}
+		if key := d.key(raw); key != keys[0] {
+			err = d.Skip()
+		} else {
+			at, err = d.Find(keys[1:])
+			d.noteDuplicate(key, known)
+			known = true
+		}
+		if err != nil {
+			return -1, Unexpected(err)
+		}
+	}
+	_, err = d.d.ReadToken()
+	return at, err
+}
+
+// noteDuplicate records the first key that was known before in its object.
+func (d *Decoder) noteDuplicate(key string, known bool) {
+	if known && d.Twice == nil {
+		d.Twice = &Duplicate{Clip(key), d.Offset()}
+	}
+}
+
 // Bracket reads the next bracket.
 func (d *Decoder) Bracket() error {
 	_, err := d.d.ReadToken()
@@ -165,23 +208,7 @@ func (d *Decoder) Bracket() error {
 // Inside reports whether an array or object is open.
 func (d *Decoder) Inside() bool { return d.d.StackDepth() > 0 }
 
-// FindError reads up to the next syntax error and returns it. It reads the same tokens as Next.
-func (d *Decoder) FindError() error {
-	for {
-		var err error
-		if kind := d.Kind(); kind == ']' || kind == '}' {
-			_, err = d.d.ReadToken()
-		} else {
-			_, err = d.d.ReadValue()
-		}
-		if err != nil {
-			return Unexpected(err)
-		}
-	}
-}
-
-// Broken returns the place of a syntax error, nil if err comes from the reader. An offset below Base lies in the
-// prefix.
+// Broken returns the place of a syntax error, nil if err comes from the reader.
 func (d *Decoder) Broken(err error) *Broken {
 	var s *jsontext.SyntacticError
 	if !errors.As(err, &s) {
@@ -191,7 +218,7 @@ func (d *Decoder) Broken(err error) *Broken {
 		s = &jsontext.SyntacticError{ByteOffset: d.d.InputOffset(), JSONPointer: d.d.StackPointer(), Err: io.ErrUnexpectedEOF}
 	}
 	return &Broken{
-		Offset: d.Base + s.ByteOffset - d.prefix, Pointer: string(s.JSONPointer),
+		Offset: d.base + s.ByteOffset, Pointer: Middle(string(s.JSONPointer)),
 		Cut: errors.Is(s.Err, io.ErrUnexpectedEOF), Message: Clip(s.Err.Error()),
 	}
 }
@@ -234,9 +261,8 @@ func (d *Decoder) object(n *Projection) (any, error) {
 		if err != nil {
 			return nil, Unexpected(err)
 		}
-		if _, ok := m[k]; ok && d.Twice == nil {
-			d.Twice = &Duplicate{Clip(k), d.offset()}
-		}
+		_, known := m[k]
+		d.noteDuplicate(k, known)
 		m[k] = v
 	}
 	_, err := d.d.ReadToken()

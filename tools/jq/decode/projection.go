@@ -1,10 +1,5 @@
 package decode
 
-import (
-	"maps"
-	"slices"
-)
-
 // Projection says which parts of a value a filter reads; nil is the whole value. The other parts are checked to be JSON
 // but not decoded.
 //
@@ -16,17 +11,7 @@ type Projection struct {
 	Indexed bool                   // read by a number; this fails on an object, and the error quotes the object
 	Each    *Projection            // parts of all elements or member values
 	Keys    map[string]*Projection // parts of these members
-	few     []member               // the same as Keys, if at most fewKeys: comparing is faster than hashing
 }
-
-// member is a key and the parts of its value that are read.
-type member struct {
-	key string
-	at  *Projection
-}
-
-// fewKeys is how many keys are compared one by one.
-const fewKeys = 6
 
 // Trim replaces the projection of each value that is read whole by nil.
 func (n *Projection) Trim() *Projection {
@@ -38,13 +23,8 @@ func (n *Projection) Trim() *Projection {
 			return nil
 		}
 	}
-	n.few = nil
-	for _, k := range slices.Sorted(maps.Keys(n.Keys)) {
-		n.Keys[k] = n.Keys[k].Trim()
-		n.few = append(n.few, member{k, n.Keys[k]})
-	}
-	if len(n.few) > fewKeys {
-		n.few = nil
+	for k, at := range n.Keys {
+		n.Keys[k] = at.Trim()
 	}
 	return n
 }

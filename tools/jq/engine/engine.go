@@ -1,8 +1,6 @@
 // Package engine runs a planned filter over a text, in this process or in a worker process, and returns rows.
 //
-// Goroutines ("lanes") decode batches of the text concurrently and run cheap filters on them; the results are emitted
-// in the order of the text. Package plan decides how a filter runs. Package jq decides where it runs and how many rows
-// are shown.
+// Package plan decides how a filter runs. Package jq decides where it runs and how many rows are shown.
 package engine
 
 import (
@@ -77,127 +75,152 @@ func (e *engine) lines(r io.Reader) error {
 	}
 }
 
-// records runs the filter on each JSON value of the text.
-func (e *engine) records(r io.Reader) error {
-	w := decode.NewWindow(content.WithContext(e.ctx, r), e.windowSize(), 0, spareBuffers)
-	s := &sequence{e: e, node: e.Reads}
-	if e.Slurp && e.Fold != nil && !e.Whole {
-		return e.fold(w)
-	}
-	all := []any{}
+// records runs the filter on each JSON value of the text, or on the array of all.
+func (e *engine) records(r io.Reader) (err error) {
+	e.d = decode.NewDecoder(content.WithContext(e.ctx, r))
+	defer func() { e.noteDuplicate(e.d.Twice) }()
 	if e.Slurp {
-		s.node, s.blind = e.Reads.Element(), e.Reads.Empty()
-		s.unit = func(v any) error {
-			all = append(all, v)
+		return e.slurp()
+	}
+	for err == nil {
+		err = e.next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// slurp runs the filter on the array of all records.
+func (e *engine) slurp() error {
+	if e.Stream != nil && !e.Whole {
+		err := e.elements(e.d, false)
+		if errors.Is(err, errUnsure) {
+			e.Unsure = true
 			return nil
 		}
-	} else {
-		s.unit, s.record = e.record, e.large
-		if e.InElements() {
-			s.elements = e.elements
-		}
-		if e.Bounded() {
-			s.ahead, s.merge = e.recordAhead, e.merge
-		}
-	}
-	if err := s.drive(w); err != nil || !e.Slurp {
 		return err
 	}
-	return e.record(all)
-}
-
-// windowSize returns how many bytes are read at once: about the size of the text if it is known and small.
-func (e *engine) windowSize() int {
-	switch {
-	case e.Window > 0:
-		return e.Window
-	case e.again != nil && e.again.Size() < decode.DefaultWindow:
-		return int(max(e.again.Size(), 0)) + 1<<10
-	}
-	return decode.DefaultWindow
-}
-
-// recordAhead runs the filter on a record in a lane.
-func (e *engine) recordAhead(v any, m *batchResult) bool {
-	before := m.n
-	f, err := e.runRecord(v, func(v any) error { return m.add(e, v, asRow) })
-	if f != nil {
-		f.Record, f.Results = m.records, m.n-before
-		if m.failed++; m.first == nil {
-			m.first = f
+	all := []any{}
+	for {
+		v, err := e.decode(e.d, e.Reads.Element())
+		if errors.Is(err, io.EOF) {
+			return e.record(all)
 		}
-	}
-	m.records++
-	m.err = err
-	return true
-}
-
-// merge adds the results of a lane to those of the run.
-func (e *engine) merge(m *batchResult) error {
-	if err := m.each(e.row); err != nil {
-		return err
-	}
-	e.Results += m.n - int64(len(m.ends))
-	if m.first != nil {
-		m.first.Record += e.Records
-		e.fail(*m.first)
-		e.Failed += m.failed - 1
-	}
-	e.Records += m.records
-	return m.err
-}
-
-// large runs the filter on a record that does not fit the window; c is its first byte.
-func (e *engine) large(w *decode.Window, c byte) error {
-	record, before := e.Records, e.Results
-	switch {
-	case e.Stream == nil:
-	case e.InElements() && c == '[':
-		e.Records++
-		h, err := e.runElements(w)
 		if err != nil {
+			return e.syntax(e.d, err)
+		}
+		all = append(all, v)
+	}
+}
+
+// next runs the filter on the next record. The error is io.EOF if there is none.
+func (e *engine) next() error {
+	s, kind := e.Stream, byte(e.d.Kind())
+	stream := s != nil && kind == s.Opens()
+	if stream && s.Once() {
+		return e.elements(e.d, true)
+	}
+	start := e.d.Offset()
+	if stream && e.again != nil {
+		e.d.Limit = start + e.largest()
+	}
+	v, err := e.decode(e.d, e.Reads)
+	e.d.Limit = 0
+	switch {
+	case errors.Is(err, decode.ErrTooLarge):
+		err = e.large(start)
+	case errors.Is(err, io.EOF):
+		return io.EOF
+	case err != nil:
+		err = e.syntax(e.d, err)
+	default:
+		err = e.record(v)
+	}
+	return err
+}
+
+// large runs the filter on a record at an offset that is read more than once: from its beginning to find the array, and
+// then from the array on.
+func (e *engine) large(start int64) error {
+	e.noteDuplicate(e.d.Twice)
+	e.d = e.decoderAt(start)
+	at, d := start, e.d
+	if e.Stream.Form == plan.Flow || !e.Stream.Whole() {
+		var err error
+		if at, err = d.Find(e.Stream.Path); err != nil {
+			return e.syntax(d, err)
+		}
+		e.noteDuplicate(d.Twice)
+		d = e.decoderAt(max(at, start))
+	}
+	if at >= 0 {
+		err := e.elements(d, true)
+		e.noteDuplicate(d.Twice)
+		if !errors.Is(err, errUnsure) {
 			return err
 		}
-		return h.finish(record, before, true)
-	case c == e.Stream.Opens() && (!e.Stream.Flows() && e.Fold == nil || e.again != nil):
-		return e.runStreamPath(w)
 	}
-	v, err := e.decodeLarge(w, c, e.Reads)
+	e.d = e.decoderAt(start)
+	v, err := e.decode(e.d, e.Reads)
 	if err != nil {
-		return err
+		return e.syntax(e.d, err)
 	}
 	return e.record(v)
 }
 
-// elements runs the rest of the filter on each element of an array, by the slow decoder. As in jq, the first error ends
-// the record, which is still read to its end.
-func (e *engine) elements(d *decode.Decoder) error {
-	if err := d.Bracket(); err != nil {
+// maxWhole is how many bytes of a record are decoded before it is read element by element.
+const maxWhole = 1 << 20
+
+func (e *engine) largest() int64 {
+	if e.Largest > 0 {
+		return e.Largest
+	}
+	return maxWhole
+}
+
+// decoderAt returns a decoder of the text from an offset on.
+func (e *engine) decoderAt(at int64) *decode.Decoder {
+	rest := io.NewSectionReader(e.again, at, e.again.Size()-at)
+	return decode.NewDecoderAt(content.WithContext(e.ctx, rest), at)
+}
+
+// decode decodes the parts that n reads of a record, or of a value inside a record. A number or literal at the end of
+// the text may be cut off: a record is accepted, as in jq, and the outcome mentions it; inside a record it is an error.
+// The error is io.EOF after the last record.
+func (e *engine) decode(d *decode.Decoder, n *decode.Projection) (any, error) {
+	kind := d.Kind()
+	v, err := d.Next(n)
+	if err == nil && d.OpenEnded(kind) {
+		if !d.Inside() {
+			e.Open = true
+		} else {
+			err = decode.Unexpected(d.Skip())
+		}
+	}
+	if at := d.Offset(); at-e.reported > 64<<10 {
+		e.reported = at
+		e.out.Progress(at)
+	}
+	return v, err
+}
+
+// errBroken means that the text is not JSON; the outcome has the place.
+var errBroken = errors.New("broken")
+
+// syntax records a syntax error in the outcome and returns errBroken; an error of the reader is returned as it is.
+func (e *engine) syntax(d *decode.Decoder, err error) error {
+	b := d.Broken(err)
+	if b == nil {
 		return err
 	}
-	record, before := e.Records, e.Results
-	e.Records++
-	failed := false
-	for i := int64(0); d.Kind() != ']'; i++ {
-		reads := e.EachReads
-		if failed {
-			reads = &decode.Projection{}
-		}
-		v, err := e.decodeComplete(d, reads)
-		if err != nil {
-			return decode.Unexpected(err)
-		}
-		if failed {
-			continue
-		}
-		r := e.run(e.Each, v, e.result)
-		if r.message != "" {
-			failed = true
-			e.fail(Failure{Record: record, Element: i, Results: e.Results - before, Message: r.message})
-		}
-		if r.err != nil {
-			return r.err
-		}
+	e.Broken = b
+	return errBroken
+}
+
+// noteDuplicate records the first duplicate key of a run; nil is none.
+func (e *engine) noteDuplicate(d *decode.Duplicate) {
+	if e.Twice == nil {
+		e.Twice = d
 	}
-	return d.Bracket()
 }

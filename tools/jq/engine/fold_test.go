@@ -89,9 +89,7 @@ func slurpedWhole(t *testing.T, filter, text string) told {
 		}
 		all = append(all, v)
 	}
-	e := &engine{
-		Job: &Job{}, ctx: t.Context(), out: out, Plan: &plan.Plan{Code: &plan.Filter{Code: p.Code.Code}, Values: p.Values},
-	}
+	e := &engine{Job: &Job{}, ctx: t.Context(), out: out, Plan: p}
 	if err := e.record(all); err != nil {
 		t.Fatal(err)
 	}
@@ -108,24 +106,24 @@ func TestFoldIsGojq(t *testing.T) {
 		for range r.IntN(7) {
 			records = append(records, r.record())
 		}
-		j := Job{Filter: filter, Slurp: true, Window: []int{8, 64, 0}[r.IntN(3)]}
+		j := Job{Filter: filter, Slurp: true, Largest: []int64{1, 64, 0}[r.IntN(3)]}
 		p, err := j.Prepare()
 		if err != nil {
 			t.Fatalf("%s: %v", filter, err)
 		}
-		if p.Fold == nil {
+		if p.Stream == nil || p.Stream.Form != plan.Folded {
 			continue
 		}
 		folded++
 		text := strings.Join(records, "\n")
 		want := slurpedWhole(t, filter, text)
-		got := asEver(t, j, []byte(text), j.Window, true)
+		got := asEver(t, j, []byte(text), j.Largest, true)
 		if got.outcome.Unsure {
 			if unsure++; len(got.rows) > 0 {
 				t.Errorf("%s on %s is unsure after %q", filter, text, got.rows)
 			}
 			j.Whole = true
-			got = asEver(t, j, []byte(text), j.Window, true)
+			got = asEver(t, j, []byte(text), j.Largest, true)
 		} else if want.outcome.Failed > 0 {
 			failed++
 		}
@@ -133,7 +131,7 @@ func TestFoldIsGojq(t *testing.T) {
 			t.Fatalf("%s on %s:\n%s", filter, text, diff)
 		}
 		array := []byte("[" + strings.Join(records, ",") + "]")
-		got = asEver(t, Job{Filter: filter}, array, 8, false)
+		got = asEver(t, Job{Filter: filter}, array, 1, false)
 		if diff := differs(filter, got, want); diff != "" {
 			t.Fatalf("%s on the array %s:\n%s", filter, array, diff)
 		}

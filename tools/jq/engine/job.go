@@ -18,9 +18,9 @@ type Job struct {
 	Offset int64                      `json:"offset,omitempty"` // results to skip, which are only counted
 	Limit  int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
 	Size   int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
-	Whole  bool                       `json:"whole,omitempty"`  // run on the array of all records, without a fold
+	Whole  bool                       `json:"whole,omitempty"`  // run on the array of all records, without a stream
 
-	Window int `json:"-"` // bytes read at once, for tests; 0: the default
+	Largest int64 `json:"-"` // bytes of a record that are decoded before it is read by element, for tests; 0: the default
 }
 
 // Prepare parses and compiles the filter of the job, and decides how it runs.

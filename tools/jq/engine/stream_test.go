@@ -44,9 +44,7 @@ func wholly(t testing.TB, j Job, text []byte) told {
 		t.Fatal(err)
 	}
 	out := &heard{}
-	e := &engine{
-		Job: &j, ctx: t.Context(), out: out, Plan: &plan.Plan{Code: &plan.Filter{Code: p.Code.Code}, Values: p.Values},
-	}
+	e := &engine{Job: &j, ctx: t.Context(), out: out, Plan: p}
 	d := decode.NewDecoder(bytes.NewReader(text))
 	for {
 		v, err := d.Next(nil)
@@ -67,10 +65,10 @@ func wholly(t testing.TB, j Job, text []byte) told {
 	return told{out.rows, e.Outcome}
 }
 
-// asEver runs a filter as it is run, through a window of so many bytes; once is a text that cannot be read twice.
-func asEver(t testing.TB, j Job, text []byte, window int, once bool) told {
+// asEver runs a filter as it is run; records of over so many bytes are large; once is a text that cannot be read twice.
+func asEver(t testing.TB, j Job, text []byte, largest int64, once bool) told {
 	t.Helper()
-	j.Window = window
+	j.Largest = largest
 	out := &heard{}
 	var r io.Reader = bytes.NewReader(text)
 	if once {
@@ -147,10 +145,10 @@ func TestStreamedIsWhole(t *testing.T) {
 		c := plantest.Filters[r.IntN(len(plantest.Filters))]
 		j := Job{Filter: c.Filter}
 		want := wholly(t, j, []byte(text))
-		for _, window := range []int{8, 64, 0} {
-			got := asEver(t, j, []byte(text), window, r.IntN(2) == 0)
+		for _, largest := range []int64{1, 64, 0} {
+			got := asEver(t, j, []byte(text), largest, r.IntN(2) == 0)
 			if diff := differs(c.Filter, got, want); diff != "" {
-				t.Errorf("%s on %q, window %d:\n%s", c.Filter, text, window, diff)
+				t.Errorf("%s on %q, large from %d:\n%s", c.Filter, text, largest, diff)
 				if failed++; failed > 8 {
 					t.FailNow()
 				}
@@ -190,12 +188,12 @@ func TestCutAnywhere(t *testing.T) {
 				want, cut = want+1, false
 			}
 			for _, filter := range c.filter {
-				for _, window := range []int{8, 64, 0} {
-					got := asEver(t, Job{Filter: filter}, []byte(c.text[:n]), window, n%2 == 0)
+				for _, largest := range []int64{1, 64, 0} {
+					got := asEver(t, Job{Filter: filter}, []byte(c.text[:n]), largest, n%2 == 0)
 					if b := got.outcome.Broken; len(got.rows) != want || (b != nil) != cut || b != nil && !b.Cut ||
 						got.outcome.Open != open {
 						t.Errorf(
-							"%s on %q, window %d: %d rows, want %d; %+v %v, want %v %v", filter, c.text[:n], window, len(got.rows), want, b,
+							"%s on %q, large from %d: %d rows, want %d; %+v %v, want %v %v", filter, c.text[:n], largest, len(got.rows), want, b,
 							got.outcome.Open, err, open,
 						)
 					}
@@ -213,7 +211,7 @@ func FuzzStreamed(f *testing.F) {
 		c := plantest.Filters[int(program)%len(plantest.Filters)]
 		j := Job{Filter: c.Filter}
 		want := wholly(t, j, []byte(text))
-		if diff := differs(c.Filter, asEver(t, j, []byte(text), 8+int(window), program%2 == 0), want); diff != "" {
+		if diff := differs(c.Filter, asEver(t, j, []byte(text), 1+int64(window), program%2 == 0), want); diff != "" {
 			t.Fatalf("%s, window %d:\n%s", c.Filter, window, diff)
 		}
 	})
@@ -223,11 +221,11 @@ func FuzzStreamed(f *testing.F) {
 func TestStreamedSeesWrongRules(t *testing.T) {
 	text := []byte("[" + strings.Repeat(`{"a":1,"n":4},`, 1000) + `{"a":2,"n":5}]`)
 	for name, spoil := range map[string]func(*engine){
-		"reads":   func(e *engine) { e.EachReads = &decode.Projection{Keys: map[string]*decode.Projection{"n": nil}} },
-		"element": func(e *engine) { e.Stream.From = 1 },
-		"most":    func(e *engine) { e.Stream.Most = 1 },
+		"reads": func(e *engine) { e.Stream.Reads = &decode.Projection{Keys: map[string]*decode.Projection{"n": nil}} },
+		"from":  func(e *engine) { e.Stream.From = 1 },
+		"to":    func(e *engine) { e.Stream.To = 1 },
 	} {
-		j := Job{Filter: "map(.a)", Window: 8}
+		j := Job{Filter: "map(.a)", Largest: 1}
 		if !spoiled(t, j, text, spoil) {
 			t.Errorf("%s: not seen", name)
 		}

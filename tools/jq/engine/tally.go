@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -13,28 +14,73 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 )
 
+// errUnsure means that a fold cannot compute what gojq computes, or that a filter failed on an element: the filter must
+// run on the whole array.
+var errUnsure = errors.New("unsure")
+
+// figures are the tallies of an array, or of a group of its elements.
+type figures struct {
+	of  []plan.Tally
+	now []tally
+}
+
+func newFigures(of []plan.Tally) *figures {
+	f := &figures{of: of, now: make([]tally, len(of))}
+	for i := range of {
+		f.now[i] = newTally(&of[i])
+	}
+	return f
+}
+
+// add adds the row of an element: for each tally a list of values, or of keys with values.
+func (f *figures) add(row any) error {
+	for i, cell := range row.([]any) {
+		for _, v := range cell.([]any) {
+			var key []any
+			if f.of[i].Keyed() {
+				pair := v.([]any)
+				key, v = pair[0].([]any), pair[1]
+			}
+			if err := f.now[i].add(key, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// values returns the values of the tallies, on which the rest of the filter runs.
+func (f *figures) values() any {
+	all := make([]any, len(f.now))
+	for i, t := range f.now {
+		all[i] = t.value()
+	}
+	return all
+}
+
 // tally computes one figure of an array as gojq does.
 type tally interface {
-	// add adds a value with its key, if the tally is keyed. The key is valid only during the call. The error is
-	// errUnsure if gojq must compute the figure.
+	// add adds a value with its key, if the tally is keyed. The error is errUnsure if gojq must compute the figure.
 	add(key []any, v any) error
 	value() any
 }
 
-func newTally(e *engine, t *plan.Tally) tally {
+func newTally(t *plan.Tally) tally {
 	switch t.Kind {
 	case plan.Length:
 		return new(counter)
 	case plan.Sum:
 		return new(sum)
+	case plan.Nth:
+		return &nth{left: t.N}
 	case plan.Ends:
-		return &ends{e: e, n: t.N, part: t.Part}
+		return &ends{n: t.N}
 	case plan.Sorted:
-		return &sorted{e: e, n: t.N}
+		return &sorted{n: t.N}
 	case plan.Least, plan.Most:
-		return &extreme{e: e, least: t.Kind == plan.Least}
+		return &extreme{least: t.Kind == plan.Least}
 	default:
-		return &groups{e: e, of: t, all: map[string]*group{}}
+		return &groups{of: t, all: map[string]*group{}}
 	}
 }
 
@@ -107,50 +153,36 @@ func number(v any) (n any, ok bool) {
 	return nil, false
 }
 
+// nth keeps the value after left others.
+type nth struct {
+	left int
+	kept any
+}
+
+func (t *nth) add(_ []any, v any) error {
+	if t.left == 0 {
+		t.kept = v
+	}
+	t.left--
+	return nil
+}
+
+func (t *nth) value() any { return t.kept }
+
 // ends keeps the first n values, or the last -n.
 type ends struct {
-	e    *engine
-	part *plan.Filter // of an element that is added by its place
 	n    int
 	kept []any
 }
 
-func (t *ends) add(_ []any, v any) (err error) {
+func (t *ends) add(_ []any, v any) error {
 	switch {
 	case t.n > 0 && len(t.kept) >= t.n:
 		return nil
 	case t.n < 0 && len(t.kept) >= -2*t.n:
 		t.kept = append(t.kept[:0], t.last()...)
 	}
-	if t.n > 0 {
-		v, err = t.decoded(v)
-	}
 	t.kept = append(t.kept, v)
-	return err
-}
-
-// decoded returns a value, or the part of an element that was added by its place.
-func (t *ends) decoded(v any) (any, error) {
-	if _, place := v.(elementAt); !place {
-		return v, nil
-	}
-	v, err := t.e.kept(v)
-	if err == nil && t.part != nil {
-		err = t.e.eachResult(t.part, v, func(part any) error {
-			v = part
-			return nil
-		})
-	}
-	return v, err
-}
-
-// settle decodes the last elements before the text of their batch is gone.
-func (t *ends) settle() (err error) {
-	for i, v := range t.last() {
-		if t.last()[i], err = t.decoded(v); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -217,25 +249,22 @@ func appendIdentity(b []byte, v any) (_ []byte, ok bool) {
 // extreme keeps the value with the least or the greatest key. It compares in the order of the values, as min_by and
 // max_by do.
 type extreme struct {
-	e            *engine
 	least, begun bool
 	best         []any
 	kept         any
 }
 
-func (t *extreme) add(key []any, v any) (err error) {
+func (t *extreme) add(key []any, v any) error {
 	if !t.begun || gojq.Compare(t.best, key) > 0 == t.least {
-		t.best, t.begun = append(t.best[:0], key...), true
-		t.kept, err = t.e.kept(v)
+		t.best, t.kept, t.begun = key, v, true
 	}
-	return err
+	return nil
 }
 
 func (t *extreme) value() any { return t.kept }
 
 // sorted keeps the first n values in the order of their keys, or the last -n. Values with equal keys stay in order.
 type sorted struct {
-	e    *engine
 	n    int
 	text []byte
 	kept []sortedValue
@@ -261,8 +290,7 @@ func (t *sorted) add(key []any, v any) error {
 	if full && (t.n > 0 && at == t.n || t.n < 0 && at == 0) {
 		return nil
 	}
-	v, err := t.e.kept(v)
-	switch one := (sortedValue{slices.Clone(key), v}); {
+	switch one := (sortedValue{key, v}); {
 	case !full:
 		t.kept = slices.Insert(t.kept, at, one)
 	case t.n > 0:
@@ -272,7 +300,7 @@ func (t *sorted) add(key []any, v any) error {
 		copy(t.kept, t.kept[1:at])
 		t.kept[at-1] = one
 	}
-	return err
+	return nil
 }
 
 func (t *sorted) value() any {
@@ -283,57 +311,36 @@ func (t *sorted) value() any {
 	return all
 }
 
-// groups keeps the first value of each key, or the figures of all values with the key.
+// groups keeps the figures of the values of each key.
 type groups struct {
-	e    *engine
 	of   *plan.Tally
 	all  map[string]*group
 	text []byte // of a key
 }
 
 type group struct {
-	key   []any
-	first any
+	key []any
 	*figures
 }
 
-// group returns the group of a key; created is true if there was none. The group is nil if gojq must compare the keys.
-func (t *groups) group(key []any) (g *group, created bool) {
+func (t *groups) add(key []any, v any) error {
 	var ok bool
-	if t.text, ok = appendKey(t.text[:0], key); !ok {
-		return nil, false
-	}
-	if g = t.all[string(t.text)]; g != nil {
-		return g, false
-	}
-	g = &group{key: slices.Clone(key)}
-	if t.of.Kind == plan.Groups {
-		g.figures = t.e.figures(t.of.Of)
-	}
-	t.all[string(t.text)] = g
-	return g, true
-}
-
-func (t *groups) add(key []any, v any) (err error) {
-	g, created := t.group(key)
-	switch {
-	case g == nil:
+	if t.text, ok = appendKey(t.text[:0], key); !ok { // gojq must compare the keys
 		return errUnsure
-	case g.figures != nil:
-		return g.figures.add(v)
-	case created:
-		g.first, err = t.e.kept(v)
 	}
-	return err
+	g := t.all[string(t.text)]
+	if g == nil {
+		g = &group{key, newFigures(t.of.Of)}
+		t.all[string(t.text)] = g
+	}
+	return g.add(v)
 }
 
 func (t *groups) value() any {
 	all := slices.SortedFunc(maps.Values(t.all), func(a, b *group) int { return gojq.Compare(a.key, b.key) })
 	values := make([]any, len(all))
 	for i, g := range all {
-		if values[i] = g.first; g.figures != nil {
-			values[i] = g.figures.values()
-		}
+		values[i] = g.values()
 	}
 	return values
 }

@@ -13,24 +13,8 @@ import (
 // getpath(["a"]) and as {a: $x}. It returns none for a filter that does not parse.
 func FieldsOf(filter string) []string {
 	names := map[string]bool{}
-	if q, err := gojq.Parse(filter); err == nil {
-		addFields(reflect.ValueOf(q), names, false)
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// addFields adds the names that a part of a filter reads. With texts, each string literal is such a name.
-func addFields(v reflect.Value, names map[string]bool, texts bool) {
-	switch v.Kind() {
-	case reflect.Slice:
-		for i := range v.Len() {
-			addFields(v.Index(i), names, texts)
-		}
-	case reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		switch x := v.Interface().(type) {
+	add := func(node any) {
+		switch x := node.(type) {
 		case *gojq.Index:
 			if name, ok := keyOf(x); ok {
 				names[name] = true
@@ -46,14 +30,35 @@ func addFields(v reflect.Value, names map[string]bool, texts bool) {
 				names[x.KeyString.Str] = true
 			}
 		case *gojq.Func:
-			texts = texts || x.Name == "has" || x.Name == "getpath"
-		case *gojq.String:
-			if texts {
-				names[x.Str] = true
+			if x.Name == "has" || x.Name == "getpath" {
+				eachNode(reflect.ValueOf(x.Args), func(node any) {
+					if text, ok := node.(*gojq.String); ok {
+						names[text.Str] = true
+					}
+				})
 			}
 		}
+	}
+	if q, err := gojq.Parse(filter); err == nil {
+		eachNode(reflect.ValueOf(q), add)
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// eachNode calls visit with each pointer in a part of a filter.
+func eachNode(v reflect.Value, visit func(node any)) {
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			eachNode(v.Index(i), visit)
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		visit(v.Interface())
 		for i := range v.Elem().NumField() {
-			addFields(v.Elem().Field(i), names, texts)
+			eachNode(v.Elem().Field(i), visit)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 //
 //	.p = e     e as $value | path(.p) as $path | put($owner; $path; $value)
 //	.p |= f    path(.p) as $path | put($owner; $path; getpath($path) | f)
-//	.p += e    the same with getpath($path) + e; arrays, objects and texts are appended to: grow
-//	. + e      likewise
+//	.p += e    e as $value | path(.p) as $path | add($owner; $path; $value), which appends to arrays, objects and texts
+//	. + e      the same at the path []
 //
 // gojq still computes all paths, values and errors. The update may have such steps in a pipe, behind if and select, and
 // with variables. A value may be changed only while nothing else holds it. Therefore:
@@ -37,34 +37,18 @@ type inPlace struct {
 // changingInPlace rewrites a query so that it changes values in place where that is safe. The results stay the same.
 func changingInPlace(q *gojq.Query) *gojq.Query {
 	p := &inPlace{defined: map[string]bool{}}
-	p.addDefined(reflect.ValueOf(q))
-	if p.defined["path"] || p.defined["getpath"] || p.defined["tostring"] { // rewritten filters call these
-		return q
-	}
-	return p.walk(q)
-}
-
-// addDefined adds the names of the functions in a part of a filter.
-func (p *inPlace) addDefined(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Slice:
-		for i := range v.Len() {
-			p.addDefined(v.Index(i))
-		}
-	case reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		if d, ok := v.Interface().(*gojq.FuncDef); ok {
+	eachNode(reflect.ValueOf(q), func(node any) {
+		if d, ok := node.(*gojq.FuncDef); ok {
 			p.defined[d.Name] = true
 			for _, arg := range d.Args {
 				p.defined[arg] = true
 			}
 		}
-		for i := range v.Elem().NumField() {
-			p.addDefined(v.Elem().Field(i))
-		}
+	})
+	if p.defined["path"] || p.defined["getpath"] || p.defined["tostring"] { // rewritten filters call these
+		return q
 	}
+	return p.walk(q)
 }
 
 // walk rewrites the parts of a query. It skips parts that may belong to a path, because errors of paths quote them:
@@ -85,38 +69,22 @@ func (p *inPlace) walk(q *gojq.Query) *gojq.Query {
 }
 
 func (p *inPlace) walkTerm(t *gojq.Term) *gojq.Term {
-	with := *t
+	with := withParts(t, p.walk)
 	switch t.Type {
-	case gojq.TermTypeQuery:
-		with.Query = p.walk(t.Query)
-	case gojq.TermTypeArray:
-		with.Array = &gojq.Array{Query: p.walk(t.Array.Query)}
-	case gojq.TermTypeObject:
-		with.Object = &gojq.Object{}
-		for _, kv := range t.Object.KeyVals {
-			member := *kv
-			member.Val = p.walk(kv.Val)
-			with.Object.KeyVals = append(with.Object.KeyVals, &member)
-		}
-	case gojq.TermTypeIf:
-		with.If = &gojq.If{Cond: p.walk(t.If.Cond), Then: p.walk(t.If.Then), Else: p.walk(t.If.Else)}
-		for _, e := range t.If.Elif {
-			with.If.Elif = append(with.If.Elif, &gojq.IfElif{Cond: p.walk(e.Cond), Then: p.walk(e.Then)})
-		}
 	case gojq.TermTypeFunc:
-		return p.walkCall(&with)
+		return p.walkCall(with)
 	case gojq.TermTypeReduce:
 		r := *t.Reduce
 		r.Query, r.Start = p.walk(r.Query), p.walk(r.Start)
 		with.Reduce = &r
-		return p.owned(&with, r.Start, r.Patterns, &r.Update, nil)
+		return p.owned(with, r.Start, r.Patterns, &r.Update, nil)
 	case gojq.TermTypeForeach:
 		f := *t.Foreach
 		f.Query, f.Start = p.walk(f.Query), p.walk(f.Start)
 		with.Foreach = &f
-		return p.owned(&with, f.Start, f.Patterns, &f.Update, &f.Extract)
+		return p.owned(with, f.Start, f.Patterns, &f.Update, &f.Extract)
 	}
-	return &with
+	return with
 }
 
 func (p *inPlace) walkCall(t *gojq.Term) *gojq.Term {
@@ -196,18 +164,13 @@ func isScalar(q *gojq.Query) bool {
 
 // simplePatterns reports whether patterns compute no keys.
 func simplePatterns(ps []*gojq.Pattern) bool {
-	for _, p := range ps {
-		if !simplePatterns(p.Array) {
-			return false
+	simple := true
+	eachNode(reflect.ValueOf(ps), func(node any) {
+		if o, ok := node.(*gojq.PatternObject); ok {
+			simple = simple && o.KeyQuery == nil && (o.KeyString == nil || o.KeyString.Queries == nil)
 		}
-		for _, o := range p.Object {
-			if o.KeyQuery != nil || o.KeyString != nil && o.KeyString.Queries != nil ||
-				o.Val != nil && !simplePatterns([]*gojq.Pattern{o.Val}) {
-				return false
-			}
-		}
-	}
-	return true
+	})
+	return simple
 }
 
 // update rewrites an update, nil if that is not safe. Only an update of which nothing has run yet, at its beginning,
@@ -236,9 +199,7 @@ func (p *inPlace) update(q *gojq.Query, first bool) *gojq.Query {
 		return piped(left, right)
 	case q.Op == gojq.OpAdd && isPlain(q.Left, gojq.TermTypeIdentity) && !p.scalar && p.single(q.Right):
 		p.changes = true
-		return bind(p.leaving(q.Right), valueVar, grown(asQuery(&gojq.Term{
-			Type: gojq.TermTypeArray, Array: &gojq.Array{},
-		}), q.Left))
+		return bind(p.leaving(q.Right), valueVar, change(addName, asQuery(list(nil)), variable(valueVar)))
 	case q.Op >= gojq.OpAssign && p.place(q.Left):
 		if step := p.assignment(q); step != nil {
 			p.changes = true
@@ -266,7 +227,7 @@ func (p *inPlace) updateTerm(q *gojq.Query, first bool) *gojq.Query {
 		}
 		return nil
 	case t.Type == gojq.TermTypeIf:
-		return p.updateIf(t.If, first)
+		return p.updateIf(t, first)
 	case isCall(q, "select", 1) && !p.defined["select"]:
 		if first && p.single(t.Func.Args[0]) {
 			return q
@@ -278,65 +239,52 @@ func (p *inPlace) updateTerm(q *gojq.Query, first bool) *gojq.Query {
 			return nil
 		}
 		p.changes = true
-		return bind(p.leaving(v), valueVar, bind(p.leaving(path), pathVar, put(variable(valueVar))))
+		step := change(putName, variable(pathVar), variable(valueVar))
+		return bind(p.leaving(v), valueVar, bind(p.leaving(path), pathVar, step))
 	}
 	return p.other(q)
 }
 
-func (p *inPlace) updateIf(i *gojq.If, first bool) *gojq.Query {
-	with := &gojq.If{Cond: i.Cond}
-	ok := p.single(i.Cond)
+func (p *inPlace) updateIf(t *gojq.Term, first bool) *gojq.Query {
+	ok := true
 	branch := func(q *gojq.Query) *gojq.Query {
 		b := p.update(q, first)
 		ok = ok && b != nil
 		return b
 	}
-	with.Then = branch(i.Then)
+	with := withParts(t, func(q *gojq.Query) *gojq.Query { return q })
+	i := with.If
+	if ok = p.single(i.Cond); i.Else != nil {
+		i.Else = branch(i.Else)
+	}
+	i.Then = branch(i.Then)
 	for _, e := range i.Elif {
 		ok = ok && p.single(e.Cond)
-		with.Elif = append(with.Elif, &gojq.IfElif{Cond: e.Cond, Then: branch(e.Then)})
-	}
-	if i.Else != nil {
-		with.Else = branch(i.Else)
+		e.Then = branch(e.Then)
 	}
 	if !ok {
 		return nil
 	}
-	return asQuery(&gojq.Term{Type: gojq.TermTypeIf, If: with})
+	return asQuery(with)
 }
 
-// put returns the query that puts a value at the path of the variable.
-func put(v *gojq.Query) *gojq.Query { return call(putName, variable(ownerVar), variable(pathVar), v) }
-
-// grown returns the query that adds the value of the variable to the one at a path, which old gives.
-func grown(path, old *gojq.Query) *gojq.Query {
-	v := variable(valueVar)
-	sum := &gojq.Query{Left: old, Op: gojq.OpAdd, Right: v}
-	if old.Term.Type != gojq.TermTypeIdentity {
-		sum = put(sum)
-	}
-	return asQuery(&gojq.Term{Type: gojq.TermTypeIf, If: &gojq.If{
-		Cond: call(growsName, path, v), Then: call(growName, variable(ownerVar), path, v), Else: sum,
-	}})
+// change returns the query that calls a function of the owner with a path and a value.
+func change(name string, path, v *gojq.Query) *gojq.Query {
+	return call(name, variable(ownerVar), path, v)
 }
 
 // place reports whether a query is one path of names and numbers.
 func (p *inPlace) place(q *gojq.Query) bool {
 	t := q.Term
-	if t == nil || len(q.FuncDefs) > 0 || t.Type != gojq.TermTypeIndex || t.Index.IsSlice || !p.singleIndex(t.Index) {
+	if t == nil || len(q.FuncDefs) > 0 || t.Type != gojq.TermTypeIndex || t.Index.IsSlice {
 		return false
 	}
 	for _, s := range t.SuffixList {
-		if s.Index == nil || s.Index.IsSlice || !p.singleIndex(s.Index) {
+		if s.Index == nil || s.Index.IsSlice {
 			return false
 		}
 	}
-	return true
-}
-
-func (p *inPlace) singleIndex(x *gojq.Index) bool {
-	return p.singleText(x.Str) &&
-		(x.Start == nil || p.single(x.Start)) && (x.End == nil || p.single(x.End))
+	return all(indexQueries(t), p.single)
 }
 
 // assignments maps the operators that assign to those that compute the value.
@@ -347,31 +295,31 @@ var assignments = map[gojq.Operator]gojq.Operator{
 
 // assignment rewrites an assignment to a place. It evaluates in the order of gojq: the value, then the path.
 func (p *inPlace) assignment(q *gojq.Query) *gojq.Query {
-	path, old := call("path", q.Left), call("getpath", variable(pathVar))
+	path, at, v := call("path", q.Left), variable(pathVar), variable(valueVar)
+	old := call("getpath", at)
 	if q.Op == gojq.OpModify {
 		if add := q.Right; add.Op == gojq.OpAdd && isPlain(add.Left, gojq.TermTypeIdentity) && p.single(add.Right) &&
 			p.free(add.Right) {
-			return bind(path, pathVar, bind(add.Right, valueVar, grown(variable(pathVar), old)))
+			return bind(path, pathVar, bind(add.Right, valueVar, change(addName, at, v)))
 		}
 		if !p.single(q.Right) {
 			return nil
 		}
-		return bind(path, pathVar, put(piped(old, asQuery(bracketed(q.Right)))))
+		return bind(path, pathVar, change(putName, at, piped(old, asQuery(bracketed(q.Right)))))
 	}
 	if !p.single(q.Right) {
 		return nil
 	}
-	var step *gojq.Query
+	step := change(putName, at, v)
 	switch op := assignments[q.Op]; op {
 	case 0:
 		if closed(q.Left.Term) { // gojq does not evaluate such a path, and setpath words the error
 			path = constantPath(q.Left.Term)
 		}
-		step = put(variable(valueVar))
 	case gojq.OpAdd:
-		step = grown(variable(pathVar), old)
+		step = change(addName, at, v)
 	default:
-		step = put(&gojq.Query{Left: old, Op: op, Right: variable(valueVar)})
+		step = change(putName, at, &gojq.Query{Left: old, Op: op, Right: v})
 	}
 	return bind(p.leaving(q.Right), valueVar, bind(path, pathVar, step))
 }
@@ -380,15 +328,11 @@ func (p *inPlace) assignment(q *gojq.Query) *gojq.Query {
 func constantPath(t *gojq.Term) *gojq.Query {
 	var keys *gojq.Query
 	for _, s := range append([]*gojq.Suffix{{Index: t.Index}}, t.SuffixList...) {
-		x := s.Index
-		key := x.Start
-		if name, ok := keyOf(x); ok {
+		key := s.Index.Start
+		if name, ok := keyOf(s.Index); ok {
 			key = asQuery(&gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Str: name}})
 		}
-		if keys != nil {
-			key = &gojq.Query{Left: keys, Op: gojq.OpComma, Right: key}
-		}
-		keys = key
+		keys = comma(keys, key)
 	}
-	return asQuery(&gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: keys}})
+	return asQuery(list(keys))
 }

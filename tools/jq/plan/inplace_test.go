@@ -11,6 +11,25 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan/plantest"
 )
 
+// results are what comes out of a filter, with the words of its error.
+func results(next func() (any, bool)) string {
+	var b strings.Builder
+	for {
+		v, ok := next()
+		if !ok {
+			return b.String()
+		}
+		if err, failed := v.(error); failed {
+			return b.String() + "error: " + err.Error()
+		}
+		text, err := gojq.Marshal(v)
+		if err != nil {
+			return b.String() + "not written: " + err.Error()
+		}
+		b.Write(append(text, '\n'))
+	}
+}
+
 // builders are filters that build a value step by step, and whether they are rewritten.
 var builders = map[string]bool{
 	`reduce .[] as $x ({}; .["k\($x.n)"] = $x.a)`:             true,
@@ -56,6 +75,8 @@ var builders = map[string]bool{
 	"reduce .[] as [$a] ?// $a ({}; .n += 1 | .l += [.n] | .l[$a] = 1)":                                     false,
 	"reduce .[] as $x ([]; .[$x.n] = 1)":                                                                    true,
 	"reduce .[] as $x ([]; .[-2] = 1)":                                                                      true,
+	`reduce .[] as $x ({}; .a = {"b\($x.n)"} | .a.n = .)`:                                                   true,
+	`reduce .[] as $x ({a: {}}; .b = {"\(("a", "b"))"} | .b.a.n = 1)`:                                       false,
 	"reduce .[] as $x ({}; .a = $x | .a.n.n = 1)":                                                           true,
 	"reduce .[] as $x ({}; .a[$x.a] = $x)":                                                                  true,
 	"def length: 1, 2; reduce .[] as $x ({}; .a = length)":                                                  false,

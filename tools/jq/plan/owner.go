@@ -20,14 +20,25 @@ type owner struct {
 
 // held is an array or object that is owned, with those inside it that are.
 type held struct {
-	members  map[string]*held
-	elements map[int]*held
+	inside map[any]*held // by key or index
+}
+
+// set stores that an element or member is owned, or with nil that it is not.
+func (h *held) set(key any, inner *held) {
+	switch {
+	case inner == nil:
+		delete(h.inside, key)
+	case h.inside == nil:
+		h.inside = map[any]*held{key: inner}
+	default:
+		h.inside[key] = inner
+	}
 }
 
 // Names of functions and variables in rewritten filters. No filter can have names with a space.
 const (
-	ownerName, putName, growName, growsName, leaveName = " owner", " put", " grow", " grows", " leave"
-	ownerVar, pathVar, valueVar, rowVar                = "$ owner", "$ path", "$ value", "$ row"
+	ownerName, putName, addName, leaveName = " owner", " put", " add", " leave"
+	ownerVar, pathVar, valueVar, rowVar    = "$ owner", "$ path", "$ value", "$ row"
 )
 
 // ownerFunctions are the functions of rewritten filters.
@@ -35,8 +46,7 @@ func ownerFunctions() []gojq.CompilerOption {
 	return []gojq.CompilerOption{
 		gojq.WithFunction(ownerName, 0, 0, func(any, []any) any { return &owner{} }),
 		gojq.WithFunction(putName, 3, 3, func(v any, args []any) any { return args[0].(*owner).put(v, args[1], args[2]) }),
-		gojq.WithFunction(growName, 3, 3, func(v any, args []any) any { return args[0].(*owner).grow(v, args[1], args[2]) }),
-		gojq.WithFunction(growsName, 2, 2, func(v any, args []any) any { return grows(v, args[0], args[1]) }),
+		gojq.WithFunction(addName, 3, 3, func(v any, args []any) any { return args[0].(*owner).add(v, args[1], args[2]) }),
 		gojq.WithFunction(leaveName, 1, 1, func(v any, args []any) any { return args[0].(*owner).leave(v) }),
 	}
 }
@@ -55,7 +65,7 @@ func (o *owner) put(v, path, n any) any {
 	keys, ok := path.([]any)
 	if _, fits := at(v, keys); !fits || !ok {
 		*o = owner{text: o.text}
-		return setpath(v, path, n)
+		return gojqs(setpath, v, path, n)
 	}
 	return o.change(v, keys, func(_ any, h **held) any {
 		*h = nil
@@ -63,14 +73,19 @@ func (o *owner) put(v, path, n any) any {
 	})
 }
 
-// setpath is gojq's function of this name, which also words the errors.
-func setpath(v, path, n any) any {
-	w, _ := setpathCode().Run(v, path, n).Next()
+// gojqs returns what gojq gives for a filter of $path and $n, or its error.
+func gojqs(filter func() *gojq.Code, v, path, n any) any {
+	w, _ := filter().Run(v, path, n).Next()
 	return w
 }
 
-var setpathCode = sync.OnceValue(func() *gojq.Code {
-	q, err := gojq.Parse("setpath($path; $n)")
+var (
+	setpath = sync.OnceValue(func() *gojq.Code { return mustCompile("setpath($path; $n)") })
+	sum     = sync.OnceValue(func() *gojq.Code { return mustCompile("getpath($path) + $n") })
+)
+
+func mustCompile(filter string) *gojq.Code {
+	q, err := gojq.Parse(filter)
 	if err != nil {
 		panic(err)
 	}
@@ -79,7 +94,7 @@ var setpathCode = sync.OnceValue(func() *gojq.Code {
 		panic(err)
 	}
 	return code
-})
+}
 
 // at returns the value at a path of names and numbers; ok is false if nothing can be put there.
 func at(v any, path []any) (_ any, ok bool) {
@@ -111,29 +126,16 @@ func at(v any, path []any) (_ any, ok bool) {
 // maxGap is how many nulls a put may add before its value. gojq bounds the index of an array, and so its own gaps.
 const maxGap = 1000
 
-// grows reports whether grow can add n to the value at a path of v: both are arrays, objects or texts.
-func grows(v, path, n any) bool {
+// add adds n to the value at a path of v.
+func (o *owner) add(v, path, n any) any {
 	keys, isPath := path.([]any)
-	v, ok := at(v, keys)
-	if !ok || !isPath {
-		return false
+	if old, ok := at(v, keys); !ok || !isPath || !grows(old, n) {
+		all := gojqs(sum, v, path, n)
+		if _, failed := all.(error); failed {
+			return all
+		}
+		return o.put(v, path, all)
 	}
-	switch n.(type) {
-	case []any:
-		_, ok = v.([]any)
-	case map[string]any:
-		_, ok = v.(map[string]any)
-	case string:
-		_, ok = v.(string)
-	default:
-		return false
-	}
-	return ok
-}
-
-// grow adds n to the value at a path of v, for which grows is true.
-func (o *owner) grow(v, path, n any) any {
-	keys, _ := path.([]any)
 	return o.change(v, keys, func(v any, h **held) any {
 		switch n := n.(type) {
 		case string:
@@ -144,7 +146,7 @@ func (o *owner) grow(v, path, n any) any {
 			m := ownedObject(v, h)
 			for k, w := range n {
 				m[k] = w
-				delete((*h).members, k)
+				(*h).set(k, nil)
 			}
 			return m
 		default:
@@ -152,6 +154,19 @@ func (o *owner) grow(v, path, n any) any {
 			return append(ownedArray(v, h), more...)
 		}
 	})
+}
+
+// grows reports whether two values are both arrays, objects or texts, which may grow in place.
+func grows(v, n any) (ok bool) {
+	switch n.(type) {
+	case []any:
+		_, ok = v.([]any)
+	case map[string]any:
+		_, ok = v.(map[string]any)
+	case string:
+		_, ok = v.(string)
+	}
+	return ok
 }
 
 // concat returns s + n. Only the end of a text is written if s is the last text that it returned.
@@ -194,12 +209,9 @@ func changed(v any, path []any, h **held, to func(any, **held) any) any {
 	switch key := path[0].(type) {
 	case string:
 		m := ownedObject(v, h)
-		inner := (*h).members[key]
+		inner := (*h).inside[key]
 		m[key] = changed(m[key], path[1:], &inner, to)
-		if inner != nil && (*h).members == nil {
-			(*h).members = map[string]*held{}
-		}
-		setHeld((*h).members, key, inner)
+		(*h).set(key, inner)
 		return m
 	default:
 		a := ownedArray(v, h)
@@ -210,22 +222,10 @@ func changed(v any, path []any, h **held, to func(any, **held) any) any {
 		for len(a) <= i {
 			a = append(a, nil)
 		}
-		inner := (*h).elements[i]
+		inner := (*h).inside[i]
 		a[i] = changed(a[i], path[1:], &inner, to)
-		if inner != nil && (*h).elements == nil {
-			(*h).elements = map[int]*held{}
-		}
-		setHeld((*h).elements, i, inner)
+		(*h).set(i, inner)
 		return a
-	}
-}
-
-// setHeld stores that an element or member is owned, or with nil that it is not.
-func setHeld[K comparable](of map[K]*held, key K, h *held) {
-	if h == nil {
-		delete(of, key)
-	} else {
-		of[key] = h
 	}
 }
 

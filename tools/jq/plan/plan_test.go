@@ -2,13 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/itchyny/gojq"
-
-	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan/plantest"
 )
 
@@ -17,12 +13,9 @@ func described(p *Stream) string {
 	if p == nil {
 		return ""
 	}
-	s := strings.TrimSpace(strings.Join(p.Path, ".") + " " + []string{"flow", "gather", "count", "item", "fold"}[p.Form])
+	s := strings.TrimSpace(strings.Join(p.Path, ".") + " " + []string{"flow", "held", "gather", "fold"}[p.Form])
 	if p.From != 0 || p.To >= 0 {
 		s += fmt.Sprintf(" %d:%d", p.From, p.To)
-	}
-	if p.Most >= 0 {
-		s += fmt.Sprintf(" most %d", p.Most)
 	}
 	return s
 }
@@ -39,60 +32,25 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// The bound is true: no result is larger than the copies that were computed for it.
-func TestCostHolds(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	compared := 0
-	for _, filter := range append(plantest.Expensive(), plantest.Directs...) {
-		p, err := parse(filter, nil, "")
-		if err != nil {
-			t.Fatalf("%.80s: %v", filter, err)
-		}
-		c, d := cost{}, compileDirect(p.query)
-		if d == nil {
-			continue
-		}
-		if c = costOf(p.query); !c.bounded() {
-			continue
-		}
-		for range 30 {
-			v, err := decode.NewDecoder(strings.NewReader(plantest.AnyJSON(r, 0))).Next(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, a := d(v)
-			if a != OneResult {
-				continue
-			}
-			in, _ := gojq.Marshal(v)
-			out, _ := gojq.Marshal(w)
-			compared++
-			// Each step adds the brackets and commas of what it makes, which pipes copy too.
-			if most := c.copies*max(len(in), 64) + 16*c.steps; len(out) > most {
-				t.Fatalf("%.80s makes %d bytes of %d; the bound is %d (%+v)", filter, len(out), len(in), most, c)
-			}
-		}
-	}
-	if compared < 1000 {
-		t.Errorf("only %d results were compared", compared)
-	}
-}
-
-func TestWhichFiltersAreBounded(t *testing.T) {
+func TestWhichFiltersAreSafe(t *testing.T) {
 	for filter, want := range map[string]bool{
 		".": true, ".a.b[0]": true, ".[]": true, ".[] | select(.a > 1 and (.b | not)) | {a, b: .c}": true, "select(.a == 1) | [.a, .b]": true, `.[] | .a // "none"`: true,
-		plantest.Doubled(5): true, plantest.Doubled(6): false, plantest.Doubled(5000 / 6): false, ".[] | " +
-			plantest.Doubled(6): false,
-		"." + strings.Repeat("|.", 1000): false, `"` + strings.Repeat("x", 3000) + `"`: false,
+		plantest.Doubled(1): true, plantest.Doubled(2): false, plantest.Doubled(5000 / 6): false, ".[] | " +
+			plantest.Doubled(2): false,
+		"." + strings.Repeat("|.", 1000): false, `"` + strings.Repeat("x", 200) + `"`: false,
 		"length": false, "map(.a)": false, ".a[]": false, ".[1:2]": false, ".[][]": false, "def f: .; f": false, ".[] | def f: f; f": false, "..": false, "$ARGS": false, "first(.[])": false, "input_filename": false,
 	} {
 		p, err := New(filter, nil, "", false, false)
-		if err != nil || p.Bounded() != want {
-			t.Errorf("%.60s: bounded %t, want %t (%v)", filter, !want, want, err)
+		if err != nil || p.Safe != want {
+			t.Errorf("%.60s: safe %t, want %t (%v)", filter, !want, want, err)
 		}
 	}
-	if p, err := New(".[] | .a", nil, "", true, false); err != nil || p.Bounded() {
-		t.Errorf("slurped, .[] | .a is all of one filter, which is not direct (%v)", err)
+	for i, of := range [][]string{plantest.Unsafe, plantest.Safe} {
+		for _, filter := range of {
+			if p, err := New(filter, nil, "", false, false); err != nil || p.Safe != (i == 1) {
+				t.Errorf("%.60s: safe %t (%v)", filter, i == 0, err)
+			}
+		}
 	}
 }
 
@@ -109,7 +67,7 @@ func BenchmarkCompile(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := p.compileFilter(p.query); err != nil {
+				if _, err := p.compile(p.query); err != nil {
 					b.Fatal(err)
 				}
 			}

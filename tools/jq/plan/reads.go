@@ -11,19 +11,10 @@ import (
 // maxPlaces is how many parts a projection may have; a filter that names more reads its whole input.
 const maxPlaces = 1000
 
-// readsOf returns which parts of its input a query reads, nil for the whole input. If counted is set, the results are
-// only counted and need not be read.
-func readsOf(q *gojq.Query, counted bool) *decode.Projection {
-	root := &decode.Projection{}
-	if q == nil {
-		root.All = !counted
-		return root.Trim()
-	}
-	r := &reads{}
-	out := r.query(q, places{root})
-	if !counted {
-		out.whole()
-	}
+// readsOf returns which parts of its input a query reads, nil for the whole input.
+func readsOf(q *gojq.Query) *decode.Projection {
+	root, r := &decode.Projection{}, &reads{}
+	r.query(q, places{root}).whole()
 	if r.places > maxPlaces {
 		return nil
 	}
@@ -144,22 +135,13 @@ func (r *reads) head(t *gojq.Term, in places) places {
 		return r.index(t.Index, in, in)
 	case gojq.TermTypeFunc:
 		return r.function(t.Func, in)
-	case gojq.TermTypeString:
-		return r.text(t.Str, in)
 	case gojq.TermTypeFormat:
-		if t.Str != nil {
-			return r.text(t.Str, in)
+		if t.Str == nil {
+			break
 		}
-	case gojq.TermTypeObject:
-		return r.object(t.Object, in)
-	case gojq.TermTypeArray:
-		if t.Array.Query != nil {
-			r.query(t.Array.Query, in).whole()
-		}
-		return nil
-	case gojq.TermTypeUnary:
-		r.term(t.Unary.Term, in).whole()
-		return nil
+		return r.made(t, in)
+	case gojq.TermTypeString, gojq.TermTypeObject, gojq.TermTypeArray, gojq.TermTypeUnary:
+		return r.made(t, in)
 	case gojq.TermTypeIf:
 		return r.branches(t.If, in)
 	case gojq.TermTypeTry:
@@ -175,8 +157,9 @@ func (r *reads) head(t *gojq.Term, in places) places {
 	return nil
 }
 
-func (r *reads) text(s *gojq.String, in places) places {
-	for _, q := range s.Queries {
+// made reads what makes a new value.
+func (r *reads) made(t *gojq.Term, in places) places {
+	for _, q := range parts(t) {
 		r.query(q, in).whole()
 	}
 	return nil
@@ -204,37 +187,10 @@ func (r *reads) index(x *gojq.Index, of, in places) places {
 		}
 		return r.each(of)
 	}
-	if x.Str != nil {
-		r.text(x.Str, in)
-	}
-	for _, q := range []*gojq.Query{x.Start, x.End} {
-		if q != nil {
-			r.query(q, in).whole()
-		}
+	for _, q := range indexQueries(&gojq.Term{Index: x}) {
+		r.query(q, in).whole()
 	}
 	of.whole()
-	return nil
-}
-
-func (r *reads) object(o *gojq.Object, in places) places {
-	for _, kv := range o.KeyVals {
-		switch {
-		case kv.KeyQuery != nil:
-			r.query(kv.KeyQuery, in).whole()
-		case kv.KeyString != nil && kv.KeyString.Queries != nil:
-			r.text(kv.KeyString, in)
-			if kv.Val == nil {
-				in.whole()
-			}
-		case kv.Val == nil && kv.KeyString != nil:
-			r.key(in, kv.KeyString.Str).whole()
-		case kv.Val == nil && kv.Key != "" && kv.Key[0] != '$':
-			r.key(in, kv.Key).whole()
-		}
-		if kv.Val != nil {
-			r.query(kv.Val, in).whole()
-		}
-	}
 	return nil
 }
 

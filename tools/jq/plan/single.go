@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -15,23 +16,11 @@ func (p *inPlace) leaving(q *gojq.Query) *gojq.Query {
 	if q.Term == nil && q.Op == gojq.OpComma && len(q.FuncDefs) == 0 {
 		return &gojq.Query{Left: p.leaving(q.Left), Op: gojq.OpComma, Right: p.leaving(q.Right)}
 	}
-	switch t := plainTerm(q); {
-	case t == nil:
-	case t.Type == gojq.TermTypeQuery:
-		return asQuery(bracketed(p.leaving(t.Query)))
-	case t.Type == gojq.TermTypeArray: // not free, so it is not empty
-		return asQuery(&gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: p.leaving(t.Array.Query)}})
-	case t.Type == gojq.TermTypeObject:
-		o := &gojq.Object{}
-		for _, kv := range t.Object.KeyVals {
-			if kv.Val == nil { // {a} and {$x}
-				return piped(q, call(leaveName, variable(ownerVar)))
-			}
-			member := *kv
-			member.Val = asQuery(bracketed(p.leaving(kv.Val)))
-			o.KeyVals = append(o.KeyVals, &member)
+	if t := plainTerm(q); t != nil {
+		object := t.Type == gojq.TermTypeObject && !slices.ContainsFunc(t.Object.KeyVals, computesKey)
+		if object || t.Type == gojq.TermTypeQuery || t.Type == gojq.TermTypeArray {
+			return asQuery(withParts(t, func(q *gojq.Query) *gojq.Query { return asQuery(bracketed(p.leaving(q))) }))
 		}
-		return asQuery(&gojq.Term{Type: gojq.TermTypeObject, Object: o})
 	}
 	return piped(asQuery(bracketed(q)), call(leaveName, variable(ownerVar)))
 }
@@ -47,48 +36,21 @@ func (p *inPlace) free(q *gojq.Query) bool {
 	if q.Term == nil {
 		return p.free(q.Left) && (q.Op == gojq.OpPipe && len(q.Patterns) == 0 || q.Op < gojq.OpAssign && p.free(q.Right))
 	}
-	t := q.Term
-	for _, s := range t.SuffixList {
-		if x := s.Index; x != nil && !(p.freeText(x.Str) && p.free(x.Start) && p.free(x.End)) {
-			return false
-		}
-	}
-	switch t.Type {
-	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber:
-		return true
-	case gojq.TermTypeString:
-		return p.freeText(t.Str)
+	switch t := q.Term; t.Type {
+	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber, gojq.TermTypeString,
+		gojq.TermTypeQuery, gojq.TermTypeArray, gojq.TermTypeUnary, gojq.TermTypeObject:
 	case gojq.TermTypeFormat:
-		return t.Str != nil && p.freeText(t.Str)
-	case gojq.TermTypeFunc:
-		return t.Func.Name[0] == '$'
-	case gojq.TermTypeQuery:
-		return p.free(t.Query)
-	case gojq.TermTypeArray:
-		return p.free(t.Array.Query)
-	case gojq.TermTypeUnary:
-		return p.free(asQuery(t.Unary.Term))
-	case gojq.TermTypeObject:
-		for _, kv := range t.Object.KeyVals {
-			dollar := kv.Val == nil && strings.HasPrefix(kv.Key, "$")
-			if kv.Val == nil && !dollar || !p.free(kv.Val) || !p.free(kv.KeyQuery) || !p.freeText(kv.KeyString) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
-func (p *inPlace) freeText(s *gojq.String) bool { return s == nil || all(s.Queries, p.free) }
-
-func all(qs []*gojq.Query, f func(*gojq.Query) bool) bool {
-	for _, q := range qs {
-		if !f(q) {
+		if t.Str == nil {
 			return false
 		}
+	case gojq.TermTypeFunc:
+		if t.Func.Name[0] != '$' {
+			return false
+		}
+	default:
+		return false
 	}
-	return true
+	return all(parts(q.Term), p.free) && all(indexQueries(q.Term), p.free)
 }
 
 // single reports whether a query surely has exactly one result, or fails.
@@ -110,44 +72,25 @@ func (p *inPlace) single(q *gojq.Query) bool {
 
 func (p *inPlace) singleTerm(t *gojq.Term) bool {
 	for _, s := range t.SuffixList {
-		if s.Index == nil || !p.singleIndex(s.Index) {
+		if s.Index == nil {
 			return false
 		}
 	}
 	switch t.Type {
-	case gojq.TermTypeIdentity, gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber,
-		gojq.TermTypeArray:
-		return true
-	case gojq.TermTypeIndex:
-		return p.singleIndex(t.Index)
 	case gojq.TermTypeFunc:
-		return p.singleCall(t.Func)
-	case gojq.TermTypeString, gojq.TermTypeFormat:
-		return p.singleText(t.Str)
-	case gojq.TermTypeUnary:
-		return p.singleTerm(t.Unary.Term)
-	case gojq.TermTypeQuery:
-		return p.single(t.Query)
-	case gojq.TermTypeIf:
-		for _, e := range t.If.Elif {
-			if !p.single(e.Cond) || !p.single(e.Then) {
-				return false
-			}
+		if !p.singleCall(t.Func) {
+			return false
 		}
-		return p.single(t.If.Cond) && p.single(t.If.Then) && (t.If.Else == nil || p.single(t.If.Else))
-	case gojq.TermTypeObject:
-		for _, kv := range t.Object.KeyVals {
-			if kv.Val != nil && !p.single(kv.Val) || kv.KeyQuery != nil && !p.single(kv.KeyQuery) ||
-				!p.singleText(kv.KeyString) {
-				return false
-			}
-		}
-		return true
+	case gojq.TermTypeArray: // one result, however many its query has
+		t = &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{}, SuffixList: t.SuffixList}
+	case gojq.TermTypeIdentity, gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber,
+		gojq.TermTypeIndex, gojq.TermTypeString, gojq.TermTypeFormat, gojq.TermTypeUnary, gojq.TermTypeQuery,
+		gojq.TermTypeIf, gojq.TermTypeObject:
+	default:
+		return false
 	}
-	return false
+	return all(parts(t), p.single) && all(indexQueries(t), p.single)
 }
-
-func (p *inPlace) singleText(s *gojq.String) bool { return s == nil || all(s.Queries, p.single) }
 
 // singleCall reports whether a function has one result for each combination of its arguments.
 func (p *inPlace) singleCall(f *gojq.Func) bool {

@@ -14,6 +14,9 @@ func isCall(q *gojq.Query, name string, args int) bool {
 
 func isNamed(f *gojq.Func, name string, args int) bool { return f.Name == name && len(f.Args) == args }
 
+// signature returns the name of a function and the number of its arguments: limit/2.
+func signature(f *gojq.Func) string { return f.Name + "/" + strconv.Itoa(len(f.Args)) }
+
 // isPlain reports whether q is nothing but a term of this type, without suffixes.
 func isPlain(q *gojq.Query, kind gojq.TermType) bool {
 	t := plainTerm(q)
@@ -70,11 +73,8 @@ func literal(q *gojq.Query) (string, bool) {
 	return q.Term.Str.Str, true
 }
 
-// constantOrNone reports whether q is missing, a number or a string literal.
-func constantOrNone(q *gojq.Query) bool {
-	if q == nil {
-		return true
-	}
+// constant reports whether q is a number or a string literal.
+func constant(q *gojq.Query) bool {
 	t := plainTerm(q)
 	if t != nil && t.Type == gojq.TermTypeUnary && len(t.Unary.Term.SuffixList) == 0 {
 		t = t.Unary.Term

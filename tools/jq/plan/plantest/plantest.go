@@ -18,42 +18,42 @@ var Filters = []struct {
 	{".[]", "flow"}, {".[].a", "flow"}, {".[]?", "flow"}, {".[] | .a", "flow"}, {". | .[] | .a | .", "flow"}, {".[].a?", "flow"}, {".[]|select(.n>3)", "flow"},
 	{"def f: .a; .[] | f", "flow"}, {".[] as $x | $x", ""}, {". as $d | .[]", ""}, {".[], .[]", ""}, {".[] | (.n, .a)", "flow"}, {".[] // 1", ""},
 	{".a[]", "a flow"}, {".a.b[] | .n", "a.b flow"}, {`.["a"][].n?`, "a flow"}, {`."a"[]`, "a flow"}, {".a | .[]", "a flow"}, {".a?[]", "a flow"}, {".[1:3][]", "flow 1:3"}, {".a[2:][] | .n", "a flow 2:-1"}, {".[:2] | .[]", "flow 0:2"},
-	{"first(.[])", "flow most 1"}, {"limit(2; .[] | .n)", "flow most 2"}, {"limit(0; .[])", ""}, {"limit(-1; .[])", ""}, {"limit(.n; .[])", ""}, {"first(.a[] | select(.n > 2))", "a flow most 1"}, {"first(.[]) | .a", ""},
+	{"first(.[])", "held"}, {"limit(2; .[] | .n)", "held"}, {"limit(0; .[])", "held"}, {"limit(-1; .[])", ""}, {"limit(.n; .[])", ""}, {"first(.a[] | select(.n > 2))", "a held"}, {"first(.[]) | .a", "held"},
 	{"map(.a)", "gather"}, {"map(.n, .a)", "gather"}, {"map(select(.n > 2))", "gather"}, {"map(empty)", "gather"}, {"[.[] | .n]", "gather"}, {"[.[].n]", "gather"}, {"[.a[]]", "a gather"}, {".a | map(.n)", "a gather"}, {".[1:2]", "gather 1:2"}, {".[:2]", "gather 0:2"}, {".[3:1]", "gather 3:1"}, {".[-2:]", "fold"}, {".[1:-1]", ""},
-	{"[limit(2; .[])]", "gather most 2"}, {"[first(.[])]", "gather most 1"}, {"map(.a) | .[]", ""}, {"map(.a) | map(.b)", ""}, {"def map(f): 1; map(.a)", ""}, {"[.[]] | add", "fold"}, {".[1:] | map(.n)", "gather 1:-1"},
-	{"length", "count"}, {".a | length", "a count"}, {"map(.n) | length", "count"}, {"[.[] | select(.n > 2)] | length", "count"}, {"map(select(.n > 2)) | length", "count"}, {".[1:] | length", "count 1:-1"}, {".[] | length", "flow"}, {"length | . + 1", "fold"}, {"def length: 1; length", ""}, {"[.a[] | .n] | length", "a count"},
-	{".[0]", "item 0:1"}, {".[1000000].n", "item 1000000:1000001"}, {"limit(20000; .[])", "flow most 20000"}, {".[2].a", "item 2:3"}, {".[1] | .n", "item 1:2"}, {".a[1]", "a item 1:2"}, {"first", "item 0:1"}, {".[-1]", "fold"}, {".[9] | .a", "item 9:10"}, {".[1][]", "item 1:2"}, {".[0], .[1]", ""}, {".[.n]", ""},
+	{"[limit(2; .[])]", "gather"}, {"[first(.[])]", "gather"}, {"map(.a) | .[]", "held"}, {"map(.a) | map(.b)", "held"}, {"def map(f): 1; map(.a)", ""}, {"[.[]] | add", "fold"}, {".[1:] | map(.n)", "gather 1:-1"},
+	{"length", "fold"}, {".a | length", "a fold"}, {"map(.n) | length", "fold"}, {"[.[] | select(.n > 2)] | length", "fold"}, {"map(select(.n > 2)) | length", "fold"}, {".[1:] | length", "fold 1:-1"}, {".[] | length", "flow"}, {"length | . + 1", "fold"}, {"def length: 1; length", ""}, {"[.a[] | .n] | length", "a fold"},
+	{".[0]", "fold"}, {".[1000000].n", "fold"}, {"limit(20000; .[])", "held"}, {".[2].a", "fold"}, {".[1] | .n", "fold"}, {".a[1]", "a fold"}, {"first", "fold"}, {".[-1]", "fold"}, {".[9] | .a", "fold"}, {".[1][]", "fold"}, {".[0], .[1]", "fold"}, {".[.n]", ""},
 	{".[][.n]", ""}, {".[].a[.n]", ""}, {`.a[]."\(.b)"`, ""}, {".[0][.n:]", ""}, {".[] | .[.n]", "flow"}, {".[][-1]", "flow"}, {`.[]["a"]`, "flow"}, {".[][1:-1]", "flow"},
 	{".[] | select(.n == 2) | .a", "flow"}, {".[] | select(.a) | .n", "flow"}, {".a[] | select(.n > 1) | [.a]", "a flow"}, {"map(.a | select(.n) | .b)", "gather"}, {"select(.n > 2) | .a", ""}, {"select(.a.n)", ""},
-	{"group_by(.n)", ""}, {"sort_by(.n)", ""}, {"add", "fold"}, {"unique", "fold"}, {"reduce .[] as $x (0; . + 1)", ""}, {"last", "fold"}, {".", ""}, {".a", ""}, {"keys", ""}, {"to_entries", ""}, {"[.[] | .n] == []", ""}, {"..", ""}, {"any(.[]; .n)", ""},
+	{"group_by(.n)", ""}, {"sort_by(.n)", ""}, {"add", "fold"}, {"unique", "fold"}, {"reduce .[] as $x (0; . + 1)", "held"}, {"last", "fold"}, {".", ""}, {".a", ""}, {"keys", ""}, {"to_entries", ""}, {"[.[] | .n] == []", ""}, {"..", ""}, {"any(.[]; .n)", "held"},
 	{"group_by(.n) | map({n: .[0].n, l: length})", "fold"}, {"group_by(.a)[] | [.[0].a, length]", "fold"},
 	{".a | group_by(.n) | map(length)", "a fold"}, {"map(.n) | add / length", "fold"}, {"[.[].n] | add", "fold"},
 	{".a.b | add", "a.b fold"}, {"sort_by(.n) | .[:2]", "fold"}, {"sort_by(.n) | reverse | .[:2]", "fold"},
 	{"[max_by(.n), min_by(.n).a]", "fold"}, {"unique_by(.n) | length", "fold"}, {".a | .[-1].n", "a fold"},
 	{"{n: length, s: (map(.n) | add), l: last}", "fold"}, {"group_by(.n) | map(.)", ""}, {"group_by(.n) | .[0]", ""},
-	{"sort_by(.n) | .[]", ""}, {"length as $n | $n", ""}, {"map(.n) | .", ""}, {"{n: length, a: .}", ""},
+	{"sort_by(.n) | .[]", ""}, {"length as $n | $n", ""}, {"map(.n) | .", "gather"}, {"{n: length, a: .}", ""},
 }
 
 var (
-	// Directs are filters that run without the interpreter.
-	Directs = []string{
+	// Safe are filters that are safe in this process.
+	Safe = []string{
 		".", ".a", ".a.b", `.["a"]`, `."a".n`, ".[0]", ".a[2]", ".[1].a", ".a | .n", "1", "-1", "1.50", "100000000000000000000", `"x"`, "null", "true",
 		".a == 1", ".n > 2.5", ".n >= .a", ".a != null", `.a < "x"`, ".a <= -1", ". == .a", ".n == 12345678901234567890123", ".a == 1 and .n > 2", ".a or .n", ".a and .n | not",
 		"select(.a)", "select(.n > 2 and .n < 5) | .a", "select(.a | not)", "select(.a == 1) | {a, n}", ".a // .n", `.a // "none"`, "(.a // .n) // empty", "empty", "empty // 1", "empty or true",
 		"{a}", `{a, "n": .n, x: 1}`, `{"a"}`, "{a: .a, a: .n}", "{a: .a.b}", "{}", "[.a]", "[.a, .n]", "[.a, empty, (.n | select(. > 2))]", "[empty]",
 		"if .a then .n else .b end", "if .a then .n end", "if .n > 3 then 1 elif .a then 2 else {a} end", "if .n > 3 then 1 elif .a then 2 end", "if empty then 1 else 2 end", "(.a)", "(.a).b", "{a: 1}.a", `"x" == .a`, "-1 < .n",
 	}
-	// Indirect are filters that must not.
-	Indirect = []string{
-		".[]", ".a?", ".a, .n", ".[-1]", ".[.n]", ".[1:]", ".a + 1", `"\(.a)"`, "map(.a)", "length", ". as $x | $x", "def f: .a; f", "def select(f): 1; select(.a)", "select(.a, .n)", "{(.a): 1}", "{$__loc__}", "[]", "[.[]]", "-.a", "..",
-		".a |= 1", "try .a", "@text", "first(.a)", "error", "input", "$ARGS", "reduce . as $x (0; 1)",
+	// Unsafe are filters that are not.
+	Unsafe = []string{
+		".a?", ".a, .n", ".[-1]", ".[.n]", ".[1:]", ".a + 1", `"\(.a)"`, "map(.a)", "length", ". as $x | $x", "def f: .a; f", "def select(f): 1; select(.a)", "select(.a, .n)", "{(.a): 1}", "[.[]]", "-.a", "..",
+		".a |= 1", "try .a", "@text", "first(.a)", "error", "$ARGS", "reduce . as $x (0; 1)",
 	}
 )
 
 // Doubled doubles its input n times by pipes.
 func Doubled(n int) string { return "." + strings.Repeat("|[.,.]", n) }
 
-// Expensive are filters of the direct kinds that make or compare as much as those can, and many that are over the
+// Expensive are filters of these kinds that make or compare as much as those can, and many that are over the
 // bound.
 func Expensive() []string {
 	list := func(n int, of string) string { return "[" + strings.TrimSuffix(strings.Repeat(of+",", n), ",") + "]" }
