@@ -11,8 +11,9 @@ import (
 // alphabet groups the bytes and runes that a program cannot distinguish: a class is a set of equivalent bytes, a letter
 // is a set of equivalent runes above ASCII. The bytes of a multi-byte rune lead through a trie to its letter.
 type alphabet struct {
-	class [256]uint8 // the class of each byte
-	shift uint       // a row of the walker's table has 1<<shift entries, at least one for each class
+	class   [256]uint8 // the class of each byte
+	columns int        // number of classes
+	bytes   bool       // the characters of the program are bytes, so a text has no runes of several bytes
 
 	lead    [256]int16 // by first byte of a rune: the next node; noNode if no rune starts with the byte
 	nodes   []trieNode // nodes of the trie
@@ -53,9 +54,9 @@ const (
 )
 
 // newAlphabet returns nil if the program exceeds one of these limits, or if collectSets returns false.
-func newAlphabet(p *syntax.Prog, crlf bool) *alphabet {
-	a := &alphabet{crlf: crlf, nodeIDs: map[trieNode]int16{}, uniformNodes: map[uniformNode]int16{}}
-	if !a.collectSets(p) || !a.makeSpans() || !a.makeTrie() {
+func newAlphabet(p *syntax.Prog, crlf, bytes bool) *alphabet {
+	a := &alphabet{crlf: crlf, bytes: bytes, nodeIDs: map[trieNode]int16{}, uniformNodes: map[uniformNode]int16{}}
+	if !a.collectSets(p) || !bytes && !(a.makeSpans() && a.makeTrie()) {
 		return nil
 	}
 	a.makeClasses()
@@ -240,9 +241,7 @@ func (a *alphabet) makeClasses() {
 		}
 		a.class[b] = c
 	}
-	for 1<<a.shift < len(known) {
-		a.shift++
-	}
+	a.columns = len(known)
 }
 
 // byteSignature appends a key to k. Bytes that no state distinguishes have equal keys.
@@ -252,7 +251,7 @@ func (a *alphabet) byteSignature(k []byte, b byte) []byte {
 		return append(k, b)
 	case b < utf8.RuneSelf && isWord(b):
 		return a.signature(append(k, "aw"...), rune(b))
-	case b < utf8.RuneSelf:
+	case b < utf8.RuneSelf || a.bytes:
 		return a.signature(append(k, "a-"...), rune(b))
 	case b < 0xC0:
 		k = append(k, 'c')

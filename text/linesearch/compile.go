@@ -39,57 +39,35 @@ func compile(p Pattern) (*Matcher, error) {
 	}
 	// If no match can span lines, searching line by line gives the same result faster.
 	m.multi = p.Multiline && (literal.CanMatchNewline(tree) || hasTextAnchor(tree))
-	if !m.multi && m.useWords(tree) {
+	m.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(prefix + expr) }) // it was parsed above
+	if m.list = !m.multi && isList(tree); m.list {
+		m.useList(tree)
 		return m, nil
 	}
 	if m.instructions > MaxProgram+1 {
 		return nil, errTooLarge
-	}
-	if m.re, err = regexp.Compile(prefix + expr); err != nil {
-		return nil, fmt.Errorf("pattern: %w", err)
 	}
 	if m.multi {
 		if err := m.compileMultiline(tree); err != nil {
 			return nil, err
 		}
 	}
-	m.auto = sync.OnceValue(func() *automaton {
-		a := newAutomaton(tree, !m.cr, m.abandoned)
-		if a != nil {
-			a.linear = m.linear() != nil
-		}
-		return a
-	})
-	m.longest = longestMatch(tree)
-	m.inLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\A(?s:.)(?s:.)*?(` + withoutTextStart(tree).String() + `)`)
-	})
-	m.linear = sync.OnceValue(func() *linear { return newLinear(tree) })
-	if !m.multi {
-		m.mark = markOf(literal.Marks(tree))
-	}
-	m.need = literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
-	if !m.multi {
-		m.newSearcher = literal.NewSearcher(m.need.Needles)
-		m.need.Prefix = m.need.Prefix && len(m.need.Needles) == 1 // any of several needles may be found first
-	}
+	m.prepare(tree)
 	return m, nil
 }
 
-// useWords prepares the search for a list of words; false if the pattern is no such list.
-func (m *Matcher) useWords(tree *syntax.Regexp) bool {
-	if m.words = newWords(tree); m.words == nil {
-		return false
+// prepare sets the fields of a Matcher that depend on the syntax tree.
+func (m *Matcher) prepare(tree *syntax.Regexp) {
+	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr, m.list, m.abandoned) })
+	m.longest = longestMatch(tree)
+	m.inLine = sync.OnceValue(func() *regexp.Regexp {
+		re, _ := regexp.Compile(`\A(?s:.)(?s:.)*?(` + withoutTextStart(tree).String() + `)`)
+		return re
+	})
+	m.need = literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
+	if !m.multi {
+		m.newSearcher = literal.NewSearcher(m.need.Needles)
 	}
-	m.instructions = m.words.find.Size() / instructionSize
-	m.need.Needles = m.words.common()
-	if few := m.words.texts(); len(few) <= vectorWords && (len(m.need.Needles) == 0 || len(m.need.Needles) > 3) {
-		m.need = literal.Requirement{Needles: literal.NewNeedles(few, m.words.fold), Suffice: m.words.suffice}
-	}
-	if m.newSearcher = literal.NewSearcher(m.need.Needles); m.newSearcher == nil {
-		m.need = literal.Requirement{}
-	}
-	return true
 }
 
 // flags returns the parser's flags, and the same flags as a prefix of the pattern.
@@ -123,14 +101,12 @@ func (m *Matcher) compileMultiline(tree *syntax.Regexp) (err error) {
 	return nil
 }
 
-// estimateProgramSize returns the number of instructions of the compiled pattern, within 4, but at most MaxProgram+1.
-// It does not compile the pattern, which would take up to 128 MB.
+// estimateProgramSize returns the number of instructions of the compiled pattern, within 4, but at most MaxPattern. It
+// does not compile the pattern, which would take up to 128 MB.
 func estimateProgramSize(re *syntax.Regexp) int {
 	n := 0
 	for _, sub := range re.Sub {
-		if n += estimateProgramSize(sub); n > MaxProgram {
-			return MaxProgram + 1
-		}
+		n = min(n+estimateProgramSize(sub), MaxPattern)
 	}
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -149,7 +125,7 @@ func estimateProgramSize(re *syntax.Regexp) int {
 	default:
 		n++
 	}
-	return min(n, MaxProgram+1)
+	return min(n, MaxPattern)
 }
 
 // maxLongest is the longest match, in bytes, that is distinguished from those of any length.
@@ -239,15 +215,11 @@ const expensiveWork = 8 << 20
 // Find reports whether one line (without its line end) matches, and the byte range [start, end) of its first match.
 // Find matches a line that contains newlines as one text. It returns an error only if ctx is done.
 func (m *Matcher) Find(ctx context.Context, line []byte) (start, end int, ok bool, err error) {
-	if m.words != nil {
-		start, end, ok = m.words.findIn(line)
-		return start, end, ok, nil
-	}
 	var loc []int
 	if m.instructions*len(line) <= expensiveWork {
-		loc = m.re.FindIndex(line)
+		loc = m.re().FindIndex(line)
 	} else {
-		loc = m.re.FindReaderIndex(&readerAtRunes{ctx: ctx, src: bytes.NewReader(line), end: int64(len(line))})
+		loc = m.re().FindReaderIndex(&readerAtRunes{ctx: ctx, src: bytes.NewReader(line), end: int64(len(line))})
 		if err := ctx.Err(); err != nil {
 			return 0, 0, false, err
 		}
@@ -266,16 +238,24 @@ func Compile(p Pattern) (*Matcher, error) {
 	}
 	m, err := compile(p)
 	if err == nil {
-		compiled.Put(p, m, m.instructions+len(p.Expr)/instructionSize)
+		compiled.Put(p, m, m.size()+len(p.Expr)/instructionSize)
 	}
 	return m, err
 }
 
 // compiled caches Matchers, because the next page and the next call often have the same pattern. Compiling takes about
 // 15 µs, and 80 to 150 µs with the automaton, which is made when the first line must be walked (BenchmarkFirstLine, 2
-// shared cores of a Xeon). The cache holds at most 8 MB, without the tables of walkers: 150 KB or more each, which the
-// garbage collector may free when no scan runs.
+// shared cores of a Xeon). The cache holds at most 8 MB, without walkers: up to maxWalker bytes each, which the garbage
+// collector may free when no scan runs.
 var compiled = lru.New[Pattern, *Matcher](8 << 20 / instructionSize)
+
+// size returns the size of a Matcher in instructions. Most texts need one of the two programs of a list of words.
+func (m *Matcher) size() int {
+	if m.list {
+		return m.instructions / 2
+	}
+	return m.instructions
+}
 
 // instructionSize is about the number of bytes that a Matcher takes for each of its instructions.
 const instructionSize = 256
@@ -284,17 +264,8 @@ const instructionSize = 256
 // groups, the texts of the groups, separated by tabs. A group that is not part of the match is empty. The tuple is
 // valid until visit returns. Call Groups for matching lines only: the regexp package takes about 50 ns for each byte.
 func (m *Matcher) Groups(line []byte, visit func(tuple []byte)) {
-	if m.words != nil {
-		m.words.eachTuple(line, visit)
-		return
-	}
-	visitTuples(m.re, line, visit)
-}
-
-// visitTuples is [Matcher.Groups] by regexp.
-func visitTuples(re *regexp.Regexp, line []byte, visit func(tuple []byte)) {
 	var tuple []byte
-	for _, at := range re.FindAllSubmatchIndex(line, -1) {
+	for _, at := range m.re().FindAllSubmatchIndex(line, -1) {
 		if len(at) == 2 {
 			visit(line[at[0]:at[1]])
 			continue

@@ -21,7 +21,7 @@ import (
 func plainHits(m *Matcher, text []byte) (ends []uint32) {
 	for at := 0; at < len(text); {
 		next := lineEnd(text, at)
-		if m.re.Match(m.text(text[at:next])) {
+		if m.re().Match(m.text(text[at:next])) {
 			ends = append(ends, uint32(next-1))
 		}
 		at = next
@@ -34,7 +34,7 @@ func plainHits(m *Matcher, text []byte) (ends []uint32) {
 func checkFinder(t testing.TB, p Pattern, text []byte) {
 	t.Helper()
 	m, err := Compile(p)
-	if err != nil || m.multi || m.words != nil {
+	if err != nil || m.multi {
 		return
 	}
 	want := plainHits(m, text)
@@ -43,22 +43,23 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 		return // too many sets, or a surrogate
 	}
 	for _, c := range []struct {
-		name           string
-		room, patience int
-		needles        []literal.Needle
-		vectors        func() literal.Searcher
+		name      string
+		maxMemory int
+		lasting   bool
+		needles   []literal.Needle
+		vectors   func() literal.Searcher
 	}{
-		{"needles", a.maxStates, defaultEarlyResets, m.need.Needles, nil},
-		{"needles at once", a.maxStates, defaultEarlyResets, m.need.Needles, m.newSearcher},
-		{"walker", a.maxStates, defaultEarlyResets, nil, nil},
-		{"small table", 5*lanes + fixedRows, 1 << 30, nil, nil},
-		{"small table, needles", 5*lanes + fixedRows, 1 << 30, m.need.Needles, m.newSearcher},
-		{"given up", 5*lanes + fixedRows, 1, nil, nil},
+		{"needles", maxWalker, false, m.need.Needles, nil},
+		{"needles at once", maxWalker, false, m.need.Needles, m.newSearcher},
+		{"walker", maxWalker, false, nil, nil},
+		{"small table", 0, true, nil, nil},
+		{"small table, needles", 0, true, m.need.Needles, m.newSearcher},
+		{"given up", 0, false, nil, nil},
 	} {
 		small := *m
 		small.need.Needles, small.newSearcher = c.needles, c.vectors
-		few := newAutomaton(mustParse(p), !m.cr, new(atomic.Bool))
-		few.maxStates, few.maxEarlyResets = c.room, c.patience
+		few := newAutomaton(mustParse(p), !m.cr, m.list, new(atomic.Bool))
+		few.maxMemory, few.lasting = c.maxMemory, c.lasting
 		small.auto = func() *automaton { return few }
 		f := small.finder(context.Background())
 		for range 2 { // the second time the states are there
@@ -100,6 +101,26 @@ func TestFinderFindsWhatRegexpFinds(t *testing.T) {
 		text := bytes.Repeat(texts().Draw(rt, "text"), rapid.IntRange(1, 6).Draw(rt, "times"))
 		checkFinder(t, p, text)
 	})
+}
+
+// TestRowsOfCharacters compares the lines that a row of characters finds with those of regexp: each position of the row
+// may be a part of a state.
+func TestRowsOfCharacters(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	pick := func(all ...string) string { return all[random.IntN(len(all))] }
+	for range 300 {
+		expr, text := "", ""
+		for range 1 + random.IntN(6) {
+			expr += pick("a", "[a-c]", ".", "[^b]", `\d`, `\w{3}`, "(bc)", ".{12}", "x", "[^u-z]{9}", "é")
+		}
+		for range 20 {
+			for range random.IntN(60) {
+				text += pick("a", "b", "c", "x", "1", "é", "\xff", "\r", " ", "K", "ſ")
+			}
+			text += pick("\n", "\r\n")
+		}
+		checkFinder(t, Pattern{Expr: expr, IgnoreCase: random.IntN(3) == 0}, []byte(text))
+	}
 }
 
 // TestEveryRune holds the alphabet against regexp: each rune alone on a line, and the bytes that are none.
@@ -161,8 +182,8 @@ func TestAutomatonIsGivenUp(t *testing.T) {
 		t.Error("it was not given up")
 	}
 	w := m.auto().walker()
-	if size := len(w.keys) << w.shift; size > len(w.trans) || w.size > maxKeys {
-		t.Errorf("a walker holds %d transitions and %d bytes of states", size, w.size)
+	if most := maxWalker + stateMemory + 4*w.columns + 200; w.memory > most { // the last state is made above the limit
+		t.Errorf("the states of a walker take %d bytes", w.memory)
 	}
 }
 

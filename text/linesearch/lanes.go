@@ -26,9 +26,7 @@ const lanes = 4
 func (w *walker) walkBlock(b []byte, h *hits, matches func(line []byte) (bool, error)) (bool, error) {
 	x := blockWalk{walker: w, b: b, matches: matches}
 	x.lane[0] = lane{end: len(b), hits: hits{at: h.at}}
-	for i := range x.q {
-		x.q[i] = w.start
-	}
+	w.q[0] = w.start
 	skipped := w.skipped
 	ok, err := x.walkLane(0, probeLines)
 	if ok && err == nil && w.skipped-skipped <= x.lane[0].from/4*3 {
@@ -53,13 +51,12 @@ func (w *walker) walkBlock(b []byte, h *hits, matches func(line []byte) (bool, e
 // If three quarters of their bytes follow a match, skipping from line to line is faster than four lanes.
 const probeLines = 16
 
-// blockWalk is one run of the automaton over a block.
+// blockWalk is one run of the automaton over a block. The state of a lane is walker.q.
 type blockWalk struct {
 	*walker
 	b       []byte
 	matches func(line []byte) (bool, error)
 	lane    [lanes]lane
-	q       [lanes]uint16 // the state of each lane; resetCache renumbers all of them
 }
 
 // lane is a part of the block that consists of whole lines.
@@ -92,21 +89,21 @@ func (x *blockWalk) walkLanes(n int) (bool, error) {
 	b2, b3 := x.b[x.lane[2].from:][:n], x.b[x.lane[3].from:][:n]
 	q0, q1, q2, q3 := x.q[0], x.q[1], x.q[2], x.q[3]
 	for i := range b0 {
-		a0 := t[q0+uint16(class[b0[i]])]
-		a1 := t[q1+uint16(class[b1[i]])]
-		a2 := t[q2+uint16(class[b2[i]])]
-		a3 := t[q3+uint16(class[b3[i]])]
+		a0 := t[q0+uint32(class[b0[i]])]
+		a1 := t[q1+uint32(class[b1[i]])]
+		a2 := t[q2+uint32(class[b2[i]])]
+		a3 := t[q3+uint32(class[b3[i]])]
 		if a0 < event || a1 < event || a2 < event || a3 < event {
-			q := [lanes]uint16{q0, q1, q2, q3}
-			if ok, err := x.handleEvents(&q, i); !ok || err != nil {
+			x.q = [lanes]uint32{q0, q1, q2, q3}
+			if ok, err := x.handleEvents(i); !ok || err != nil {
 				return ok, err
 			}
-			q0, q1, q2, q3 = q[0], q[1], q[2], q[3]
+			t, q0, q1, q2, q3 = x.trans, x.q[0], x.q[1], x.q[2], x.q[3]
 			continue
 		}
 		q0, q1, q2, q3 = a0, a1, a2, a3
 	}
-	x.q = [lanes]uint16{q0, q1, q2, q3}
+	x.q = [lanes]uint32{q0, q1, q2, q3}
 	for i := range x.lane {
 		x.lane[i].from += n
 	}
@@ -115,33 +112,26 @@ func (x *blockWalk) walkLanes(n int) (bool, error) {
 }
 
 // handleEvents steps each lane over its byte i if at least one lane needs a new state or has reached the end of a line.
-// It returns false if the automaton was abandoned.
-func (x *blockWalk) handleEvents(q *[lanes]uint16, i int) (bool, error) {
-	var to [lanes]uint16
-	for k := 0; k < lanes; k++ {
-		b := x.b[x.lane[k].from+i]
-		to[k] = x.trans[q[k]+uint16(x.class[b])]
-		if to[k] != rowUnknown {
-			continue
-		}
-		var ok bool
-		if to[k], ok = x.addTransition(q[k], b); !ok {
-			if !x.resetCache(i*lanes, q[:]) {
+// It returns false if the automaton was abandoned or the context has ended.
+func (x *blockWalk) handleEvents(i int) (bool, error) {
+	for missing := true; missing; { // again if the table was cleared meanwhile
+		missing = false
+		for k := range x.lane {
+			b := x.b[x.lane[k].from+i]
+			if x.trans[x.q[k]+uint32(x.class[b])] != rowUnknown {
+				continue
+			}
+			missing = true
+			if _, ok := x.addTransition(k, b, i*lanes); !ok {
 				return false, nil
 			}
-			k = -1 // all states have new numbers
 		}
 	}
-	if err := x.checkContext(); err != nil {
-		return true, err
-	}
-	for k := range to {
-		q[k] = to[k]
-		if to[k] < x.event {
-			q[k] = x.start
-			if err := x.lineEnded(k, to[k], x.lane[k].from+i); err != nil {
-				return true, err
-			}
+	for k := range x.lane {
+		at := x.lane[k].from + i
+		x.q[k] = x.trans[x.q[k]+uint32(x.class[x.b[at]])]
+		if err := x.lineEnded(k, at); err != nil {
+			return true, err
 		}
 	}
 	return true, nil
@@ -159,9 +149,15 @@ func (w *walker) checkContext() error {
 	return w.ctx.Err()
 }
 
-// lineEnded records the line of lane k that ends at position at, if the line matches.
-func (x *blockWalk) lineEnded(k int, row uint16, at int) error {
-	if row == rowAskRegexp<<x.shift {
+// lineEnded starts the next line of lane k if its last step, over the byte at position at, has ended a line that
+// matches or may match. It records a line that matches.
+func (x *blockWalk) lineEnded(k, at int) error {
+	to := x.q[k]
+	if to >= x.event {
+		return nil
+	}
+	x.q[k] = x.start
+	if to == x.row(rowAskRegexp) {
 		start := lastNewline(x.b[:at]) + 1
 		ok, err := x.matches(x.b[start : at+1])
 		if !ok || err != nil {
@@ -172,65 +168,62 @@ func (x *blockWalk) lineEnded(k int, row uint16, at int) error {
 	return nil
 }
 
-// walkLane walks one lane over at most the given number of lines. Once a line is known to match, walkLane skips to
-// its end.
+// walkLane walks one lane over at most the given number of lines.
 func (x *blockWalk) walkLane(k, most int) (bool, error) {
 	l := &x.lane[k]
 	for n := 0; n < most && l.from < l.end; n++ {
-		q, at, ok := x.walkLine(x.b[:l.end], l.from, x.q[:], k)
+		at, ok := x.walkLine(x.b[:l.end], l.from, k)
 		if !ok {
 			return false, nil
 		}
-		x.seen += at - l.from
-		x.q[k], l.from = x.start, at+1
-		if q < x.event {
-			if err := x.lineEnded(k, q, at); err != nil {
-				return true, err
-			}
-		}
-		if err := x.checkContext(); err != nil {
+		l.from = at + 1
+		if err := x.lineEnded(k, at); err != nil {
 			return true, err
 		}
 	}
 	return true, nil
 }
 
-// walkLine walks from position from in state states[k] to the end of the line. It returns rowHit, rowAskRegexp or the
-// start state, and the position of the newline. If the table is cleared, walkLine keeps all of states and updates their
-// numbers. It returns false if the automaton was abandoned or the context has ended.
-func (w *walker) walkLine(b []byte, from int, states []uint16, k int) (row uint16, at int, ok bool) {
-	t, class, ended, q := w.trans, &w.class, w.ended, states[k]
-	for i := from; i < len(b); i++ {
-		c := b[i]
-		a := t[q+uint16(class[c])]
-		if a == rowUnknown {
-			for a, ok = w.addTransition(q, c); !ok; a, ok = w.addTransition(q, c) {
-				states[k] = q
-				if !w.resetCache(i-from, states) {
-					return 0, 0, false
-				}
-				q = states[k]
-			}
-			if w.checkContext() != nil {
-				return 0, 0, false
-			}
-		}
-		switch {
-		case a >= ended:
-			if q = a; c == '\n' {
-				return a, i, true
-			}
-			continue
-		case a < w.event: // the line has ended
-			return a, i, true
-		case c != '\n':
-			n := bytes.IndexByte(b[i:], '\n')
-			i += n
-			w.skipped += n
-		}
-		return t[a+uint16(class['\n'])], i, true
+// walkLine walks lane k from position from to the end of the line, and returns the position of the newline. The state is
+// then rowHit, rowAskRegexp or the start. Once a line is known to match, walkLine skips to its end.
+func (w *walker) walkLine(b []byte, from, k int) (at int, ok bool) {
+	at, ok = w.walk(b, from, k)
+	if q := w.q[k]; ok && (q == w.row(rowMatched) || q == w.row(rowInvalidUTF8)) {
+		n := bytes.IndexByte(b[at:], '\n')
+		w.skipped += n
+		w.q[k] = w.trans[q+uint32(w.class['\n'])]
+		at += n
 	}
-	return w.start, len(b), true
+	return at, ok
+}
+
+// walk walks lane k from position from of b, and stops after a byte that leads to a fixed row: the line is known to
+// match, cannot be decided, or has ended. It returns the position of that byte, or len(b). ok is false if the automaton
+// was abandoned or the context has ended.
+func (w *walker) walk(b []byte, from, k int) (at int, ok bool) {
+	t, class, ended, q := w.trans, &w.class, w.ended, w.q[k]
+	for i := from; i < len(b); i++ {
+		to := t[q+uint32(class[b[i]])]
+		if to >= ended {
+			q = to
+			continue
+		}
+		if to == rowUnknown {
+			w.q[k] = q
+			if to, ok = w.addTransition(k, b[i], i-from); !ok {
+				return i, false
+			}
+			t = w.trans
+		}
+		if q = to; q < ended {
+			w.q[k] = q
+			w.seen += i + 1 - from
+			return i, true
+		}
+	}
+	w.q[k] = q
+	w.seen += len(b) - from
+	return len(b), true
 }
 
 // lastNewline is bytes.LastIndexByte for a newline. It compares eight bytes at a time; LastIndexByte compares one.

@@ -26,7 +26,7 @@ type Pattern struct {
 }
 
 // Limits of a pattern. The size of the program bounds the time: the regexp package takes 5 to 20 ns for each
-// instruction and byte. A list of words may be larger: its time does not depend on its size.
+// instruction and byte. A list of words may be larger: of its program, few instructions run at once.
 const (
 	MaxPattern = 256 << 10 // maximum length in bytes
 	MaxProgram = 2000      // maximum number of instructions of the compiled program
@@ -85,18 +85,16 @@ var (
 // Matcher is a compiled [Pattern]. It is safe for concurrent use. If the pattern names \r, a \r before a \n is text;
 // otherwise that \r is part of the line end.
 type Matcher struct {
-	re           *regexp.Regexp    // matches one line as a separate text; with multi, the whole text
-	instructions int               // approximate size of the program
-	auto         func() *automaton // makes the automaton when first called; nil if only regexp can be used
-	abandoned    *atomic.Bool      // the automaton was abandoned: the next Compile makes a new Matcher
+	re           func() *regexp.Regexp // matches one line as a separate text; with multi, the whole text
+	instructions int                   // approximate size of the program
+	auto         func() *automaton     // makes the automaton when first called; nil if only regexp can be used
+	abandoned    *atomic.Bool          // the automaton was abandoned: the next Compile makes a new Matcher
 
 	need        literal.Requirement
 	newSearcher func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible
 	longest     int                     // bytes of the longest match; -1: any
-	inLine      func() *regexp.Regexp   // starts one rune before a position: group 1 is the first match after it
-	mark        []byte                  // a byte that each match holds; nil: none
-	words       *words                  // of a list of words, which needs none of the functions above; else nil
-	linear      func() *linear          // of a row of characters, made when first called; nil: it is another pattern
+	inLine      func() *regexp.Regexp   // starts one rune before a position: group 1 is the first match after it; nil: no such
+	list        bool                    // a list of words, which may have more instructions than others
 
 	ascii      bool           // the pattern has classes for ASCII: see UsesASCII
 	cr         bool           // the pattern names \r, so \r is text; otherwise \r\n is a line end

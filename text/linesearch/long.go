@@ -176,10 +176,6 @@ func (s *lineScan) scanLongLine() error {
 
 // searchLongLine reports whether the line matches, and the position of the match in the line.
 func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, at int64, err error) {
-	if s.m.words != nil {
-		at, err = s.findWord(head, r)
-		return at >= 0, at, err
-	}
 	if len(s.f.literals) > 0 && (s.m.need.Suffice || s.readerAt != nil) {
 		at, err = s.findLiteral(head, r)
 		if err != nil || at < 0 || s.m.need.Suffice {
@@ -189,7 +185,7 @@ func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, a
 	if s.readerAt != nil {
 		return s.searchReread(r)
 	}
-	loc := s.m.re.FindReaderIndex(&longLineRunes{line: r, chunk: head})
+	loc := s.m.re().FindReaderIndex(&longLineRunes{line: r, chunk: head})
 	if r.err != nil {
 		return false, 0, r.err
 	}
@@ -199,6 +195,35 @@ func (s *lineScan) searchLongLine(head []byte, r *longLineReader) (match bool, a
 	return true, int64(loc[0]), nil
 }
 
+// findLiteral returns the position of the line's first needle, or -1.
+func (s *lineScan) findLiteral(head []byte, r *longLineReader) (int64, error) {
+	if at := s.f.firstNeedle(head, 0); at < len(head) {
+		return int64(at), nil
+	}
+	for {
+		ok, err := r.readMore()
+		if err != nil || !ok {
+			return -1, err
+		}
+		from := max(0, r.start-s.f.literals.Longest()) // a needle may begin in the chunk before
+		if at := s.f.firstNeedle(r.buf[:r.end], from); at < r.end {
+			return r.base + int64(at), nil
+		}
+	}
+}
+
+// firstNeedle returns the position of the first needle in b[from:], or len(b). The vectors skip bytes before it. In the
+// last bytes of b they may miss one, and of several in a line they return any.
+func (f *finder) firstNeedle(b []byte, from int) int {
+	if f.searcher != nil {
+		at, _, _ := f.searcher.Find(b, from)
+		from = max(from, at-f.literals.Longest())
+	}
+	f.literals.Reset()
+	at, _ := f.literals.Find(b, from)
+	return at
+}
+
 // searchReread searches a line that can be read again: by the automaton block by block, and where that finds a match,
 // by regexp for its start.
 func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err error) {
@@ -206,17 +231,9 @@ func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err er
 		return false, 0, err
 	}
 	line := func() io.Reader { return io.NewSectionReader(s.readerAt, s.base, r.size()) }
-	if s.m.mark != nil {
-		if held, err := s.holds(line(), s.m.mark[0]); err != nil || !held {
-			return false, 0, err
-		}
-	}
 	match, end, ok := false, int64(0), false
 	if w := s.f.walker(); w != nil {
 		match, end, ok, err = w.walkLong(s.ctx, line())
-	}
-	if l := s.m.linear(); l != nil && !ok && err == nil {
-		match, end, ok, err = l.walkLong(s.ctx, line())
 	}
 	from := int64(0)
 	switch {
@@ -224,7 +241,7 @@ func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err er
 		return false, 0, err
 	case ok && (!match || s.out.Invert || s.out.quiet):
 		return match, 0, nil
-	case ok && s.m.longest >= 0:
+	case ok && s.m.longest >= 0 && s.m.inLine() != nil:
 		// The automaton decides an assertion one rune later.
 		from = max(end-int64(s.m.longest)-2*utf8.UTFMax, 0)
 	}
@@ -235,7 +252,7 @@ func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err er
 // matchFrom returns the start of the first match at or after a position of the line, by regexp; -1 if there is none.
 func (s *lineScan) matchFrom(from, size int64) (int64, error) {
 	line := &readerAtRunes{ctx: s.ctx, src: s.readerAt, at: s.base + from, end: s.base + size}
-	re, group := s.m.re, 0
+	re, group := s.m.re(), 0
 	if from > 0 { // regexp must see the rune before, and take none after it for the start of the line
 		before := make([]byte, min(from, 2*utf8.UTFMax)+1)
 		_, err := s.readerAt.ReadAt(before, s.base+from-int64(len(before)-1))
@@ -279,30 +296,12 @@ func runeStart(b []byte) int {
 // longBlock is how many bytes of a long line are walked at once.
 const longBlock = 256 << 10
 
-// holds reports whether a line holds a byte.
-func (s *lineScan) holds(line io.Reader, mark byte) (bool, error) {
-	for buf := make([]byte, longBlock); ; {
-		if err := s.ctx.Err(); err != nil {
-			return false, err
-		}
-		n, err := line.Read(buf)
-		if bytes.IndexByte(buf[:n], mark) >= 0 {
-			return true, nil
-		}
-		if err != nil && err != io.EOF {
-			return false, err
-		}
-		if err == io.EOF {
-			return false, nil
-		}
-	}
-}
-
 // walkLong walks over a line that is read block by block, without its newline. It reports whether the line matches, and
 // the position after the byte with which that is known. ok is false if the automaton was abandoned.
 func (w *walker) walkLong(ctx context.Context, line io.Reader) (match bool, end int64, ok bool, err error) {
 	buf := make([]byte, longBlock+utf8.UTFMax)
-	q, base, fill := w.start, int64(0), 0
+	base, fill := int64(0), 0
+	w.q[0] = w.start
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, 0, false, err
@@ -317,12 +316,12 @@ func (w *walker) walkLong(ctx context.Context, line io.Reader) (match bool, end 
 		if !last {
 			whole = runes.Complete(buf[:fill])
 		}
-		to, at, ok := w.walkText(buf[:whole], q)
+		at, ok := w.walkText(buf[:whole])
 		if !ok {
 			return false, 0, false, ctx.Err()
 		}
-		if q = to; q == rowMatched<<w.shift {
-			return true, base + int64(at), true, nil
+		if at < whole {
+			return true, base + int64(at) + 1, true, nil
 		}
 		if last {
 			break
@@ -330,57 +329,30 @@ func (w *walker) walkLong(ctx context.Context, line io.Reader) (match bool, end 
 		base += int64(whole)
 		fill = copy(buf, buf[whole:fill])
 	}
-	to, _, ok := w.walkPart(newline, q)
-	return to == rowHit<<w.shift, base + int64(fill), ok, nil
+	_, ok = w.walk(newline, 0, 0)
+	return w.q[0] == w.row(rowHit), base + int64(fill), ok, nil
 }
 
-// walkText is walkPart for text that may be invalid: regexp reads each invalid byte as U+FFFD.
-func (w *walker) walkText(b []byte, q uint16) (to uint16, at int, ok bool) {
-	for from := 0; from < len(b); {
+// walkText is [walker.walk] for a part of a line that may be invalid: regexp reads each invalid byte as U+FFFD. It stops
+// once the line is known to match.
+func (w *walker) walkText(b []byte) (at int, ok bool) {
+	for from := 0; from < len(b); from++ {
 		n := runes.Invalid(b[from:])
 		if n < 0 {
 			n = len(b) - from
 		}
-		if q, at, ok = w.walkPart(b[from:from+n], q); !ok || q == rowMatched<<w.shift {
-			return q, from + at, ok
+		at, ok = w.walk(b[:from+n], from, 0)
+		if from += n; !ok || at < from {
+			return at, ok
 		}
-		if from += n; from < len(b) {
-			if q, _, ok = w.walkPart([]byte("\uFFFD"), q); !ok || q == rowMatched<<w.shift {
-				return q, from + 1, ok
+		if from < len(b) {
+			const invalid = "\uFFFD"
+			if at, ok = w.walk([]byte(invalid), 0, 0); !ok || at < len(invalid) {
+				return from, ok
 			}
-			from++
 		}
 	}
-	return q, len(b), true
-}
-
-// walkPart walks over a part of a line from state q. It stops after the byte with which the line is known to match. ok
-// is false if the automaton was abandoned or the context has ended.
-func (w *walker) walkPart(b []byte, q uint16) (to uint16, at int, ok bool) {
-	t, class, ended := w.trans, &w.class, w.ended
-	states := [1]uint16{}
-	defer func() { w.seen += at }()
-	for i, c := range b {
-		a := t[q+uint16(class[c])]
-		if a >= ended {
-			q = a
-			continue
-		}
-		for a == rowUnknown {
-			if a, ok = w.addTransition(q, c); ok {
-				break
-			}
-			if states[0] = q; !w.resetCache(i, states[:]) || w.checkContext() != nil {
-				return 0, i, false
-			}
-			q = states[0]
-		}
-		if a < ended {
-			return a, i + 1, true
-		}
-		q = a
-	}
-	return q, len(b), true
+	return len(b), true
 }
 
 // windowAround returns a window around position at of the line, and the position of the window in the line. If the text

@@ -193,9 +193,6 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 		if longest(small.need.Needles) >= c.sizes.block { // 2,000 runes at most: never so in the usual sizes
 			continue
 		}
-		if m.words != nil && m.words.longest+2 > c.sizes.history {
-			continue
-		}
 		got, gotTotals := scanAll(t, &small, o, c.r)
 		// of a line that is not held whole only a window is told, unless it is a match that can be read again
 		for i := range got {

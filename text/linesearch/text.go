@@ -321,7 +321,7 @@ func (x *textScan) finish() error {
 func (x *textScan) findFromLine(from int64) (start, end int64, ok bool, err error) {
 	re := x.m.rest
 	if from == 0 {
-		re = x.m.re
+		re = x.m.re()
 	}
 	return x.search(re, from, 0)
 }

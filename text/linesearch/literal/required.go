@@ -19,7 +19,6 @@ type Requirement struct {
 	Needles []Needle // each match holds at least one of them; empty if nothing is known
 	Suffice bool     // each line that holds a needle matches
 	Near    bool     // no newline can occur in a match before its first needle
-	Prefix  bool     // each match starts with a needle and does not depend on the bytes before it
 }
 
 // Required derives the needles of a simplified pattern. multi means that matches may span lines. crlf means that a \n
@@ -27,13 +26,13 @@ type Requirement struct {
 func Required(re *syntax.Regexp, multi, crlf bool) Requirement {
 	f := analyzer{multi, crlf}.analyze(re)
 	if full := f.fullSet(); f.sure && full.useful() {
-		return Requirement{full.needles, true, !full.afterNewline, true}
+		return Requirement{full.needles, true, !full.afterNewline}
 	}
 	best := f.best()
 	if !best.useful() || slices.ContainsFunc(best.needles, Needle.common) {
 		return Requirement{}
 	}
-	return Requirement{best.needles, false, !best.afterNewline, best.head}
+	return Requirement{best.needles, false, !best.afterNewline}
 }
 
 // analyzer walks a pattern's syntax tree; its fields are the arguments of [Required].
@@ -62,7 +61,6 @@ func (f facts) best() needleSet { return better(f.need, f.fullSet()) }
 type needleSet struct {
 	needles      []Needle
 	afterNewline bool // a match may hold a \n before the needle
-	head         bool // the match starts with the needle and does not depend on the bytes before it
 }
 
 // useful reports whether the set is known, not too large, and has no empty needle.
@@ -188,7 +186,6 @@ func (h analyzer) analyzeLiteral(re *syntax.Regexp) facts {
 	case !allExact, fold && afterNewline: // no needle covers the whole literal
 		return facts{need: best}
 	case fold:
-		best.head = true
 		return facts{whole: best, need: best, sure: true}
 	}
 	return facts{exact: []string{string(re.Rune)}, need: best, sure: true}
@@ -254,27 +251,24 @@ func (h analyzer) analyzeConcat(re *syntax.Regexp) facts {
 		best needleSet
 		acc  = []string{""} // all texts of the subexpressions since the last unknown one
 		all  = true         // acc covers all subexpressions so far
-		head = true         // no assertion was added to acc
 		sure = true         // there was no assertion at all
 
 		afterNewline bool // a match may hold a \n before acc
 	)
 	flush := func() {
-		best = better(best, needleSet{needles: needles(acc), afterNewline: afterNewline, head: all && head})
+		best = better(best, needleSet{needles: needles(acc), afterNewline: afterNewline})
 	}
 	for _, sub := range re.Sub {
 		f := h.analyze(sub)
 		sure = sure && f.sure
 		if f.exact != nil && len(acc)*len(f.exact) <= maxExact {
 			acc = product(acc, f.exact)
-			head = head && f.sure
 			continue
 		}
 		flush()
 		afterNewline = afterNewline || slices.ContainsFunc(acc, func(s string) bool { return strings.Contains(s, "\n") })
 		need := f.best()
 		need.afterNewline = need.afterNewline || afterNewline
-		need.head = need.head && all && head && len(acc) == 1 && acc[0] == ""
 		best = better(best, need)
 		afterNewline = afterNewline || h.multi && CanMatchNewline(sub)
 		acc, all = []string{""}, false
@@ -295,48 +289,6 @@ func product(as, bs []string) []string {
 		}
 	}
 	return out
-}
-
-// Marks returns the ASCII bytes that each match of a pattern holds, in order.
-func Marks(re *syntax.Regexp) (all []byte) {
-	for c, held := range marks(re) {
-		if held {
-			all = append(all, byte(c))
-		}
-	}
-	return all
-}
-
-func marks(re *syntax.Regexp) (held [utf8.RuneSelf]bool) {
-	switch re.Op {
-	case syntax.OpLiteral:
-		for _, r := range re.Rune {
-			isLetter := 'a' <= r|0x20 && r|0x20 <= 'z'
-			if r < utf8.RuneSelf && r != '\n' && !(isLetter && re.Flags&syntax.FoldCase != 0) {
-				held[r] = true
-			}
-		}
-	case syntax.OpCapture, syntax.OpPlus:
-		return marks(re.Sub[0])
-	case syntax.OpRepeat:
-		if re.Min > 0 {
-			return marks(re.Sub[0])
-		}
-	case syntax.OpConcat:
-		for _, sub := range re.Sub {
-			for c, also := range marks(sub) {
-				held[c] = held[c] || also
-			}
-		}
-	case syntax.OpAlternate:
-		held = marks(re.Sub[0])
-		for _, sub := range re.Sub[1:] {
-			for c, also := range marks(sub) {
-				held[c] = held[c] && also
-			}
-		}
-	}
-	return held
 }
 
 // CanMatchNewline reports whether a match of the pattern may hold a \n.

@@ -21,14 +21,10 @@ type Searcher interface {
 // only one byte.
 func NewSearcher(ns []Needle) func() Searcher {
 	t := newTeddy(ns)
-	switch {
-	case t == nil:
+	if t == nil {
 		return nil
-	case len(ns) == 1:
-		one := newPair(ns[0])
-		return func() Searcher { mine := *one; return &mine }
 	}
-	return func() Searcher { return t }
+	return func() Searcher { mine := *t; return &mine }
 }
 
 // teddy searches for several needles at once by three adjacent bytes of each, 32 positions at a time (the algorithm
@@ -38,6 +34,12 @@ func NewSearcher(ns []Needle) func() Searcher {
 type teddy struct {
 	nibbles nibbles
 	buckets [8][]teddyNeedle
+
+	// The rest is for one needle, see recordMiss.
+	one      bool
+	misses   int // since position since of the block
+	since    int
+	replaced int // number of times other bytes were chosen
 }
 
 // nibbles holds two tables for each of three bytes: one by the low half of the byte, one by the high half. Each table
@@ -51,9 +53,9 @@ type teddyNeedle struct {
 	three, mask, fold uint32 // the bytes, the bits that count, and the bits of case
 }
 
-// newTeddyNeedle chooses the three bytes of a needle.
-func newTeddyNeedle(n Needle) teddyNeedle {
-	x := teddyNeedle{Needle: n, at: rarestThree(n.Text)}
+// newTeddyNeedle returns a needle that is found by the three bytes at an offset.
+func newTeddyNeedle(n Needle, at int) teddyNeedle {
+	x := teddyNeedle{Needle: n, at: at}
 	for k := 0; k < 3 && x.at+k < len(n.Text); k++ {
 		c := n.Text[x.at+k]
 		x.three |= uint32(c) << (8 * k)
@@ -74,10 +76,17 @@ func newTeddy(ns []Needle) *teddy {
 		if len(n.Text) < 2 {
 			return nil
 		}
-		all = append(all, newBucket(n))
+		all = append(all, newBucket(newTeddyNeedle(n, rarestThree(n.Text))))
 	}
-	t := &teddy{}
-	for i, b := range merge(all, len(t.buckets)) {
+	t := &teddy{one: len(ns) == 1}
+	t.fill(merge(all, len(t.buckets)))
+	return t
+}
+
+// fill sets the buckets, and makes their tables.
+func (t *teddy) fill(all []bucket) {
+	t.nibbles = nibbles{}
+	for i, b := range all {
 		t.buckets[i] = b.needles
 		for k := range t.nibbles {
 			for half := range 16 {
@@ -88,7 +97,6 @@ func newTeddy(ns []Needle) *teddy {
 			}
 		}
 	}
-	return t
 }
 
 // bucket is a set of needles, with the halves of bytes that it allows: a bit set for each table of nibbles.
@@ -98,8 +106,7 @@ type bucket struct {
 }
 
 // newBucket returns a bucket for one needle.
-func newBucket(n Needle) (b bucket) {
-	x := newTeddyNeedle(n)
+func newBucket(x teddyNeedle) (b bucket) {
 	b.needles = []teddyNeedle{x}
 	for k := range 3 {
 		if x.mask>>(8*k)&0xff == 0 { // a needle of two bytes allows any third byte
@@ -185,7 +192,52 @@ func (t *teddy) Find(b []byte, from int) (at, end, lines int) {
 		if b[i] == '\n' {
 			lines++
 		}
+		if t.one {
+			again := max(from, i+1-t.recordMiss(b, i))
+			lines -= bytes.Count(b[again:i+1], newline)
+			i = again - 1
+		}
 	}
+}
+
+// Other bytes are chosen after maxMisses misses within missBytes bytes, and at most maxReplaced times.
+const (
+	maxMisses   = 32
+	missBytes   = maxMisses * 1024 // a miss costs as much as 500 bytes of search
+	maxReplaced = 16
+)
+
+// recordMiss counts a miss: the three bytes of the only needle matched at position at of b, but the needle did not. If
+// misses are dense, recordMiss chooses three bytes of which one differs from b there, because bytes that are rare in
+// most texts may occur in each line of this text. It returns the number of positions, the last of them at, at which
+// these bytes of a needle may be that begins after the miss.
+func (t *teddy) recordMiss(b []byte, at int) (again int) {
+	if at < t.since { // b is a new block
+		t.misses, t.since = 0, at
+	}
+	if t.misses++; t.misses < maxMisses || t.replaced == maxReplaced {
+		return 0
+	}
+	dense := at-t.since < missBytes
+	t.misses, t.since = 0, at
+	if !dense {
+		return 0
+	}
+	n := t.buckets[0][0]
+	differs := -1 // index in the needle of the rarest byte that differs
+	for i := range len(n.Text) {
+		c, k := n.Text[i], at-n.at+i
+		if k >= 0 && k < len(b) && b[k]|n.caseBit(c) != c && (differs < 0 || Frequency(c) < Frequency(n.Text[differs])) {
+			differs = i
+		}
+	}
+	if differs < 0 {
+		return 0
+	}
+	t.replaced++
+	x := newTeddyNeedle(n.Needle, max(0, min(differs-1, len(n.Text)-3)))
+	t.fill([]bucket{newBucket(x)})
+	return max(0, n.at-x.at)
 }
 
 // next returns the first position at or after from at which all tables share a bucket, or len(b), and the number of
@@ -215,4 +267,38 @@ func (t *nibbles) next(b []byte, from int) int {
 // at returns the buckets that allow the first three bytes of b.
 func (t *nibbles) at(b []byte) byte {
 	return t[0][b[0]&0x0f] & t[1][b[0]>>4] & t[2][b[1]&0x0f] & t[3][b[1]>>4] & t[4][b[2]&0x0f] & t[5][b[2]>>4]
+}
+
+// caseBit returns the bit in which a matching byte may differ from byte c of the needle: 0x20 if c folds, else 0.
+func (n *Needle) caseBit(c byte) byte {
+	if n.Fold && 'a' <= c && c <= 'z' {
+		return 0x20
+	}
+	return 0
+}
+
+// Text searches for a text of at least two bytes, with vectors if the processor has them. It is safe for concurrent
+// use.
+type Text struct {
+	text []byte
+	by   *teddy // nil: no vectors, or two bytes alone, after which teddy reads one more
+}
+
+// NewText prepares a search for text.
+func NewText(text string) *Text {
+	l := &Text{text: []byte(text)}
+	if len(text) > 2 {
+		l.by = newTeddy([]Needle{newNeedle(text, false)})
+	}
+	return l
+}
+
+// In reports whether b holds the text.
+func (l *Text) In(b []byte) bool {
+	if l.by == nil {
+		return bytes.Contains(b, l.text)
+	}
+	by := *l.by // a copy: Find changes it
+	at, _, _ := by.Find(b, 0)
+	return at < len(b)
 }

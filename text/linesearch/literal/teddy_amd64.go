@@ -9,9 +9,3 @@ var haveTeddy = cpu.X86.HasAVX2 && cpu.X86.HasPOPCNT
 //
 //go:noescape
 func teddyNext(p *byte, n int, t *nibbles) (i, lines int)
-
-// pairNext returns the first i below n - n%64 with p[i+first]|foldX == x and p[i+second]|foldY == y, or -1. It reads
-// n+first and n+second bytes. lines is the number of newlines before position i, or in all positions read if i is -1.
-//
-//go:noescape
-func pairNext(p *byte, n, first, second int, x, y, foldX, foldY byte) (i, lines int)

@@ -2,6 +2,7 @@ package literal
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 )
 
@@ -33,20 +34,13 @@ func FuzzTeddy(f *testing.F) {
 				break
 			}
 		}
-		p := newPair(ns[0])
-		for at := 0; at < len(text); at++ {
-			got, lines := p.next(text, at)
-			if want := p.nextScalar(text, at); got != want || lines != bytes.Count(text[at:got], newline) {
-				t.Fatalf("%q from %d of %q: %d after %d lines, want %d", p.Text, at, text, got, lines, want)
-			}
-			at = got
-		}
+		p := newTeddy(ns[:1])
 		hs := NewFinders(ns)
 		for at := 0; at < len(text); at = lineEnd(text, at) {
 			got, _, lines := p.Find(text, at)
 			if want, _ := NewFinders(ns[:1]).Find(text, at); got != want ||
 				lines != bytes.Count(text[at:got], newline) {
-				t.Fatalf("%q from %d of %q: %d after %d lines, want %d", p.Text, at, text, got, lines, want)
+				t.Fatalf("%q from %d of %q: %d after %d lines, want %d", ns[0].Text, at, text, got, lines, want)
 			}
 			got, end, lines := td.Find(text, at)
 			if lines != bytes.Count(text[at:got], newline) {
@@ -67,4 +61,55 @@ func lineEnd(b []byte, from int) int {
 		return from + i + 1
 	}
 	return len(b)
+}
+
+// Of a needle whose rare bytes stand in every line, others are looked for: few places remain to be looked at twice.
+// What is found stays the same.
+func TestOneNeedleLearnsFromATextInWhichItsBytesAreCommon(t *testing.T) {
+	if !haveTeddy {
+		t.Skip("no vectors here")
+	}
+	var text []byte
+	for i := range 50_000 {
+		text = fmt.Appendf(text, "line %d path=/v1/items Status=%d took=%dms\n", i, 200+i%7*(i%1000/990)*50, i%300)
+	}
+	for _, needle := range []Needle{newNeedle("tatus=5", false), newNeedle("status=5", true)} {
+		wrong := func(p *teddy) (n int, found []int) {
+			x := p.buckets[0][0]
+			for i := 0; i < len(text); i++ {
+				if i, _ = p.next(text, i); i < len(text) {
+					if at := i - x.at; x.equals(text[at : at+len(x.Text)]) {
+						found = append(found, at)
+					} else {
+						n++
+					}
+				}
+			}
+			return n, found
+		}
+		p := newTeddy([]Needle{needle})
+		before, want := wrong(p)
+		if before < 40_000 || len(want) == 0 {
+			t.Fatalf("%+v: %d wrong places and %d right ones: the test means nothing", needle, before, len(want))
+		}
+		lines, block := 0, text
+		var got []int
+		for len(block) > 0 {
+			at, _, passed := p.Find(block, 0)
+			if lines += passed; at == len(block) {
+				break
+			}
+			got = append(got, len(text)-len(block)+at)
+			block = block[at+1:]
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) || lines != bytes.Count(text, newline) {
+			t.Errorf("%+v: found at %v in %d lines, want %v", needle, got, lines, want)
+		}
+		if after, _ := wrong(p); after > before/50 {
+			t.Errorf("%+v: %d wrong places, %d once it had learnt", needle, before, after)
+		}
+		if p.replaced > 4 {
+			t.Errorf("%+v: moved %d times", needle, p.replaced)
+		}
+	}
 }

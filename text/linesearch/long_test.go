@@ -3,79 +3,13 @@ package linesearch
 import (
 	"bytes"
 	"math/rand/v2"
-	"regexp"
-	"regexp/syntax"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// randomRow returns a pattern that is a row of characters.
-func randomRow(random *rand.Rand) string {
-	var b strings.Builder
-	for range 1 + random.IntN(6) {
-		parts := []string{"a", "[a-c]", ".", "[^b]", "\\d", "\\w{3}", "(bc)", ".{12}", "x", "[^u-z]{9}", "é"}
-		b.WriteString(parts[random.IntN(len(parts))])
-	}
-	return b.String()
-}
-
-// TestLinear compares the lines that a row of characters finds with those of regexp.
-func TestLinear(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	rows := 0
-	for range 2000 {
-		expr := randomRow(random)
-		fold := random.IntN(3) == 0
-		flags := syntax.Perl
-		if fold {
-			flags |= syntax.FoldCase
-		}
-		tree, err := syntax.Parse(expr, flags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := newLinear(tree)
-		if l == nil {
-			continue
-		}
-		rows++
-		re := regexp.MustCompile(map[bool]string{true: "(?i)", false: ""}[fold] + expr)
-		var text bytes.Buffer
-		for range 20 {
-			for range random.IntN(60) {
-				text.WriteString([]string{"a", "b", "c", "x", "1", "é", "\xff", "\r", " ", "K", "ſ"}[random.IntN(11)])
-			}
-			text.WriteString([]string{"\n", "\r\n"}[random.IntN(2)])
-		}
-		for _, cr := range []bool{false, true} {
-			m := &Matcher{cr: cr}
-			var got hits
-			err := l.find(text.Bytes(), !cr, &got, func(line []byte) (bool, error) { return re.Match(m.text(line)), nil })
-			if err != nil {
-				t.Fatal(err)
-			}
-			var want []uint32
-			at := 0
-			for line := range bytes.Lines(text.Bytes()) {
-				if at += len(line); re.Match(m.text(line)) {
-					want = append(want, uint32(at-1))
-				}
-			}
-			if !slices.Equal(got.at, want) {
-				t.Fatalf("%s, fold %t, cr %t in %q: %v, want %v", expr, fold, cr, text.String(), got.at, want)
-			}
-		}
-	}
-	if rows < 1000 {
-		t.Errorf("%d rows of characters", rows)
-	}
-}
-
-// TestLongLines compares what is found in long lines, the start of the match too, with regexp: with the automaton,
-// without it by the row of characters, and by regexp alone.
+// TestLongLines compares what is found in long lines, the start of the match too, with regexp: with the automaton, and
+// by regexp alone.
 func TestLongLines(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	rounds := 6
@@ -107,14 +41,11 @@ func TestLongLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := m.re.FindIndex(line)
-			for _, way := range []string{"automaton", "row", "regexp"} {
+			want := m.re().FindIndex(line)
+			for _, way := range []string{"automaton", "regexp"} {
 				other := *m
-				if way != "automaton" {
-					other.auto = func() *automaton { return nil }
-				}
 				if way == "regexp" {
-					other.linear = func() *linear { return nil }
+					other.auto = func() *automaton { return nil }
 				}
 				var found []Line
 				text := append(append([]byte("first\n"), line...), "\nlast\n"...)
@@ -154,7 +85,7 @@ func TestStartsInRunes(t *testing.T) {
 				found = append(found, l)
 				return nil
 			})
-			want := m.re.FindIndex(b.Bytes())
+			want := m.re().FindIndex(b.Bytes())
 			if err != nil || (want == nil) != (len(found) == 0) || want != nil && found[0].Column != int64(want[0])+1 {
 				t.Fatalf("%s in %q: %+v, %v; want %v", expr, b.Bytes(), found, err, want)
 			}
