@@ -55,7 +55,7 @@ func (w *searchWorker) openFile(t *target) (openedText, error) {
 		_ = w.file.Close()
 		return openedText{}, err
 	}
-	return openedText{Reader: r, Closer: fileCloser{r, &w.file}, raw: &w.file, size: w.file.Size(), stored: stored}, nil
+	return openedText{Reader: r, Closer: &w.file, raw: &w.file, size: w.file.Size(), stored: stored}, nil
 }
 
 // openSource opens a target that is not a file below a root, such as an observation.
@@ -136,20 +136,7 @@ func (r *smallFile) Read(b []byte) (int, error) {
 }
 
 // Close closes the file.
-func (r *smallFile) Close() error { return fileCloser{r.rest, r.file}.Close() }
-
-// fileCloser closes a file and releases the buffer of its reader.
-type fileCloser struct {
-	r io.Reader
-	f *tree.Opened
-}
-
-func (c fileCloser) Close() error {
-	if p, ok := c.r.(*peekedFile); ok {
-		p.release()
-	}
-	return c.f.Close()
-}
+func (r *smallFile) Close() error { return r.file.Close() }
 
 // rereadableFile is the input of newTextReader.
 type rereadableFile interface {
@@ -157,51 +144,37 @@ type rereadableFile interface {
 	io.ReaderAt
 }
 
-// peekedFile is a file whose first bytes were read to detect its encoding.
-type peekedFile struct {
-	rereadableFile
-	head *[]byte
-	n    int   // bytes that were read into head
-	size int64 // of the file when it was opened
-	pos  int64 // of the next byte that Read returns
-}
-
+// headPool has buffers for the first bytes of files.
 var headPool = sync.Pool{New: func() any { b := make([]byte, content.SniffSize); return &b }}
 
-// newTextReader returns a reader of a file as UTF-8; close it with a [fileCloser]. For UTF-8 without byte order mark
-// it is a *peekedFile, which can be read again.
+// newTextReader returns a reader of a file as UTF-8, whose encoding it detects from the first bytes. For UTF-8 it can be
+// read again; bytes that are appended later are not read.
 func newTextReader(f rereadableFile, size int64) (io.Reader, content.Encoding, error) {
-	p := &peekedFile{rereadableFile: f, size: size, head: headPool.Get().(*[]byte)}
-	var err error
-	p.n, err = io.ReadFull(f, *p.head)
+	buf := headPool.Get().(*[]byte)
+	defer headPool.Put(buf)
+	n, err := io.ReadFull(f, *buf)
 	whole := err == io.EOF || err == io.ErrUnexpectedEOF
 	if err != nil && !whole {
-		p.release()
 		return nil, "", err
 	}
-	head := (*p.head)[:p.n]
+	head := (*buf)[:n]
 	encoding := content.UTF8
 	if !isPlainUTF8(head) {
 		encoding = content.Detect(head, whole)
 	}
 	switch {
 	case encoding == content.NoText:
-		p.release()
 		return nil, encoding, errBinary
 	case encoding == content.UTF8BOM:
-		p.release()
 		return io.NewSectionReader(f, 3, max(size-3, 0)), encoding, nil
 	case encoding != content.UTF8:
-		copied := bytes.Clone(head)
-		p.release()
-		return encoding.Reader(io.MultiReader(bytes.NewReader(copied), f)), encoding, nil
-	case int64(p.n) > size || whole && int64(p.n) < size: // no size (/proc), or just changed: use the bytes read
-		p.size = int64(p.n)
-		if !whole {
-			return struct{ io.Reader }{io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)}, encoding, nil
-		}
+		return encoding.Reader(io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)), encoding, nil
+	case whole && int64(n) != size: // no size (/proc), or just changed: use the bytes read
+		return bytes.NewReader(bytes.Clone(head)), encoding, nil
+	case int64(n) > size:
+		return struct{ io.Reader }{io.MultiReader(bytes.NewReader(bytes.Clone(head)), f)}, encoding, nil
 	}
-	return p, encoding, nil
+	return io.NewSectionReader(f, 0, size), encoding, nil
 }
 
 // mayBeMixed reports whether the text is searched as UTF-8 and not known to be that: smallFile looks at the beginning.
@@ -236,31 +209,4 @@ func isPlainUTF8(head []byte) bool {
 		return false
 	}
 	return utf8.Valid(head[:runes.Complete(head)])
-}
-
-func (p *peekedFile) release() {
-	if p.head != nil {
-		headPool.Put(p.head)
-		p.head = nil
-	}
-}
-
-// Size returns the size of the file when it was opened; bytes appended later are not read.
-func (p *peekedFile) Size() int64 { return p.size }
-
-// Outer returns the underlying file, like [io.SectionReader.Outer].
-func (p *peekedFile) Outer() (r io.ReaderAt, off, n int64) { return p.rereadableFile, 0, p.size }
-
-func (p *peekedFile) Read(b []byte) (n int, err error) {
-	left := p.size - p.pos
-	switch {
-	case left <= 0:
-		return 0, io.EOF
-	case p.pos < int64(p.n):
-		n = copy(b, (*p.head)[p.pos:p.n])
-	default:
-		n, err = p.rereadableFile.Read(b[:min(int64(len(b)), left)])
-	}
-	p.pos += int64(n)
-	return n, err
 }

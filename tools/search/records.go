@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"strconv"
 	"unicode/utf8"
@@ -93,8 +94,8 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 	switch p := f.Reader.(type) {
 	case *smallFile: // was read at once
 		r.stored = p.stored
-	case *peekedFile:
-		r.shrunk = err == nil && !r.short && totals.Bytes < p.size
+	case *io.SectionReader:
+		r.shrunk = t.entry.IsFile() && err == nil && !r.short && totals.Bytes < p.Size()
 	default: // a decoded text has another size than its file: ask the file
 		r.shrunk = t.entry.IsFile() && f.document == nil && w.file.Shrunk()
 	}
