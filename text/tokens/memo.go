@@ -9,7 +9,7 @@ import (
 // Each slot holds two entries, the last used first, so that two frequent pieces do not evict each other.
 type memo [1 << memoBits][2]memoEntry
 
-// memoEntry is the key of a piece ([tables.Key]) and, in bits memoCount to memoCount+3 of high, its token count.
+// memoEntry is the key of a piece ([keyOf]) and, in bits memoCount to memoCount+3 of high, its token count.
 type memoEntry struct{ low, high uint64 }
 
 // matches reports whether the entry has the given key.
@@ -25,26 +25,30 @@ const (
 	memoCount = 56 // index of the lowest bit of the count in memoEntry.high
 )
 
-// longMemo caches the token counts of longer pieces: indentation, rulers, words in scripts of two or three bytes per
-// letter.
-type longMemo [1 << longBits]struct {
-	text  [longPiece]byte
-	n     uint8 // number of bytes used in text; 0: the slot is empty
-	count uint8
+// keyOf returns the first n bytes of text, 1 to 15, as two numbers. The topmost four bits of high are the length; the
+// four bits below them are 0.
+func keyOf(text []byte, n int) (low, high uint64) {
+	if len(text) >= 16 {
+		low, high = binary.LittleEndian.Uint64(text), binary.LittleEndian.Uint64(text[8:])
+		if n <= 8 {
+			return low << (64 - 8*n) >> (64 - 8*n), uint64(n) << 60
+		}
+		return low, high<<(128-8*n)>>(128-8*n) | uint64(n)<<60
+	}
+	for i, c := range text[:n] {
+		if i < 8 {
+			low |= uint64(c) << (8 * i)
+		} else {
+			high |= uint64(c) << (8 * (i - 8))
+		}
+	}
+	return low, high | uint64(n)<<60
 }
 
-const (
-	longBits  = 12
-	longPiece = 62 // maximum length in bytes; with n and count an entry is one cache line
-)
-
-// longMemoSlot returns the slot for a piece of more than memoPiece bytes.
-func longMemoSlot(piece []byte) uint64 {
-	h := uint64(len(piece))
-	for i := 0; i+8 <= len(piece); i += 8 {
-		h = mix(h ^ binary.LittleEndian.Uint64(piece[i:]))
-	}
-	return mix(h^binary.LittleEndian.Uint64(piece[len(piece)-8:])) >> (64 - longBits)
+// hashOf returns the hash of a key.
+func hashOf(low, high uint64) uint64 {
+	over, mixed := bits.Mul64(low^0x9e3779b97f4a7c15, high^0xd1342543de82ef95)
+	return over ^ mixed
 }
 
 func mix(x uint64) uint64 {

@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens/tables"
 )
 
@@ -20,8 +19,8 @@ func TestKeysDiffer(t *testing.T) {
 			b[i] ^= 1
 		}
 		after := rapid.SliceOfN(rapid.Byte(), 0, 20)
-		aLow, aHigh := tables.Key(append(bytes.Clone(a), after.Draw(t, "after a")...), len(a))
-		bLow, bHigh := tables.Key(append(bytes.Clone(b), after.Draw(t, "after b")...), len(b))
+		aLow, aHigh := keyOf(append(bytes.Clone(a), after.Draw(t, "after a")...), len(a))
+		bLow, bHigh := keyOf(append(bytes.Clone(b), after.Draw(t, "after b")...), len(b))
 		if bytes.Equal(a, b) != (aLow == bLow && aHigh == bHigh) || aHigh>>memoCount&0xf != 0 {
 			t.Fatalf("%q: %x %x; %q: %x %x", a, aHigh, aLow, b, bHigh, bLow)
 		}
@@ -34,12 +33,12 @@ func TestADeskCountsAsANewOne(t *testing.T) {
 	d := &pieceCounter{Vocabulary: tables.O200k()}
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SliceOfN(
-			rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01=="))), 1, 2*longPiece,
+			rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetn 01=="))), 1, 120,
 		).Draw(t, "piece")
 		want := (&pieceCounter{Vocabulary: tables.O200k()}).countTokens(piece)
 		for range 2 {
 			text := append(bytes.Clone(piece), "a beginning"...)
-			if got := d.countPiece(text, 0, len(piece)) + d.countPending(text); got != want {
+			if got := d.countPiece(text, 0, len(piece)); got != want {
 				t.Fatalf("%q: %d, want %d", piece, got, want)
 			}
 		}
@@ -58,26 +57,6 @@ func TestMergedAsLaid(t *testing.T) {
 			if merged != laid {
 				t.Fatalf("%q: merged %d, laid %d", piece, merged, laid)
 			}
-			if key, _ := tables.Key(piece, len(piece)); len(piece) <= tables.FewMax && v.Few(key, len(piece)) != laid {
-				t.Fatalf("%q: few are %d, laid %d", piece, v.Few(key, len(piece)), laid)
-			}
 		})
-	}
-}
-
-// A piece of up to four bytes has as many tokens by table as merged.
-func TestFewAsMerged(t *testing.T) {
-	promise.OrdinaryRun(t)
-	const least, signs = ' ', '~' + 1 - ' '
-	for _, v := range []*tables.Vocabulary{tables.O200k(), tables.CL100k()} {
-		for i := range signs * signs * signs {
-			piece := []byte{least + byte(i%signs), least + byte(i/signs%signs), least + byte(i/signs/signs), "aeZ0 ="[i%6]}
-			for n := 1; n <= tables.FewMax; n++ {
-				key, _ := tables.Key(piece, n)
-				if few, merged := v.Few(key, n), v.Merge(piece[:n]); few != merged {
-					t.Fatalf("%q: few are %d, merged %d", piece[:n], few, merged)
-				}
-			}
-		}
 	}
 }

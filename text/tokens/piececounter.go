@@ -7,14 +7,10 @@ import (
 )
 
 // pieceCounter counts the tokens of pieces. It holds the vocabulary, scratch memory and caches of earlier counts,
-// about 715 KiB, is reused from text to text, and is not safe for concurrent use.
+// about 450 KiB, is reused from text to text, and is not safe for concurrent use.
 type pieceCounter struct {
 	words memo // counts of short pieces; first field: aligns its slots to cache lines
 	*tables.Vocabulary
-	phrases    longMemo
-	pending    [64]pendingPiece // the first pendingLen entries are pieces not found in the memo
-	pendingLen int
-	hints      [1 << hintBits]hint
 	successors [1 << successorBits]successor
 	pairs      [1 << pairBits][2]uint64 // each the ranks of two tokens and whether they stay apart; 0: empty
 
@@ -76,10 +72,6 @@ func (d *pieceCounter) tile(piece []byte) (parts int) {
 		}
 		left := d.Prefixes(piece[at:], &d.ends)
 		longest := d.ends[left-1]
-		if e, ok := d.hinted(last, longest, left); ok && d.fits(last, e, piece, at) {
-			place(e, again)
-			continue
-		}
 		for left--; ; left-- {
 			for left < 0 { // no token fits here: backtrack
 				d.deadEnds[at/64] |= 1 << (at % 64)
@@ -104,8 +96,6 @@ func (d *pieceCounter) tile(piece []byte) (parts int) {
 		e := d.ends[left]
 		if known != nil && longest.Len() <= successorBytes {
 			*known = successor{begin, last, e}
-		} else if e != longest {
-			d.hint(last, longest, e)
 		}
 		place(e, 0)
 		if n := e.Len(); n >= runToken { // repeated characters mostly give repeated tokens
@@ -143,7 +133,7 @@ func (d *pieceCounter) successorSlot(last uint32, piece []byte, at int) (begin u
 			begin |= uint64(c) << (8 * i)
 		}
 	}
-	return begin, &d.successors[tables.Hash(begin, uint64(last))>>(64-successorBits)]
+	return begin, &d.successors[hashOf(begin, uint64(last))>>(64-successorBits)]
 }
 
 // mayContinue reports whether the offset is not a known dead end.
@@ -155,46 +145,6 @@ func (d *pieceCounter) fits(last uint32, e tables.End, piece []byte, at int) boo
 }
 
 const noToken = 1<<18 - 1 // larger than any rank
-
-// hinted returns the token that followed last elsewhere when longest did not fit. longest is the last of the first n
-// entries in d.ends, where n is of.
-func (d *pieceCounter) hinted(last uint32, longest tables.End, of int) (e tables.End, ok bool) {
-	if longest.Len() < runToken {
-		return 0, false
-	}
-	return d.hintedRun(last, longest, of)
-}
-
-func (d *pieceCounter) hintedRun(last uint32, longest tables.End, of int) (e tables.End, ok bool) {
-	h := &d.hints[hintSlot(last, longest)]
-	if h.last != last || h.longest != longest {
-		return 0, false
-	}
-	for i := min(h.size, of) - 1; i >= 0; i-- {
-		if e := d.ends[i]; e.Len() <= h.size {
-			return e, e.Len() == h.size
-		}
-	}
-	return 0, false
-}
-
-func (d *pieceCounter) hint(last uint32, longest, e tables.End) {
-	d.hints[hintSlot(last, longest)] = hint{last, longest, e.Len()}
-}
-
-// hint is a cache entry: the token that followed last instead of a longer token. In long runs of white space the
-// longest token seldom fits.
-type hint struct {
-	last    uint32
-	longest tables.End
-	size    int
-}
-
-const hintBits = 9
-
-func hintSlot(last uint32, longest tables.End) uint64 {
-	return mix(uint64(last)<<32|uint64(longest)) >> (64 - hintBits)
-}
 
 // A token of runToken bytes or more is tried again after itself before all other tokens. The bit again in d.sizes
 // marks tokens placed in this way or from a cache: the longest token was not tried before them.
@@ -221,14 +171,13 @@ func (d *pieceCounter) isBoundary(left, right uint32, after []byte) bool {
 	return apart
 }
 
-// countPiece counts the piece of n bytes at an offset of the text. If the piece is not cached, countPiece may
-// postpone it to countPending and return 0.
+// countPiece counts the piece of n bytes at an offset of the text.
 func (d *pieceCounter) countPiece(text []byte, from, n int) int {
 	if n > memoPiece {
-		return d.countLongPiece(text[from : from+n])
+		return d.countTokens(text[from : from+n])
 	}
-	low, high := tables.Key(text[from:], n)
-	hash := tables.Hash(low, high)
+	low, high := keyOf(text[from:], n)
+	hash := hashOf(low, high)
 	at := &d.words[hash>>(64-memoBits)]
 	if at[0].matches(low, high) {
 		return at[0].count()
@@ -237,62 +186,7 @@ func (d *pieceCounter) countPiece(text []byte, from, n int) int {
 		at[0], at[1] = at[1], at[0]
 		return at[0].count()
 	}
-	if n <= tables.FewMax {
-		count := d.Few(low, n)
-		at[0], at[1] = memoEntry{low, high | uint64(count)<<memoCount}, at[0]
-		return count
-	}
-	d.pending[d.pendingLen&(len(d.pending)-1)] = pendingPiece{low, high, hash, from, false}
-	if d.pendingLen++; d.pendingLen < len(d.pending) {
-		return 0
-	}
-	return d.countPending(text)
-}
-
-// pendingPiece is a short piece that is not in the memo.
-type pendingPiece struct {
-	low, high, hash uint64
-	from            int
-	token           bool
-}
-
-// countPending counts the pending pieces. It first looks up all of them as whole tokens, and then counts the others:
-// a lookup waits for memory, and the waits of several lookups overlap.
-func (d *pieceCounter) countPending(text []byte) (n int) {
-	left := d.pending[:d.pendingLen]
-	d.pendingLen = 0
-	for i := range left {
-		m := &left[i]
-		m.token = d.IsToken(m.low, m.high, m.hash)
-	}
-	for i := range left {
-		m := &left[i]
-		at := &d.words[m.hash>>(64-memoBits)]
-		count := 1
-		if !m.token {
-			if at[0].matches(m.low, m.high) { // the piece was pending twice
-				n += at[0].count()
-				continue
-			}
-			count = d.countTokens(text[m.from : m.from+int(m.high>>60)])
-		}
-		at[0], at[1] = memoEntry{m.low, m.high | uint64(count)<<memoCount}, at[0]
-		n += count
-	}
-	return n
-}
-
-// countLongPiece is countPiece for a piece of more than memoPiece bytes.
-func (d *pieceCounter) countLongPiece(piece []byte) int {
-	if len(piece) > longPiece {
-		return d.countTokens(piece)
-	}
-	at := &d.phrases[longMemoSlot(piece)]
-	if int(at.n) == len(piece) && string(at.text[:at.n]) == string(piece) {
-		return int(at.count)
-	}
-	count := d.countTokens(piece)
-	copy(at.text[:], piece)
-	at.n, at.count = uint8(len(piece)), uint8(count)
+	count := d.countTokens(text[from : from+n])
+	at[0], at[1] = memoEntry{low, high | uint64(count)<<memoCount}, at[0]
 	return count
 }

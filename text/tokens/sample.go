@@ -104,7 +104,7 @@ func (c *Counter) sample(window []byte) sample {
 	}
 	from := c.piece(text)
 	if from == len(text) { // one piece, longer than the window
-		return sample{float64(len(text)), float64(d.countPiece(text, 0, len(text)) + d.countPending(text))}
+		return sample{float64(len(text)), float64(d.countPiece(text, 0, len(text)))}
 	}
 	end, tokens := from, 0
 	for end < min(windowSize, len(text)) {
@@ -112,7 +112,7 @@ func (c *Counter) sample(window []byte) sample {
 		tokens += d.countPiece(text, end, n)
 		end += n
 	}
-	return sample{float64(end - from), float64(tokens + d.countPending(text))}
+	return sample{float64(end - from), float64(tokens)}
 }
 
 // samples accumulates the samples of a stream in constant memory. Each sample is weighted by the length of its block.

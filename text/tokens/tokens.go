@@ -8,7 +8,6 @@
 package tokens
 
 import (
-	"math/bits"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -18,10 +17,8 @@ import (
 
 // Counter counts tokens of one model. It is safe for concurrent use.
 type Counter struct {
-	model Model
-	piece func(text []byte) int // returns the length of the text's first piece
-	// returns a bit for the start of each piece in the text's first block, as far as known; nil: use only piece
-	starts     func(text []byte) uint64
+	model      Model
+	piece      func(text []byte) int // returns the length of the text's first piece
 	vocabulary func() *tables.Vocabulary
 	cached     atomic.Pointer[pieceCounter] // survives garbage collection: its caches speed up small texts
 	pool       sync.Pool                    // of *pieceCounter, for concurrent counts
@@ -35,7 +32,7 @@ func New(e Encoding) *Counter { return For(Model{Encoding: e}) }
 func For(m Model) *Counter {
 	switch m.Encoding {
 	case O200k:
-		return &Counter{model: m, piece: nextO200k, starts: startsO200k, vocabulary: tables.O200k}
+		return &Counter{model: m, piece: nextO200k, vocabulary: tables.O200k}
 	case CL100k:
 		return &Counter{model: m, piece: nextCL100k, vocabulary: tables.CL100k}
 	}
@@ -73,16 +70,6 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 		certain = stableEnd(text)
 	}
 	for used < len(text) {
-		if c.starts != nil && certain-used >= block {
-			if starts := c.starts(text[used:]) &^ 1; starts != 0 {
-				for begin := used; starts != 0; starts &= starts - 1 {
-					end := begin + bits.TrailingZeros64(starts)
-					n += d.countPiece(text, used, end-used)
-					used = end
-				}
-				continue
-			}
-		}
 		size := c.piece(text[used:])
 		if used+size > certain {
 			break
@@ -90,7 +77,7 @@ func (c *Counter) count(text []byte, final bool) (n, used int) {
 		n += d.countPiece(text, used, size)
 		used += size
 	}
-	return n + d.countPending(text), used
+	return n, used
 }
 
 func (c *Counter) acquire() *pieceCounter {
@@ -101,7 +88,6 @@ func (c *Counter) acquire() *pieceCounter {
 	if d == nil {
 		return &pieceCounter{Vocabulary: c.vocabulary()}
 	}
-	d.pendingLen = 0 // a count that panicked may have left some
 	return d
 }
 

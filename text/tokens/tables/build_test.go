@@ -4,15 +4,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 	"unicode"
 )
 
 // This file generates the embedded tables. It is part of the tests, because the program only reads the tables:
 // `go generate ./tokens/tables` runs TestTablesAreGenerated with -update.
-
-const wordMax = 15 // maximum length of a token in a set, in bytes
 
 // inOrder returns the tokens of a rank file in order of rank. It returns an error if the ranks are not 0, 1, 2 …
 // without gaps.
@@ -41,22 +38,12 @@ func buildTable(tokens []string) ([]byte, error) {
 	if len(slots) >= 1<<slotBits {
 		return nil, fmt.Errorf("%d slots", len(slots))
 	}
-	short, long, err := wordsOf(tokens)
-	if err != nil {
-		return nil, err
-	}
-	var table []byte
-	for _, size := range [headSize / 4]int{8 * len(slots), 8 * len(tokens), len(short.pilots), len(short.keys), len(long.pilots), len(long.keys)} {
-		table = binary.LittleEndian.AppendUint32(table, uint32(size))
-	}
+	table := binary.LittleEndian.AppendUint64(nil, uint64(8*len(slots)))
 	for _, s := range slots {
 		table = binary.LittleEndian.AppendUint64(table, s)
 	}
 	for rank, r := range records {
 		table = binary.LittleEndian.AppendUint64(table, r|uint64(g.at[g.ends[rank]])<<slotShift)
-	}
-	for _, part := range []string{short.pilots, short.keys, long.pilots, long.keys} {
-		table = append(table, part...)
 	}
 	return table, nil
 }
@@ -225,76 +212,6 @@ func (g *grove) fits(kids []int, base int) bool {
 		}
 	}
 	return true
-}
-
-// wordsOf makes the sets of short tokens (up to 8 bytes) and long tokens (9 to 15 bytes).
-func wordsOf(tokens []string) (short, long words, err error) {
-	var keys [2][]wordKey
-	for _, t := range tokens {
-		if n := len(t); n <= wordMax && (n > shortWord || t[n-1] != 0) {
-			low, high := Key([]byte(t), n)
-			keys[n/(shortWord+1)] = append(keys[n/(shortWord+1)], wordKey{low, high, Hash(low, high)})
-		}
-	}
-	if short, err = setOf(keys[0], 1); err == nil {
-		long, err = setOf(keys[1], 2)
-	}
-	return short, long, err
-}
-
-type wordKey struct{ low, high, hash uint64 }
-
-// setOf makes a set with one or two numbers per key. Pilots shared by many keys are chosen first, while most slots
-// are free.
-func setOf(keys []wordKey, numbers int) (words, error) {
-	pilots := make([]byte, 1<<bits.Len(uint(len(keys)/4)))
-	of := make([][]wordKey, len(pilots))
-	for _, k := range keys {
-		at := k.hash % uint64(len(of))
-		of[at] = append(of[at], k)
-	}
-	order := make([]int, len(of))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(of[b]), len(of[a])) })
-	set := make([]wordKey, len(keys)+len(keys)/8+1)
-	for _, at := range order {
-		pilot, ok := pilotOf(of[at], set)
-		if !ok {
-			return words{}, fmt.Errorf("no place for %x among %d", of[at], len(keys))
-		}
-		pilots[at] = pilot
-		for _, k := range of[at] {
-			set[placeOf(k.hash, pilot, len(set))] = k
-		}
-	}
-	var table []byte
-	for _, k := range set {
-		table = binary.LittleEndian.AppendUint64(table, k.low)
-		if numbers == 2 {
-			table = binary.LittleEndian.AppendUint64(table, k.high)
-		}
-	}
-	return words{string(pilots), string(table)}, nil
-}
-
-// pilotOf returns a pilot with which each of the keys gets a free slot of its own.
-func pilotOf(keys, set []wordKey) (pilot byte, ok bool) {
-	var taken []uint32
-next:
-	for p := range 256 {
-		taken = taken[:0]
-		for _, k := range keys {
-			at := placeOf(k.hash, byte(p), len(set))
-			if set[at] != (wordKey{}) || slices.Contains(taken, at) {
-				continue next
-			}
-			taken = append(taken, at)
-		}
-		return byte(p), true
-	}
-	return 0, false
 }
 
 // buildClasses builds the class table from package unicode.

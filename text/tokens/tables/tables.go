@@ -34,27 +34,22 @@ var (
 // Vocabulary is the trie of all tokens' bytes, with the two parts from which each token was merged. Its format, all
 // numbers little-endian:
 //
-//	6 × uint32             the length in bytes of each section that follows
-//	8 bytes                unused
+//	uint64                 the length in bytes of the nodes that follow
 //	slots × uint64         the nodes of the trie: from the lowest bit on, 8 bits with the byte that leads to the
 //	                       node, 1 bit that is always set, 23 bits with the node's base, and 32 bits with 1 + the
 //	                       rank of the token that ends at the node, or 0. An empty slot is 0.
 //	tokens × uint64        one record per token, by rank: 18 bits with the rank of the left part, 18 bits with
 //	                       the rank of the right part, 7 bits with the length minus one, 21 bits with the slot. The
 //	                       parts of a one-byte token are the token itself.
-//	pilots, keys × uint64  the set of the tokens of up to 8 bytes that do not end with a NUL, see words: the
-//	                       pilots, whose number is a power of two, then the bytes of each key
-//	pilots, keys × 2       the set of the tokens of 9 to 15 bytes, with keys as returned by [Key]
 //
 // The child of a node for a byte is in slot (base of the node) xor (byte), if that slot holds the byte. The base of
 // the root is 0. All nodes with children have different bases.
 type Vocabulary struct {
 	slots, tokens string
-	short, long   words
 }
 
 const (
-	headSize = 32 // length of a table's head, in bytes
+	headSize = 8 // length of a table's head, in bytes
 
 	slotUsed  = 1 << 8
 	baseShift = 9
@@ -71,13 +66,8 @@ const (
 )
 
 func open(table string) *Vocabulary {
-	var parts [6]string
-	rest := table[headSize:]
-	for i := range parts {
-		size := le32(table, 4*uint32(i))
-		parts[i], rest = rest[:size], rest[size:]
-	}
-	return &Vocabulary{parts[0], parts[1], words{parts[2], parts[3]}, words{parts[4], parts[5]}}
+	slots, rest := le64(table, 0), table[headSize:]
+	return &Vocabulary{rest[:slots], rest[slots:]}
 }
 
 // Longest returns the rank and the length of the longest token that s begins with; the length is 0 if s is empty.
@@ -124,63 +114,6 @@ func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 	}
 	return n
 }
-
-// FewMax is the maximum length of Few's input, in bytes.
-const FewMax = 4
-
-// Few is Merge for n bytes, 1 to FewMax, given as a [Key]. So few bytes can be joined in so few ways that it needs no
-// loop. If any two of three bytes are joined, two tokens remain, or one if all three are a token. For four bytes the
-// result depends on which two are joined first, and on whether the remaining parts can be joined once more.
-func (v *Vocabulary) Few(key uint64, n int) int {
-	a, b := v.child(0, key), v.child(0, key>>8)
-	ab := v.child(baseOf(a), key>>8)
-	switch n {
-	case 1:
-		return 1
-	case 2:
-		return 2 - ends(ab)
-	}
-	bc := v.child(baseOf(b), key>>16)
-	abc := v.child(baseOf(ab), key>>16)
-	if n == 3 {
-		if ends(abc) != 0 {
-			return 1
-		}
-		return 3 - (ends(ab) | ends(bc))
-	}
-	cd := v.child(baseOf(v.child(0, key>>16)), key>>24)
-	bcd := v.child(baseOf(bc), key>>24)
-	if ends(v.child(baseOf(abc), key>>24)) != 0 {
-		return 1
-	}
-	left, middle, right := joins(ab), joins(bc), joins(cd)
-	switch {
-	case min(left, middle, right) == joins(0):
-		return 4
-	case middle < left && middle <= right:
-		return 3 - (ends(abc) | ends(bcd))
-	case left <= right:
-		return 3 - (ends(abc) | ends(cd))
-	}
-	return 3 - (ends(bcd) | ends(ab))
-}
-
-// child returns the slot of the node that the lowest byte of c leads to from a base, or an empty slot.
-func (v *Vocabulary) child(base uint32, c uint64) uint64 {
-	slot := le64(v.slots, base^uint32(c&0xff))
-	if slot&(slotUsed|0xff) != slotUsed|c&0xff {
-		return noChild << baseShift
-	}
-	return slot
-}
-
-func baseOf(slot uint64) uint32 { return uint32(slot) >> baseShift }
-
-// ends returns 1 if a token ends at a node, else 0.
-func ends(slot uint64) int { return int((slot>>rankShift + 1<<32 - 1) >> 32) }
-
-// joins returns the rank of the token that ends at a node, or the highest uint32.
-func joins(slot uint64) uint32 { return uint32(slot>>rankShift) - 1 }
 
 // MergeMax is the maximum length of Merge's input, in bytes.
 const MergeMax = 1 << mergeBits
@@ -291,21 +224,9 @@ func (v *Vocabulary) joined(a, b uint64, after []byte) uint32 {
 	return uint32(slot>>rankShift) - 1
 }
 
-func le32(s string, i uint32) uint32 {
-	s = s[i : i+4]
-	return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
-}
-
 // le64 returns the i-th uint64 of s.
 func le64(s string, i uint32) uint64 {
 	s = s[8*uint64(i):]
 	s = s[:8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// words is a set of short tokens: a perfect hash table in which each key has exactly one possible slot. A key's slot
-// depends on its hash and on a pilot, a byte shared by all keys whose hashes end with the same bits. All pilots
-// together fit into the CPU cache, so a lookup costs one cache miss.
-type words struct {
-	pilots, keys string
 }

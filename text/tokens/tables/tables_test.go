@@ -93,35 +93,6 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// Of pieces of up to 15 bytes it is said of the tokens, and of nothing else, that they are tokens.
-func TestIsToken(t *testing.T) {
-	promise.OrdinaryRun(t)
-	for name, v := range map[string]*Vocabulary{"o200k_base": O200k(), "cl100k_base": CL100k()} {
-		ranks := ranksOf(t, name)
-		check := func(piece []byte) {
-			if len(piece) == 0 || len(piece) > wordMax {
-				return
-			}
-			_, want := ranks[string(piece)]
-			low, high := Key(piece, len(piece))
-			if got := v.IsToken(
-				low, high, Hash(low, high),
-			); got != (want && (len(piece) > shortWord || piece[len(piece)-1] != 0)) {
-				t.Fatalf("%s: %q is a token: %v", name, piece, got)
-			}
-		}
-		for token := range ranks {
-			b := []byte(token)
-			for _, near := range [][]byte{b, b[1:], b[:len(b)-1], append(slices.Clip(b), b[0]), append([]byte{'x'}, b...), append(slices.Clip(b), 0)} {
-				check(near)
-			}
-		}
-		for n := range wordMax + 1 {
-			check(make([]byte, n))
-		}
-	}
-}
-
 // A vocabulary that the way of counting is not right for is no table.
 func TestBuildRefuses(t *testing.T) {
 	bytes := make([]string, 256)
