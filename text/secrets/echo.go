@@ -20,87 +20,72 @@ func (m *Masker) Echo(s string, args ...json.RawMessage) (masked string, n int) 
 		return masked, n
 	}
 	defer m.failClosed(func() { masked, n = Unsearched, n+1 })
-	e := echo{places: map[string][]int{}, covered: make([]bool, len(masked))}
-	for i := range len(masked) - minEcho + 1 {
-		part := masked[i : i+minEcho]
-		e.places[part] = append(e.places[part], i)
-	}
+	e := echo{filter: m.f(), parts: map[string]int{}}
 	for _, raw := range args {
 		if v, ok := decode(raw); ok {
-			m.findEchoes(v, &e)
+			e.addSecrets(v)
 		}
 	}
-	if e.found == 0 {
+	edits, found := e.find(masked)
+	if found == 0 {
 		return masked, n
 	}
-	return e.mask(masked), max(n, e.found)
+	out, _ := apply(nil, []byte(masked), 0, edits)
+	return string(out), max(n, found)
 }
 
-// echo collects the parts of a text that also occur in secrets of the arguments.
+// echo has the secrets of arguments, in parts: each range of minEcho bytes, with the number of the secret.
 type echo struct {
-	places  map[string][]int // positions in the text of each part not yet found in a secret
-	covered []bool           // for each byte of the text, whether it must be masked
-	found   int              // number of secrets of which a part is in the text
+	filter  *filter
+	parts   map[string]int
+	secrets int
 }
 
-// findEchoes finds the secrets in a decoded JSON value, including the names of members, and marks their parts in the
-// text.
-func (m *Masker) findEchoes(v any, e *echo) {
+// addSecrets adds the secrets in a decoded JSON value, including those in the names of members.
+func (e *echo) addSecrets(v any) {
 	switch v := v.(type) {
 	case string:
 		text := newView([]byte(v)).b
-		sc := scan{b: text, final: true, f: m.f()}
+		sc := scan{b: text, final: true, f: e.filter}
 		for _, f := range sc.findAll() {
-			e.cover(text[f.from+f.public : f.to])
+			e.secrets++
+			for i := f.from + f.public; i+minEcho <= f.to; i++ {
+				if part := string(text[i : i+minEcho]); e.parts[part] == 0 {
+					e.parts[part] = e.secrets
+				}
+			}
 		}
 	case []any:
 		for _, one := range v {
-			m.findEchoes(one, e)
+			e.addSecrets(one)
 		}
 	case map[string]any:
 		for name, one := range v {
-			m.findEchoes(name, e)
-			m.findEchoes(one, e)
+			e.addSecrets(name)
+			e.addSecrets(one)
 		}
 	}
 }
 
-// cover marks the parts of a secret that are in the text. It removes each part from places, so that the cost is
-// linear.
-func (e *echo) cover(secret []byte) {
-	found := false
-	for i := 0; i+minEcho <= len(secret); i++ {
-		part := string(secret[i : i+minEcho])
-		for _, at := range e.places[part] {
-			found = true
-			for k := range minEcho {
-				e.covered[at+k] = true
-			}
-		}
-		delete(e.places, part)
-	}
-	if found {
-		e.found++
-	}
-}
-
-// mask returns the text with each covered range replaced by a mask.
-func (e *echo) mask(text string) string {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		if !e.covered[i] {
-			out = append(out, text[i])
-			i++
+// find returns the masks of the parts that are in a text, in whole characters, and the number of their secrets.
+func (e *echo) find(text string) (edits []edit, secrets int) {
+	found := map[int]bool{}
+	for i := range len(text) - minEcho + 1 {
+		secret := e.parts[text[i:i+minEcho]]
+		if secret == 0 {
 			continue
 		}
-		for len(out) > 0 && !utf8.RuneStart(text[i]) { // a range may start within a character
-			i--
-			out = out[:len(out)-1]
+		found[secret] = true
+		from, to := i, i+minEcho
+		for ; from > 0 && !utf8.RuneStart(text[from]); from-- {
 		}
-		for i < len(text) && (e.covered[i] || !utf8.RuneStart(text[i])) {
-			i++
+		for ; to < len(text) && !utf8.RuneStart(text[to]); to++ {
 		}
-		out = append(out, maskedLine...)
+		if last := len(edits) - 1; last >= 0 && from <= edits[last].to {
+			edits[last].to = to
+		} else {
+			edits = append(edits, edit{from, to, []byte(maskedLine)})
+		}
 	}
-	return string(out)
+	return edits, len(found)
 }

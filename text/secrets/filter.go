@@ -96,51 +96,22 @@ func slotIndex(g uint32) int { return int(g * 2654435761 >> (32 - slotBits)) }
 // their tables would not pay.
 const vectorsFrom = 4 << 10
 
-// next returns the first position of a gram from i on and the hits of the gram; len(b) if there is none. a caches the
-// candidate positions that vectors found in b. It must be empty at first, or nil to search without vectors.
-func (f *filter) next(a *lookahead, b []byte, i int) (int, []hit) {
-	for a != nil {
+// next returns the first position of a gram from i on and the hits of the gram; len(b) if there is none. a has the
+// candidates that were found in b so far; it must be empty at first.
+func (f *filter) next(a *candidates, b []byte, i int) (int, []hit) {
+	for ; i+gram <= len(b); i = a.to {
 		if i < a.from || i >= a.to {
-			if a.fill(f, b, i); i == a.to {
-				break
+			a.fill(f, b, i)
+		}
+		words, ahead := a.may[:(a.to-a.from+63)/64], ^uint64(0)<<((i-a.from)%64)
+		for k := (i - a.from) / 64; k < len(words); k++ {
+			for word := words[k] & ahead; word != 0; word &= word - 1 {
+				at := a.from + k*64 + bits.TrailingZeros64(word)
+				if hits := f.at(b, at); hits != nil {
+					return at, hits
+				}
 			}
-		}
-		if a.none {
-			i = a.to
-			continue
-		}
-		var hits []hit
-		if i, hits = f.within(a, b, i); hits != nil {
-			return i, hits
-		}
-	}
-	return f.plain(b, i)
-}
-
-// within is next for the range of a; it returns the end of that range if there is no gram in it.
-func (f *filter) within(a *lookahead, b []byte, i int) (int, []hit) {
-	k := (i - a.from) / 64
-	words := a.may[:(a.to-a.from+63)/64]
-	for word := words[k] &^ (1<<((i-a.from)%64) - 1); ; word = words[k] {
-		for ; word != 0; word &= word - 1 {
-			at := a.from + k*64 + bits.TrailingZeros64(word)
-			if hits := f.at(b, at); hits != nil {
-				return at, hits
-			}
-		}
-		if k++; k == len(words) {
-			return a.to, nil
-		}
-	}
-}
-
-// plain is next without vectors. It also searches the last bytes of a text, which are too few for vectors.
-func (f *filter) plain(b []byte, i int) (int, []hit) {
-	for ; i+gram <= len(b); i++ {
-		if f.known.has(foldGram(b[i:])) {
-			if hits := f.at(b, i); hits != nil {
-				return i, hits
-			}
+			ahead = ^uint64(0)
 		}
 	}
 	return len(b), nil
@@ -181,35 +152,27 @@ func (h *hit) matchesAt(b []byte, i int) (from int, ok bool) {
 	return from, true
 }
 
-// lookahead holds the positions in a range of a text at which grams may start, as found by vectors.
-type lookahead struct {
-	from, to int  // range in the text; equal if empty
-	none     bool // no gram may start in the range
-	may      [lookaheadBytes / 64]uint64
+// candidates are the positions in a range of a text at which grams may start.
+type candidates struct {
+	from, to int // range in the text; equal if empty
+	may      [candidateBytes / 64]uint64
 }
 
-const lookaheadBytes = 4 << 10
+const candidateBytes = 4 << 10
 
-// newLookahead returns an empty lookahead; nil if the CPU has no vectors or b is too short for them.
-func newLookahead(b []byte) *lookahead {
-	if !haveVectors || len(b) < vectorsFrom {
-		return nil
+// fill moves the range to start at i, of which b has a gram. Without vectors, and at the end of a text, where too few
+// bytes are left for them, it tests each position.
+func (a *candidates) fill(f *filter, b []byte, i int) {
+	n := min(candidateBytes, len(b)-gram-i) &^ 31
+	if haveVectors && n > 0 && len(b) >= vectorsFrom {
+		words := a.may[:(n+63)/64]
+		words[len(words)-1] = 0 // gramsMask may write half of the last word
+		gramsMask(&b[i], n, f.nibbles(), &words[0])
+		knownMask(&b[i], len(words), &f.known, &words[0])
+	} else {
+		n = min(candidateBytes, len(b)-gram-i+1)
+		f.known.mask(b[i:], n, &a.may)
 	}
-	return &lookahead{}
-}
-
-// fill moves the range to start at i and tests its positions. The range is empty if too few bytes are left for
-// vectors.
-func (a *lookahead) fill(f *filter, b []byte, i int) {
-	n := min(lookaheadBytes, len(b)-gram-i) &^ 31
-	if n <= 0 {
-		a.from, a.to = i, i
-		return
-	}
-	words := a.may[:(n+63)/64]
-	words[len(words)-1] = 0 // gramsMask may write half of the last word
-	gramsMask(&b[i], n, f.nibbles(), &words[0])
-	a.none = knownMask(&b[i], len(words), &f.known, &words[0]) == 0
 	a.from, a.to = i, i+n
 }
 

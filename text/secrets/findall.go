@@ -25,10 +25,16 @@ func (s *scan) findAll() []finding {
 			far = slices.Insert(far, at, f)
 			return
 		}
-		for ; ok; f, ok = s.nextElement(f) {
-			add(f)
-			i = max(i, s.doneTo)
+		if !ok {
+			return
 		}
+		add(f)
+		for _, next := range f.rest {
+			if next.from >= s.doneTo {
+				add(next)
+			}
+		}
+		i = max(i, s.doneTo)
 	}
 	if hd := s.block.pendingHeader; hd.at != noHeader {
 		s.block.pendingHeader = header{}
@@ -42,7 +48,7 @@ func (s *scan) findAll() []finding {
 	}
 	if sc := s.block.scalar; sc.format != nil {
 		s.block.scalar = scalar{}
-		f, ok := s.scalarLine(sc, 0)
+		f, ok := s.scalarLines(sc, 0)
 		f.leadLen = f.from
 		list(f, ok)
 	}
@@ -70,10 +76,10 @@ func (s *scan) findAll() []finding {
 	}
 	lone, isLone := findKeyLine(s.b, i)
 	at, hits := -1, []hit(nil)
-	s.lookahead = newLookahead(s.b)
+	var ahead candidates
 	for {
 		if at < i { // else at is still ahead; searching again after each key line would take quadratic time
-			at, hits = s.f.next(s.lookahead, s.b, i)
+			at, hits = s.f.next(&ahead, s.b, i)
 		}
 		if len(far) > 0 && (hits == nil || far[0].from <= at) {
 			f := far[0]

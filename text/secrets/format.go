@@ -10,7 +10,7 @@ type Format struct {
 	Before   string // pattern before the keyword, in the same syntax
 	Check    string // further conditions in words, for docs/SECRETS.md
 
-	bits   float64 // minimum entropy of the text after the keyword, in bits per byte; 0 means 2.2
+	bits   float64 // minimum entropy of the text after the keyword, in bits per byte
 	inWord bool    // the secret may start within a word, because its keyword is rare enough
 	fold   bool    // keywords match in any case
 	match  matcher
@@ -26,10 +26,9 @@ type finding struct {
 	public   int // number of bytes at the start that identify the format and are not secret
 	leadLen  int // number of bytes before the secret that identify it, such as a name; do not split the text there
 	format   *Format
-	block    bool   // the secret has several lines, and each is masked as one line
-	more     bool   // the finding continues the previous one and is not counted again
-	prefix   []byte // prefix of each line of a block, such as "+"
-	list     header // the header in whose list the finding is one element; more elements may follow
-	far      bool   // other secrets may stand between the name and the secret
-	scalar   scalar // the block scalar of which the finding is one line; more lines may follow
+	block    bool      // the secret has several lines, and each is masked as one line
+	more     bool      // the finding continues the previous one and is not counted again
+	prefix   []byte    // prefix of each line of a block, such as "+"
+	far      bool      // other secrets may stand between the name and the secret
+	rest     []finding // further elements of the list, or lines of the block scalar
 }

@@ -126,20 +126,25 @@ var addressForms = []string{
 
 // inBlocks masks a text that arrives in random blocks.
 func inBlocks(r *rand.Rand, m *Masker, text string) string {
-	s := m.Stream()
+	return streamed(m.Stream().Next, text, func(left int) int {
+		if r.IntN(2) == 0 {
+			return min(left, 1+r.IntN(9))
+		}
+		return 1 + r.IntN(left)
+	})
+}
+
+// streamed returns what next makes of a text that arrives in blocks; size chooses how many of the bytes left are next.
+func streamed(next func(b []byte, final bool) (int, []byte), text string, size func(left int) int) string {
 	var got, buf []byte
 	for rest := text; rest != ""; {
-		n := 1 + r.IntN(len(rest))
-		if r.IntN(2) == 0 {
-			n = min(n, 9)
-		}
+		n := size(len(rest))
 		buf, rest = append(buf, rest[:n]...), rest[n:]
-		took, out := s.Next(buf, false)
+		took, out := next(buf, rest == "")
 		got = append(got, out...)
 		buf = buf[:copy(buf, buf[took:])]
 	}
-	_, out := s.Next(buf, true)
-	return string(append(got, out...))
+	return string(got)
 }
 
 // TestNamedValuesAreMasked generates random values in each form that is recognized by a name or an address: 1,000 of

@@ -40,6 +40,16 @@ func (t *known) add(g uint32) { t[knownPlace(g)>>6] |= 1 << (knownPlace(g) & 63)
 
 func (t *known) has(g uint32) bool { return t[knownPlace(g)>>6]>>(knownPlace(g)&63)&1 != 0 }
 
+// mask sets in may the bit of each of the first n positions of b at which a gram may start, and clears the others.
+func (t *known) mask(b []byte, n int, may *[candidateBytes / 64]uint64) {
+	clear(may[:(n+63)/64])
+	for i := range n {
+		if t.has(foldGram(b[i:])) {
+			may[i/64] |= 1 << (i % 64)
+		}
+	}
+}
+
 // newNibbles puts each gram into a set.
 func newNibbles(grams []uint32) *nibbles {
 	of := map[uint32]int{} // set of a gram, by the gram's first three bytes

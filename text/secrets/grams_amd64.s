@@ -90,14 +90,13 @@ loop:
 	VZEROUPPER
 	RET
 
-// func knownMask(p *byte, words int, t *known, may *uint64) (left uint64)
-TEXT ·knownMask(SB), NOSPLIT, $0-40
+// func knownMask(p *byte, words int, t *known, may *uint64)
+TEXT ·knownMask(SB), NOSPLIT, $0-32
 	MOVQ p+0(FP), SI
 	MOVQ words+8(FP), CX
 	MOVQ t+16(FP), DI
 	MOVQ may+24(FP), R8
 	MOVL $0x9e3779b1, R12
-	XORQ R9, R9
 
 word:
 	MOVQ (R8), R10
@@ -123,57 +122,10 @@ next:
 	ANDQ BX, R10
 	JNZ  place
 	MOVQ R11, (R8)
-	ORQ  R11, R9
 
 done:
 	ADDQ $64, SI
 	ADDQ $8, R8
 	DECQ CX
 	JNZ  word
-	MOVQ R9, left+32(FP)
-	RET
-
-// For a base64 character the entries of its lower and upper half have a bit in common, as in nibbles.
-DATA low64<>+0(SB)/8, $0x0e0e0e0e0e0e0e0a
-DATA low64<>+8(SB)/8, $0x05040604050c0e0e
-DATA high64<>+0(SB)/8, $0x0804080402010000
-DATA high64<>+8(SB)/8, $0x0000000000000000
-GLOBL low64<>(SB), RODATA|NOPTR, $16
-GLOBL high64<>(SB), RODATA|NOPTR, $16
-
-// func base64Next(p *byte, n int) int
-TEXT ·base64Next(SB), NOSPLIT, $0-24
-	MOVQ p+0(FP), SI
-	MOVQ n+8(FP), CX
-	VBROADCASTI128 low64<>(SB), Y0
-	VBROADCASTI128 high64<>(SB), Y1
-	VMOVDQU half<>(SB), Y15
-	VPXOR Y2, Y2, Y2
-	XORQ AX, AX
-	SUBQ $32, CX
-
-steps:
-	CMPQ AX, CX
-	JGT  nostep
-	VMOVDQU (SI)(AX*1), Y8
-	VPSRLW $4, Y8, Y9
-	VPAND Y15, Y8, Y8
-	VPAND Y15, Y9, Y9
-	VPSHUFB Y8, Y0, Y8
-	VPSHUFB Y9, Y1, Y9
-	VPAND Y8, Y9, Y8
-	VPCMPEQB Y2, Y8, Y8
-	VPTEST Y8, Y8
-	JZ   step
-	ADDQ $32, AX
-	JMP  steps
-
-step:
-	VZEROUPPER
-	MOVQ AX, ret+16(FP)
-	RET
-
-nostep:
-	VZEROUPPER
-	MOVQ $-1, ret+16(FP)
 	RET

@@ -298,19 +298,33 @@ func matchAuthorization(s *scan, h *hit, from int) (finding, bool) {
 		return finding{}, false
 	}
 	i++
-	hd.at = noHeader
 	return s.credential(hd, skipQuotes(s.b, i+blanks.run(s.b[i:], 8)))
 }
 
-// headerValue finds the first secret from i on in the value of a header whose name is quoted.
+// headerValue finds the secrets from i on in the value of a header whose name is quoted.
 func (s *scan) headerValue(hd header, i int) (finding, bool) {
+	var found []finding
 	b := s.b
 	for n := 0; n < maxPairs; n++ {
 		if i += gapLen(b[i:]); i == len(b) {
 			s.block.pendingHeader = hd
-			return finding{}, false
+			break
 		}
-		switch c := b[i]; {
+		c := b[i]
+		if hd.at == inList {
+			k := skipQuotes(b, i)
+			if k == i {
+				break
+			}
+			if f, ok := s.credential(hd, k); ok {
+				found, n, k = append(found, f), 0, f.to
+			}
+			if i = s.elementAfter(k); i < 0 {
+				break
+			}
+			continue
+		}
+		switch {
 		case hd.at == afterName && c == ']': // source code: headers["Cookie"] = …
 			i++
 		case hd.at == afterName && c == ',':
@@ -326,24 +340,22 @@ func (s *scan) headerValue(hd header, i int) (finding, bool) {
 		case hd.at == afterColon && c == '[':
 			i, hd.at = i+1, inList
 		case hd.at == afterColon:
-			hd.at = noHeader
 			return s.credential(hd, skipQuotes(b, i))
-		case hd.at == inList:
-			k := skipQuotes(b, i)
-			if k == i {
-				return finding{}, false
-			}
-			if f, ok := s.credential(hd, k); ok {
-				return f, true
-			}
-			if i = s.elementAfter(k); i < 0 {
-				return finding{}, false
-			}
 		default:
 			return finding{}, false
 		}
 	}
-	return finding{}, false
+	return together(found)
+}
+
+// together returns the first finding with the others after it; ok is false if there is none.
+func together(found []finding) (f finding, ok bool) {
+	if len(found) == 0 {
+		return finding{}, false
+	}
+	f = found[0]
+	f.rest = found[1:]
+	return f, true
 }
 
 // elementAfter returns the position after the comma that follows the string around i in a list, or −1.
@@ -359,29 +371,12 @@ func (s *scan) elementAfter(i int) int {
 	return k + 1
 }
 
-// nextElement finds the next secret in the list elements, or in the lines of a block scalar, after f.
-func (s *scan) nextElement(f finding) (finding, bool) {
-	if f.scalar.format != nil {
-		return s.scalarLine(f.scalar, min(len(s.b), f.to+lineLeft(s.b[f.to:])))
-	}
-	if f.list.at != inList {
-		return finding{}, false
-	}
-	if i := s.elementAfter(f.to); i >= 0 {
-		return s.headerValue(f.list, i)
-	}
-	return finding{}, false
-}
-
 // credential matches the header value that starts at i.
 func (s *scan) credential(hd header, i int) (f finding, ok bool) {
 	if hd.cookie {
-		f, ok = s.cookieAt(i)
-	} else {
-		f, ok = s.authorizationAt(i)
+		return s.cookieAt(i)
 	}
-	f.list = hd
-	return f, ok
+	return s.authorizationAt(i)
 }
 
 // maxGap is the maximum number of bytes of white space between two parts of a JSON member.

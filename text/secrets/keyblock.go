@@ -215,19 +215,8 @@ func shortKeyLine(b []byte, i int) (finding, bool) {
 const step = 32
 
 // nextStep tests the steps at i, i+32, i+64 … and returns the position of the first that is all base64; −1 if none
-// is.
+// is. It tests three bytes of a step first.
 func nextStep(b []byte, i int) int {
-	if haveVectors && len(b)-i >= 2*step {
-		if n := base64Next(&b[i], len(b)-i); n >= 0 {
-			return i + n
-		}
-		return -1
-	}
-	return plainStep(b, i)
-}
-
-// plainStep is nextStep without vectors. It tests three bytes of a step first.
-func plainStep(b []byte, i int) int {
 	for ; i+step <= len(b); i += step {
 		if base64Set[b[i]] && base64Set[b[i+13]] && base64Set[b[i+26]] && base64Set.run(b[i:], step) == step {
 			return i

@@ -94,7 +94,11 @@ func (s *scan) valueBefore(p pair, i int) (finding, bool) {
 		return finding{}, false
 	}
 	from := near + at - alnum.back(before[:at], 16)
-	valueAt, v, ok := s.valueMember(from)
+	sep := valueName(s.b, from)
+	if sep < 0 {
+		return finding{}, false
+	}
+	valueAt, v, ok := s.valueAt(from, sep+1+blanks.run(s.b[sep+1:], 16), maxBefore, s.b[sep])
 	if !ok || valueAt+len(v.text) > i {
 		return finding{}, false
 	}
@@ -112,29 +116,19 @@ func (s *scan) valueBefore(p pair, i int) (finding, bool) {
 // betweenSet is the set of bytes between two members.
 var betweenSet = classOf(" \t\r\n,\"'\\n")
 
-// valueMember reads the member whose name is at from, if it is named value or the like.
-func (s *scan) valueMember(from int) (at int, v assignedValue, ok bool) {
-	b := s.b
-	n := alnum.run(b[from:], 17)
-	k := skipQuotes(b, from+n)
+// valueName returns the position of the : or = after the name at i, if it is value or the like; −1 if it is not.
+func valueName(b []byte, i int) int {
+	n := alnum.run(b[i:], 17)
+	k := skipQuotes(b, i+n)
 	k += blanks.run(b[k:], 16)
-	if !isValueName(b[from:from+n]) || k == len(b) || b[k] != ':' && b[k] != '=' {
-		return 0, v, false
+	if !isValueName(b[i:i+n]) || k == len(b) || b[k] != ':' && b[k] != '=' {
+		return -1
 	}
-	return s.valueAt(from, k+1+blanks.run(b[k+1:], 16), maxBefore, b[k])
+	return k
 }
 
 // isValueLine reports whether b starts with a line whose first member is a value, whose name may follow.
-func isValueLine(b []byte) bool {
-	i := lineMarks.run(b, maxLead)
-	n := alnum.run(b[i:], 17)
-	if !isValueName(b[i : i+n]) {
-		return false
-	}
-	i = skipQuotes(b, i+n)
-	i += blanks.run(b[i:], 16)
-	return i < len(b) && (b[i] == ':' || b[i] == '=')
-}
+func isValueLine(b []byte) bool { return valueName(b, lineMarks.run(b, maxLead)) >= 0 }
 
 var lineMarks = classOf(" \t+{\"'-")
 

@@ -24,7 +24,7 @@ var marks = classOf(" \t+\"'-")
 
 var scalarSigns = classOf("0-9+-")
 
-// scalarAfter matches the first secret in the lines of the block scalar that belongs to the name or key at begin. i is
+// scalarAfter matches the secrets in the lines of the block scalar that belongs to the name or key at begin. i is
 // the position after its header.
 func (s *scan) scalarAfter(sc scalar, begin, i int) (finding, bool) {
 	b := s.b
@@ -52,12 +52,13 @@ func (s *scan) scalarAfter(sc scalar, begin, i int) (finding, bool) {
 		s.block.scalar = sc
 		return finding{}, false
 	}
-	return s.scalarLine(sc, i+next+1)
+	return s.scalarLines(sc, i+next+1)
 }
 
-// scalarLine finds the first line from i on that is a secret. If b ends before the block scalar does, the state is kept
-// for the next text.
-func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
+// scalarLines finds the lines from i on that are secrets. If b ends before the block scalar does, the state is kept for
+// the next text.
+func (s *scan) scalarLines(sc scalar, i int) (finding, bool) {
+	var found []finding
 	b := s.b
 	if i == 0 && s.midLine {
 		i = lineLeft(b)
@@ -69,14 +70,14 @@ func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
 		s.scalarTo = max(s.scalarTo, start)
 		if sc.plus {
 			if !bytes.HasPrefix(line, []byte("+")) {
-				return finding{}, false
+				return together(found)
 			}
 			line, at = line[1:], at+1
 		}
 		if sc.numbered {
 			n := numberPrefix(line)
 			if n == 0 {
-				return finding{}, false
+				return together(found)
 			}
 			line, at = line[n:], at+n
 		}
@@ -86,7 +87,7 @@ func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
 		case len(text) == 0:
 			continue
 		case n <= sc.indent || bytes.HasPrefix(text, []byte("-----")):
-			return finding{}, false
+			return together(found)
 		}
 		if at += n; at < s.doneTo || noBlank.run(text, len(text)) < len(text) {
 			continue
@@ -94,14 +95,15 @@ func (s *scan) scalarLine(sc scalar, i int) (finding, bool) {
 		v := assignedValue{text: text}
 		isSecret := v.isSecret(sc.format) && v.isSecretOf(sc.format, sc.name, sc.loose)
 		if isSecret || sc.masked && !isCode(text) && (len(text) < 8 || !isPlaceholder(text)) {
-			f := finding{from: at, to: at + len(text), leadLen: at - start, format: sc.format, more: sc.masked, scalar: sc}
-			f.scalar.masked = true
-			return f, true
+			found = append(found, finding{
+				from: at, to: at + len(text), leadLen: at - start, format: sc.format, more: sc.masked,
+			})
+			sc.masked = true
 		}
 	}
 	s.scalarTo = len(b)
 	s.block.scalar = sc
-	return finding{}, false
+	return together(found)
 }
 
 // lineLeft returns the length of the rest of a line, with its newline.

@@ -2,14 +2,13 @@ package secrets
 
 // scan is one pass over a text in memory.
 type scan struct {
-	b         []byte
-	doneTo    int  // end of the last finding; no finding may start before it
-	final     bool // b is the end of the text
-	f         *filter
-	block     block
-	lookahead *lookahead
-	midLine   bool // b starts within a line
-	scalarTo  int  // end of the block scalars that were read
+	b        []byte
+	doneTo   int  // end of the last finding; no finding may start before it
+	final    bool // b is the end of the text
+	f        *filter
+	block    block
+	midLine  bool // b starts within a line
+	scalarTo int  // end of the block scalars that were read
 
 	words, values, cookies cachedRun // last runs of bytes in urlSafe, credentialSet and cookieSet
 	elements               cachedRun // last run of bytes in elementSet

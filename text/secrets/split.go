@@ -25,12 +25,6 @@ type splitStream struct {
 	edits   []edit // masks within them
 }
 
-// edit replaces a part of a text.
-type edit struct {
-	from, to int
-	text     []byte
-}
-
 // Split returns a masker of a new text. Until [Split.Add] is called, all of the text is one stream. A nil masker masks
 // nothing.
 func (m *Masker) Split() *Split {
@@ -94,21 +88,9 @@ func (s *Split) texts(b []byte) (texts [2][]byte) {
 	return texts
 }
 
-// decide masks as much as possible of a stream's text. If final is true, that is all of it.
+// decide finds the masks of as much as possible of a stream's text. If final is true, that is all of it.
 func (s *splitStream) decide(text []byte, final bool) {
-	text = text[s.decided:]
-	if len(text) == 0 {
-		return
-	}
-	var edits []edit
-	s.edited = func(e edit) {
-		for len(edits) > 0 && edits[len(edits)-1].from >= e.from { // a panic masks all of the text
-			edits = edits[:len(edits)-1]
-		}
-		edits = append(edits, e)
-	}
-	n, _ := s.Next(text, final)
-	s.edited = nil
+	n, edits := s.Stream.edits(text[s.decided:], final)
 	for _, e := range edits {
 		s.edits = append(s.edits, edit{e.from + s.decided, e.to + s.decided, e.text})
 	}
@@ -144,7 +126,7 @@ func (s *Split) take(b []byte) []byte {
 		st := &s.streams[p.which]
 		from := at[p.which]
 		masked = masked || len(st.edits) > 0 && st.edits[0].from < from+size
-		out = st.apply(out, rest[:size], from)
+		out, st.edits = apply(out, rest[:size], from, st.edits)
 		at[p.which], rest = from+size, rest[size:]
 	}
 	s.drop(len(b))
@@ -155,24 +137,6 @@ func (s *Split) take(b []byte) []byte {
 		return b
 	}
 	return out
-}
-
-// apply appends a text that begins at an offset of the stream, with its masks. A mask begins where its secret begins.
-func (s *splitStream) apply(dst, text []byte, at int) []byte {
-	end := at + len(text)
-	for len(s.edits) > 0 && s.edits[0].from < end {
-		e := s.edits[0]
-		if e.from >= at {
-			dst = append(append(dst, text[:e.from-at]...), e.text...)
-		}
-		to := min(e.to, end)
-		text, at = text[to-at:], to
-		if e.to > end {
-			return dst
-		}
-		s.edits = s.edits[1:]
-	}
-	return append(dst, text...)
 }
 
 // shift makes offsets count from the byte at n.

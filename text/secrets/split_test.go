@@ -34,14 +34,8 @@ func TestSplitMasksEachStream(t *testing.T) {
 			merged = append(append(merged, rest[:n]...), other...)
 			rest = rest[n:]
 		}
-		var got []byte
-		for from, to := 0, 0; to < len(merged); {
-			to = min(len(merged), to+1+r.IntN(4000))
-			n, out := s.Next(merged[from:to], to == len(merged))
-			got = append(got, out...)
-			from += n
-		}
-		if shown := unnamed(strings.ReplaceAll(string(got), other, "")); shown != unnamed(want) {
+		got := streamed(s.Next, string(merged), func(left int) int { return min(left, 1+r.IntN(4000)) })
+		if shown := unnamed(strings.ReplaceAll(got, other, "")); shown != unnamed(want) {
 			t.Fatalf("%s\nwant:\n%s", shown, unnamed(want))
 		}
 		if all, _ := m.String(string(merged)); strings.ReplaceAll(all, other, "") != want {

@@ -23,8 +23,12 @@ type Stream struct {
 	n          int
 	block      block
 	discarding bool // within a secret longer than maxOpen, whose rest is dropped
+}
 
-	edited func(edit) // called for each mask, with offsets in the text of the call; may be nil
+// edit replaces a part of a text by a mask, or by nothing.
+type edit struct {
+	from, to int
+	text     []byte
 }
 
 // Stream returns a stream for a new text. The stream of a nil masker changes nothing.
@@ -51,7 +55,7 @@ func (s *Stream) Text(b []byte) []byte {
 	if s.m == nil || len(b) == 0 {
 		return b
 	}
-	_, out := s.maskUpTo(b, len(b), true)
+	_, out := s.Next(b, true)
 	return out
 }
 
@@ -83,23 +87,57 @@ func (s *Stream) SafeCut(b []byte, at int) (cut int) {
 // text; the text is b[:n] itself if there is nothing to mask. The caller must pass the rest again, followed by more
 // text. n is at least 1 if b has 20 KiB, and len(b) if final is true.
 func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
-	if s.m == nil {
-		return len(b), b
+	n, edits := s.edits(b, final)
+	if len(edits) == 0 {
+		return n, b[:n]
 	}
+	out, _ = apply(nil, b[:n], 0, edits)
+	return n, out
+}
+
+// apply appends a text that begins at an offset, with the edits of offsets in it, and returns the edits that end behind
+// it. The text of an edit is where its range begins.
+func apply(dst, text []byte, at int, edits []edit) ([]byte, []edit) {
+	end := at + len(text)
+	for len(edits) > 0 && edits[0].from < end {
+		e := edits[0]
+		if e.from >= at {
+			dst = append(append(dst, text[:e.from-at]...), e.text...)
+		}
+		to := min(e.to, end)
+		text, at = text[to-at:], to
+		if e.to > end {
+			break
+		}
+		edits = edits[1:]
+	}
+	return append(dst, text...), edits
+}
+
+// edits decides as much of the start of b as it can, and returns its length and its masks.
+func (s *Stream) edits(b []byte, final bool) (n int, edits []edit) {
+	switch n = decidable(b, final); {
+	case s.m == nil:
+		return len(b), nil
+	case n == 0:
+		return 0, nil
+	}
+	return s.findUpTo(b, n, final)
+}
+
+// decidable returns the length of the start of b in which no secret can end after b.
+func decidable(b []byte, final bool) int {
 	if final {
-		return s.maskUpTo(b, len(b), true)
+		return len(b)
 	}
 	if nl := bytes.LastIndexByte(b, '\n') + 1; nl > 0 && len(b)-nl <= maxLine {
 		if line := lineStart(b, nl-1); nl-line <= heldBack && isValueLine(b[line:]) {
 			nl = line // the name of this value may be on the next line
 		}
-		if nl == 0 {
-			return 0, nil
-		}
-		return s.maskUpTo(b, nl, false)
+		return nl
 	}
 	if len(b) <= maxLine {
-		return 0, nil
+		return 0
 	}
 	at := len(b) - heldBack
 	betweenWords := func(r rune) bool { return r <= ' ' || strings.ContainsRune(",;{<", r) }
@@ -110,35 +148,31 @@ func (s *Stream) Next(b []byte, final bool) (n int, out []byte) {
 		at--
 	}
 	_, before := escapeAround(b, at)
-	at -= before
-	return s.maskUpTo(b, at, false)
+	return at - before
 }
 
-// maskUpTo is findUpTo, but fails closed: after a panic it returns [Unsearched] in place of the text, and the next
-// text is treated as one whose beginning is unknown.
-func (s *Stream) maskUpTo(b []byte, at int, final bool) (n int, out []byte) {
-	before := s.n
+// findUpTo finds the masks of b up to at, or up to the start of a secret that crosses at. It fails closed: after a panic
+// it returns [Unsearched] in place of the text, and the next text is treated as one whose beginning is unknown.
+func (s *Stream) findUpTo(b []byte, at int, final bool) (n int, edits []edit) {
+	before, end := s.n, at
 	defer s.m.failClosed(func() {
-		n, out = at, []byte(Unsearched)
-		if b[at-1] == '\n' {
+		out := []byte(Unsearched)
+		if b[end-1] == '\n' {
 			out = append(out, '\n')
 		}
-		s.edit(0, at, out)
+		n, edits = end, []edit{{0, end, out}}
 		s.n, s.block, s.discarding = before+1, block{startUnknown: true}, false
 	})
-	return s.findUpTo(b, at, final)
-}
-
-// findUpTo masks b up to at, or up to the start of a secret that crosses at.
-func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 	start := 0
 	if s.discarding {
 		for start < at && !isTokenEnd(b[start]) {
 			start++
 		}
-		s.edit(0, start, nil)
+		if start > 0 {
+			edits = append(edits, edit{0, start, nil})
+		}
 		if s.discarding = start == at; s.discarding {
-			return at, b[:0]
+			return at, edits
 		}
 	}
 	whole := final || b[at-1] == '\n' // the bytes after at do not matter
@@ -149,7 +183,6 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 	v := newView(text)
 	sc := scan{b: v.b, final: whole, f: s.m.f(), block: s.block}
 	all := sc.findAll()
-	var dst []byte
 	done := start
 	for _, f := range all {
 		from, to := start+v.at(f.from), start+v.at(f.to)
@@ -165,8 +198,7 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 			s.discarding = to == len(b)
 			at = to
 		}
-		dst = append(dst, b[done:from]...)
-		dst = s.mask(dst, v, f, b[from:to], from)
+		edits = s.mask(edits, v, f, b[from:to], from)
 		done = to
 	}
 	if whole || at == len(b) {
@@ -178,10 +210,7 @@ func (s *Stream) findUpTo(b []byte, at int, final bool) (int, []byte) {
 		}
 	}
 	s.block.midLine = !final && at > 0 && b[at-1] != '\n'
-	if dst == nil && done == start && start == 0 {
-		return at, b[:at]
-	}
-	return at, append(dst, b[done:at]...)
+	return at, edits
 }
 
 // isTokenEnd reports whether c ends any secret that is within one line.
@@ -189,52 +218,36 @@ func isTokenEnd(c byte) bool {
 	return c <= ' ' || c >= 0x7f || bytes.IndexByte([]byte("\"'<>,;\\&`"), c) >= 0
 }
 
-// edit reports a mask.
-func (s *Stream) edit(from, to int, text []byte) {
-	if s.edited != nil && to > from {
-		s.edited(edit{from, to, bytes.Clone(text)})
-	}
-}
-
-// mask appends the mask of one secret to dst; raw is the secret's original text, which begins at an offset.
-func (s *Stream) mask(dst []byte, v view, f finding, raw []byte, offset int) []byte {
+// mask appends the masks of one secret; raw is the secret's original text, which begins at an offset.
+func (s *Stream) mask(edits []edit, v view, f finding, raw []byte, offset int) []edit {
 	if !f.more {
 		s.n++
 	}
-	if !f.block {
-		before := len(dst)
-		if f.more {
-			dst = append(dst, maskedLine...)
-		} else {
-			public := v.b[f.from : f.from+f.public]
-			dst = appendMask(dst, f.format, public, utf8.RuneCount(v.b[f.from:f.to]))
-		}
-		s.edit(offset, offset+len(raw), dst[before:])
-		return dst
+	switch {
+	case f.block:
+		return f.maskLines(edits, raw, offset)
+	case f.more:
+		return append(edits, edit{offset, offset + len(raw), []byte(maskedLine)})
 	}
-	named := f.more
+	text := appendMask(nil, f.format, v.b[f.from:f.from+f.public], utf8.RuneCount(v.b[f.from:f.to]))
+	return append(edits, edit{offset, offset + len(raw), text})
+}
+
+// maskLines appends a mask of each line of a key, but for its prefix and indentation.
+func (f finding) maskLines(edits []edit, raw []byte, offset int) []edit {
+	text := []byte("[masked: " + f.format.Name + "]") // a key may continue: no length
+	if f.more {
+		text = []byte(maskedLine)
+	}
 	for line := range bytes.Lines(raw) {
-		text := bytes.TrimRight(line, "\r\n")
-		end, before, size := line[len(text):], len(dst), len(text)
-		if bytes.HasPrefix(text, f.prefix) {
-			dst = append(dst, f.prefix...)
-			text = text[len(f.prefix):]
+		key := bytes.TrimLeft(bytes.TrimPrefix(bytes.TrimRight(line, "\r\n"), f.prefix), " \t")
+		if at := offset + len(bytes.TrimRight(line, "\r\n")); len(key) > 0 {
+			edits = append(edits, edit{at - len(key), at, text})
+			text = []byte(maskedLine)
 		}
-		trimmed := bytes.TrimLeft(text, " \t")
-		dst = append(dst, text[:len(text)-len(trimmed)]...)
-		switch {
-		case len(trimmed) == 0:
-		case named:
-			dst = append(dst, maskedLine...)
-		default:
-			dst = append(append(append(dst, "[masked: "...), f.format.Name...), ']') // a key may continue: no length
-			named = true
-		}
-		s.edit(offset, offset+size, dst[before:])
 		offset += len(line)
-		dst = append(dst, end...)
 	}
-	return dst
+	return edits
 }
 
 // String masks the secrets of a whole text and returns their number; without secrets it returns s itself. Existing
