@@ -1,15 +1,12 @@
 package content
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
 )
 
@@ -188,118 +184,6 @@ func (l *letters) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-const merge = `diff --cc a.txt
-index 1,2..3
---- a/a.txt
-+++ b/a.txt
-@@@ -1,3 -1,3 +1,4 @@@
-  one
-- two
- -zwei
-++both
-++more
-  three
-diff --git a/b.txt b/b.txt
---- a/b.txt
-+++ b/b.txt
-@@ -1 +1,2 @@ func x()
---- a removed line that looks like a header
-+++ an added one
-+@@ -9 +9 @@
-\ No newline at end of file
-@@ -10,2 +11 @@
- context
--gone
-`
-
-func TestHunks(t *testing.T) {
-	got, err := recordsOf(t, Diff, merge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := func(from, to string) string {
-		i := strings.Index(merge, from)
-		j := i + strings.Index(merge[i:], to)
-		return strings.TrimSuffix(merge[i:j], "\n")
-	}
-	want := []string{
-		at("@@@", "diff --git"), at("@@ -1 ", "@@ -10"), strings.TrimSuffix(merge[strings.Index(merge, "@@ -10"):], "\n"),
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	// Cut in the middle of a hunk: what is there is the hunk.
-	cut := merge[:strings.Index(merge, "\n@@ -10")-40]
-	if got, _ = recordsOf(t, Diff, cut); len(got) != 2 || !strings.HasSuffix(strings.TrimSuffix(cut, "\n"), got[1]) {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestHunksAgreeWithGit(t *testing.T) {
-	git := peer.Find(t, "git")
-	dir := t.TempDir()
-	run := func(args ...string) string {
-		c := exec.CommandContext(
-			t.Context(), git,
-			append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e", "-c", "core.hooksPath=/dev/null"}, args...)...,
-		)
-		c.Env = []string{"HOME=" + dir, "PATH=" + "/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM=1"}
-		out, err := c.CombinedOutput()
-		if err != nil && args[0] != "merge" {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-		return string(out)
-	}
-	write := func(change func(i int) string) {
-		var b strings.Builder
-		for i := range 300 {
-			b.WriteString(change(i))
-		}
-		if err := writeFile(dir+"/f", b.String()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plain := func(i int) string { return fmt.Sprintf("line %d\n", i) }
-	run("init", "-q", "-b", "main")
-	write(plain)
-	run("add", "f")
-	run("commit", "-qm", "one")
-	run("checkout", "-qb", "side")
-	write(func(i int) string {
-		if i%40 == 5 {
-			return "-- side\n"
-		}
-		return plain(i)
-	})
-	run("commit", "-qam", "side")
-	run("checkout", "-q", "main")
-	write(func(i int) string {
-		if i%40 == 5 || i%70 == 9 {
-			return "++ main\n@@ -1 +1 @@\n"
-		}
-		return plain(i)
-	})
-	run("commit", "-qam", "main")
-	run("merge", "-q", "side")
-	for _, diff := range []string{run("diff"), run(
-		"diff", "main~1", "main",
-	), run("diff", "side", "main"), run("log", "-p")} {
-		got, err := recordsOf(t, Diff, diff)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// In what git writes only headers begin with "@@" : lines of files have a column before them.
-		if want := strings.Count("\n"+diff, "\n@@"); want == 0 || len(got) != want {
-			t.Errorf("%d hunks, git wrote %d", len(got), want)
-		}
-		for _, h := range got {
-			if strings.Contains(h, "\ndiff ") || strings.Contains(h, "\ncommit ") {
-				t.Errorf("a hunk goes on into the next file: %q", h)
-			}
-		}
-	}
-}
-
 // Every element, found in one pass, decodes to what encoding/json makes of it.
 func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -356,8 +240,6 @@ func BenchmarkRecords(b *testing.B) {
 	}
 }
 
-func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
-
 // A number or literal that ends where a cut-off text does may go on: it is no record and no value.
 func TestCutScalarIsNoValue(t *testing.T) {
 	for text, want := range map[string]int{"[1,2,3": 2, "[1,2,true": 2, `[1,2,"x"`: 3, "[1,2,{}": 3, "[1,2,3 ": 3, "[1,2,3]": 3} {
@@ -375,65 +257,8 @@ func TestCutScalarIsNoValue(t *testing.T) {
 
 // readRecords visits the records of a text as kinds has them read.
 func readRecords(ctx context.Context, r io.Reader, k Kind, visit func(index int64, at Span) bool) error {
-	switch k {
-	case JSON:
+	if k == JSON {
 		return Values(ctx, r, visit)
-	case NDJSON:
-		return LineValues(ctx, r, visit)
 	}
-	return visitHunks(ctx, r, visit)
-}
-
-// visitHunks calls visit for each hunk of a unified diff or of a combined one (the diff of a merge) until visit returns
-// false. The span goes from "@@" to the last line, without its newline. The line counts in the header decide where a
-// hunk ends, so that a removed line "-- x", which the diff shows as "--- x", is not mistaken for a file header.
-func visitHunks(ctx context.Context, r io.Reader, visit func(index int64, at Span) bool) error {
-	b := bufio.NewReaderSize(r, window)
-	var (
-		lines HunkLines
-		open  bool
-		hunk  Span
-		index int64
-		head  []byte // first 256 bytes of the line, enough for the numbers of a hunk header
-	)
-	for start := int64(0); ; {
-		line, err := b.ReadSlice('\n')
-		head = append(head[:0], line[:min(len(line), 256)]...)
-		next := start + int64(len(line))
-		for err == bufio.ErrBufferFull && ctx.Err() == nil {
-			line, err = b.ReadSlice('\n')
-			next += int64(len(line))
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil && err != io.EOF {
-			return err
-		}
-		end := next
-		if err == nil {
-			end--
-		}
-		if text := bytes.TrimSuffix(head, []byte{'\n'}); next > start {
-			if open {
-				if open, _, _ = lines.Take(text); open {
-					hunk.End = end
-				} else if !visit(index, hunk) {
-					return nil
-				} else {
-					index++
-				}
-			}
-			if !open && lines.Header(text) {
-				open, hunk = true, Span{start, end}
-			}
-		}
-		if err == io.EOF {
-			if open {
-				visit(index, hunk)
-			}
-			return nil
-		}
-		start = next
-	}
+	return LineValues(ctx, r, visit)
 }
