@@ -213,7 +213,7 @@ func (p *parser) inside() string {
 // delivered lists what arrived, below a heading.
 func (d *Document) delivered(b *strings.Builder, heading string, n Names) {
 	o := d.parser.finished()
-	lines := o.lines(n.Outline, func(s string) bool { return d.options.Tokens(s) <= d.options.OutlineTokens })
+	lines, _ := o.shown(n.Outline, d.fits)
 	if len(lines) > 0 {
 		b.WriteString(heading + "\n" + strings.Join(lines, "\n") + "\n")
 	}
@@ -313,20 +313,20 @@ func (d *Document) Review() []string {
 	}
 	o := &d.parser.outline
 	var out []string
-	list := func(what string, some []string, n int64) {
-		if n == 0 {
+	list := func(what string, f findings) {
+		if f.Count == 0 {
 			return
 		}
-		s := what + ": " + strings.Join(some, ", ")
-		if more := n - int64(len(some)); more > 0 {
+		s := what + ": " + strings.Join(f.First, ", ")
+		if more := f.Count - int64(len(f.First)); more > 0 {
 			s += fmt.Sprintf(" and %d more", more)
 		}
 		out = append(out, s)
 	}
-	list("sections without elements", o.Empty, o.Counts.Empty)
-	list("ids that occur twice", o.Doubled, o.Counts.Doubled)
-	list("rows that do not fit their headers", o.Ragged, o.Counts.Ragged)
-	list(`strings that end with "…" or have a TODO`, o.Left, o.Counts.Left)
+	list("sections without elements", o.Empty)
+	list("ids that occur twice", o.Doubled)
+	list("rows that do not fit their headers", o.Ragged)
+	list(`strings that end with "…" or have a TODO`, o.Left)
 	if o.Unnamed > 0 {
 		out = append(out, plural(o.Unnamed, "section")+" without an id")
 	}

@@ -8,22 +8,38 @@ package continuation
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Open returns a document of which text arrived. The state must be one that [Document.Stored] returned for it; without
-// one, or if it is of another text, the text is parsed again.
+// Open returns a document of which text arrived. The state is what [Document.Stored] returned for it; without one, the
+// parts that arrived are not known.
 func Open(text []byte, state []byte, o Options) *Document {
 	d := New(o)
 	d.text = text
-	d.plain = d.load(state) || d.options.isPlain(text)
-	if !d.plain {
-		d.parse(text)
+	var s stored
+	if json.Unmarshal(state, &s) == nil {
+		d.history = s.History
+	}
+	if d.plain = s.Plain || d.options.isPlain(text); !d.plain {
+		d.accept(text)
 	}
 	return d
+}
+
+// stored is what of a document cannot be told from its text.
+type stored struct {
+	History history `json:"history"`
+	Plain   bool    `json:"plain,omitempty"` // the text is not JSON
+}
+
+// Stored returns what [Open] needs besides the text.
+func (d *Document) Stored() []byte {
+	state, _ := json.Marshal(stored{d.history, d.plain}) // of numbers and strings: cannot fail
+	return state
 }
 
 // Add joins a part to the document, or refuses it.
@@ -61,40 +77,27 @@ func (d *Document) stuckOr(r Result) Result {
 	return r
 }
 
-// parse reads a text that begins with the one that was read before. It starts where near ends, the parser nearest to
-// the end of that text.
-func (d *Document) parse(text []byte) {
-	p := d.near
-	if p == nil {
-		p = newParser()
-	} else {
-		p = p.clone()
-	}
-	d.accept(text, p)
-}
-
-// accept replaces the text by one that begins with what p has read, and makes p read the rest.
-func (d *Document) accept(text []byte, p *parser) {
-	before := p.scanned
-	snapshots := p.readAll(text)
+// accept replaces the text by one that begins with what near has read.
+func (d *Document) accept(text []byte) {
+	p := d.near.clone()
+	p.read(text, int64(len(text)))
 	text = p.dropLineEnd(text)
-	d.scanned += p.scanned - before
 	d.text, d.parser = text, p
-	if p.lost && p.state() == Whole { // for the review
-		d.parser = newParser()
-		d.parser.read(text, int64(len(text)))
-		d.scanned += d.parser.scanned
-	}
-	d.anchor, d.near = anchor{at: int64(len(text)), end: int64(len(text)), piece: int64(len(text)), last: -1}, nil
+	d.anchor = anchor{at: int64(len(text)), end: int64(len(text)), piece: int64(len(text)), last: -1}
 	if p.state() == Whole && !d.lines() { // nothing is continued
 		return
 	}
 	d.anchor = d.findAnchor()
-	for _, s := range snapshots {
-		if s.offset() <= d.anchor.at {
-			d.near = s
-		}
+	d.near = d.parserAt(d.anchor.at)
+	d.near.read(text, d.anchor.at)
+}
+
+// parserAt returns a parser that has read no more of the text than up to an offset.
+func (d *Document) parserAt(at int64) *parser {
+	if d.near.offset() > at {
+		return newParser()
 	}
+	return d.near.clone()
 }
 
 // Restart returns the text that the next part must begin with.

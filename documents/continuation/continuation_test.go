@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -162,86 +161,16 @@ func TestStopRules(t *testing.T) {
 	}
 }
 
-// TestPartsCostThemselves delivers a document in 20 parts, each by a document opened from its state as a new process
-// does, and counts the bytes that were parsed.
-func TestPartsCostThemselves(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	big := map[string]any{"sections": []any{map[string]any{"id": "a", "content_type": "paragraph",
-		"elements": []any{map[string]any{"text": prose(r, 60_000)}}}}}
-	inString, err := json.Marshal(big)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := json.MarshalIndent(sectionDocument(r, 900), "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, doc := range map[string][]byte{"sections": rows, "one string": inString} {
-		var text, state []byte
-		var scanned int64
-		for part := 1; part <= 20; part++ {
-			d := Open(text, state, Options{})
-			from := len(text)
-			if part > 1 {
-				from = bytes.Index(doc, []byte(d.Restart()))
-			}
-			res := d.Add(doc[from : len(doc)*part/20])
-			if res.Join == "" {
-				t.Fatalf("%s, part %d: %+v", name, part, res)
-			}
-			text, state = d.Text(), d.Stored()
-			scanned += d.scanned
-			if len(state) > maxState {
-				t.Errorf("%s: a state of %d bytes", name, len(state))
-			}
-		}
-		if ratio := float64(scanned) / float64(len(doc)); ratio > 1.2 || !bytes.Equal(text, doc) {
-			t.Errorf(
-				"%s: %d bytes parsed of %d (%.2f), equal: %v",
-				name,
-				scanned,
-				len(doc),
-				ratio,
-				bytes.Equal(text, doc),
-			)
-		}
-	}
-}
-
-// TestStateIsOnlyAHelp opens a text with states that are damaged or of another text.
-func TestStateIsOnlyAHelp(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	doc, err := json.Marshal(sectionDocument(r, 40))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut := len(doc) * 2 / 3
+// TestOpenedAgain opens a document with its state, which knows the parts that arrived, and with a damaged one.
+func TestOpenedAgain(t *testing.T) {
 	d := New(Options{})
-	d.Add(doc[:cut])
-	good := d.Stored()
-	for i := range 400 {
-		state := slices.Clone(good)
-		for range 1 + r.IntN(4) {
-			state[r.IntN(len(state))] = byte(' ' + r.IntN(90))
+	add(t, d, `{"items": ["one element", "tw`)
+	add(t, d, `o", "three`)
+	for state, want := range map[string]Verdict{string(d.Stored()): Stop, "": Refused, `{"history":{"parts":[1`: Refused} {
+		again := Open(d.Text(), []byte(state), Options{})
+		if r := add(t, again, `o", "three`); r.Verdict != want || again.Restart() != d.Restart() {
+			t.Errorf("state %s: %+v", state, r)
 		}
-		if i%3 == 0 {
-			state = state[:r.IntN(len(state))]
-		}
-		e := Open(doc[:cut:cut], state, Options{})
-		joined := e.Add(doc[e.anchor.at:]).Join != ""
-		if want := map[bool][]byte{true: doc, false: doc[:cut]}[joined]; !bytes.Equal(e.Text(), want) {
-			t.Fatalf("state %s: joined %v, %d bytes, want %d", state, joined, len(e.Text()), len(want))
-		}
-	}
-	other := Open(doc[:cut-7], good, Options{})
-	if other.scanned < int64(cut-7) {
-		t.Error("the state of another text was used")
-	}
-	if same := Open(doc[:cut:cut], good, Options{}); same.scanned > int64(cut/4) {
-		t.Errorf("%d of %d bytes were parsed again", same.scanned, cut)
-	}
-	if res := other.Add(doc[other.anchor.at:]); res.Verdict != Done {
-		t.Errorf("%+v", res)
 	}
 }
 

@@ -62,13 +62,12 @@ type Document struct {
 	text    []byte // what was joined so far, in UTF-8
 	plain   bool   // the text is not JSON
 	parser  *parser
-	near    *parser // has read the text up to a place before the restart text, or up to it; nil: nothing was read
+	near    *parser // has read the text up to the restart text, or less of it
 	anchor  anchor
 	history history
 	// The last units of the text are known to occur in it once if there are at least as many as once says, and several
 	// times if there are at most as many as again says. Shorter and longer ends need not be counted.
 	once, again int
-	scanned     int64 // bytes that were parsed in all: parts must not be parsed again and again
 }
 
 // Result is what Add found.
@@ -94,7 +93,7 @@ func New(o Options) *Document {
 	if o.AsShown == nil {
 		o.AsShown = func(_, _ string) bool { return true }
 	}
-	return &Document{options: o, parser: newParser()}
+	return &Document{options: o, parser: newParser(), near: newParser()}
 }
 
 // Text returns the text so far. The caller must not change it.

@@ -150,23 +150,21 @@ func (d *Document) after(r *reading) []byte {
 
 // replaceText replaces the whole text by another one, which is parsed from its beginning.
 func (d *Document) replaceText(text []byte, how string) Result {
-	d.near = nil
 	if d.plain {
 		d.text = text
 		d.history.grew(int64(len(text)))
 		return Result{Verdict: Unknown, State: NotJSON, Join: how}
 	}
-	d.accept(text, newParser())
+	d.near = newParser()
+	d.accept(text)
 	d.history.grew(int64(len(text)))
 	return d.result(how)
 }
 
 // apply replaces the text by the joined text of a reading.
 func (d *Document) apply(r *reading) Result {
-	if d.near != nil && d.near.offset() > r.at {
-		d.near = nil
-	}
-	d.parse(r.joined)
+	d.near = d.parserAt(r.at)
+	d.accept(r.joined)
 	d.history.grew(int64(len(r.joined)))
 	return d.result(r.how)
 }
@@ -178,7 +176,6 @@ func (d *Document) applyWhole(r *reading) Result {
 	if !result.State.faulty() {
 		return result
 	}
-	before.scanned = d.scanned
 	*d = before
 	return d.refuse("the part goes on from the restart text, but is broken: " + result.Reason)
 }
@@ -249,13 +246,8 @@ func (d *Document) reading(at int64, how string, part []byte, inside bool) *read
 	if how == "restart text" {
 		return r // apply reads it
 	}
-	r.parser = newParser()
-	if d.near != nil && d.near.offset() <= at {
-		r.parser = d.near.clone()
-	}
-	before := r.parser.scanned
+	r.parser = d.parserAt(at)
 	r.parser.read(r.joined, int64(len(r.joined)))
-	d.scanned += r.parser.scanned - before
 	r.joined = r.parser.dropLineEnd(r.joined)
 	return r
 }

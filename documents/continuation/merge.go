@@ -63,7 +63,7 @@ func stringOf(raw []byte) string {
 // joinFresh joins a part to a document that has no section yet: the part takes its place, if it has all members again.
 func (d *Document) joinFresh(part []byte) Result {
 	fresh := &Document{parser: newParser()}
-	fresh.parser.readAll(part)
+	fresh.parser.read(part, int64(len(part)))
 	fresh.text = part
 	if s := fresh.parser.state(); s.faulty() || firstByte(part) != '{' {
 		return d.refuse("there is no section yet, and the part is no document: " + clip(string(part), 60))
@@ -106,8 +106,8 @@ func (d *Document) merge(part []byte) (joined []byte, dropped string, reason str
 	fresh, _ := members(part)
 	more, _ := elementsOf(rawMember(fresh, "sections"))
 	p := newParser()
-	p.readAll(part)
-	if p.doubles+d.parser.doubles > 0 || p.outline.Counts.Doubled+d.parser.outline.Counts.Doubled > 0 {
+	p.read(part, int64(len(part)))
+	if p.doubles+d.parser.doubles > 0 || p.outline.Doubled.Count+d.parser.outline.Doubled.Count > 0 {
 		return nil, "", "sections cannot be merged where a name or an id occurs twice", true
 	}
 	m := &merger{cut: d.cutPlace()}

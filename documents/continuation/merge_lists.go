@@ -228,7 +228,7 @@ func (m *merger) alike(x, y []json.RawMessage) string {
 	if m.cut.of == elements || m.cut.of == items || m.cut.of == rows {
 		begun = m.cut.piece
 	}
-	before := rawBytes(x[max(0, len(x)-storedStarts):])
+	before := rawBytes(x[max(0, len(x)-lastStarts):])
 	return alike(before, bytes.Join(rawBytes(y[:min(len(y), maxNext)]), []byte{','}), begun)
 }
 

@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// listedLines is how many lines of an outline are remembered from its beginning, and as many from its end.
+	// listedLines is how many lines an answer shows from the beginning of an outline, and as many from its end.
 	listedLines = 100
+	// maxLines is how many lines of an outline are remembered; more are counted.
+	maxLines = 1 << 20
 	// maxHeadings is how many headings of one section are named in its line.
 	maxHeadings = 6
 	// maxWord is the largest number of characters of a heading or an id in an outline.
@@ -41,26 +43,34 @@ const (
 // outline collects what was delivered. It has one line for each section of a document with sections, else one for each
 // container down to two levels.
 type outline struct {
-	all     bool     // First has all lines
-	First   []string `json:"first,omitempty"`
-	Last    []string `json:"last,omitempty"` // of those after First
-	Lines   int64    `json:"lines,omitempty"`
-	Unnamed int64    `json:"unnamed,omitempty"` // sections without an id, which have no line
+	Lines   []string
+	Further int64 // lines after maxLines
+	Unnamed int64 // sections without an id, which have no line
 
-	Sections int64      `json:"sections,omitempty"` // complete ones
-	Found    bool       `json:"found,omitempty"`    // the document has a list of sections
-	Current  sectionSum `json:"current"`
-	Element  tableSum   `json:"element"`
+	Sections int64 // complete ones
+	Found    bool  // the document has a list of sections
+	Current  sectionSum
+	Width    int64 // of the headers of the element being read; 0: unknown
 
-	IDs     map[uint64]struct{} `json:"-"`
-	Doubled []string            `json:"doubled,omitempty"` // ids that occur again
-	Empty   []string            `json:"empty,omitempty"`   // pointers of sections without elements
-	Ragged  []string            `json:"ragged,omitempty"`  // pointers of rows whose length differs from the headers
-	Left    []string            `json:"left,omitempty"`    // pointers of strings that end with … or have a TODO
-	Counts  findingCounts       `json:"counts"`
+	IDs     map[uint64]struct{}
+	Doubled findings // ids that occur again
+	Empty   findings // pointers of sections without elements
+	Ragged  findings // pointers of rows whose length differs from the headers
+	Left    findings // pointers of strings that end with … or have a TODO
 }
 
-type findingCounts struct{ Doubled, Empty, Ragged, Left int64 }
+// findings are the first places where something was found, and how many there are.
+type findings struct {
+	First []string
+	Count int64
+}
+
+// add counts a finding, and appends it if there are few.
+func (f *findings) add(what func() string) {
+	if f.Count++; len(f.First) < maxFindings {
+		f.First = append(slices.Clip(f.First), clip(what(), 2*maxWord))
+	}
+}
 
 // sectionSum is what one section has, over all its elements.
 type sectionSum struct {
@@ -71,15 +81,10 @@ type sectionSum struct {
 	Text                               string
 }
 
-// tableSum is the element being read: the length of its headers, 0 if unknown.
-type tableSum struct{ Width int64 }
-
+// clone returns a copy that another parser can fill. What was listed so far is shared.
 func (o *outline) clone() outline {
 	c := *o
-	c.First, c.Last = slices.Clone(o.First), slices.Clone(o.Last)
-	c.Current.Headings = slices.Clone(o.Current.Headings)
-	c.Doubled, c.Empty = slices.Clone(o.Doubled), slices.Clone(o.Empty)
-	c.Ragged, c.Left = slices.Clone(o.Ragged), slices.Clone(o.Left)
+	c.Lines, c.Current.Headings = slices.Clip(o.Lines), slices.Clip(o.Current.Headings)
 	c.IDs = maps.Clone(o.IDs)
 	return c
 }
@@ -131,7 +136,7 @@ func (o *outline) begin(p *parser) {
 		o.Current = sectionSum{}
 	case element:
 		o.Current.Elements++
-		o.Current.Level, o.Current.Text, o.Element = "", "", tableSum{}
+		o.Current.Level, o.Current.Text, o.Width = "", "", 0
 	}
 }
 
@@ -139,7 +144,7 @@ func (o *outline) begin(p *parser) {
 func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	f := p.top()
 	if e == content.StringEnd && leftover(raw[1:len(raw)-1]) {
-		o.add(&o.Left, &o.Counts.Left, func() string { return p.pointer(len(p.containers) - 1) })
+		o.Left.add(func() string { return p.pointer(len(p.containers) - 1) })
 	}
 	if !f.Object || f.Role != section && f.Role != element {
 		return
@@ -149,7 +154,7 @@ func (o *outline) scalar(p *parser, e content.Event, raw []byte) {
 	if f.Role == section && key == "id" {
 		sum := hashOf([]byte(unquote(inQuotes(raw)))) // of the whole id: o.Current.ID is clipped
 		if _, found := o.IDs[sum]; found {
-			o.add(&o.Doubled, &o.Counts.Doubled, func() string { return o.Current.ID })
+			o.Doubled.add(func() string { return o.Current.ID })
 		}
 		if o.IDs == nil {
 			o.IDs = map[uint64]struct{}{}
@@ -208,15 +213,15 @@ func (o *outline) end(p *parser, whole bool) {
 	case rows:
 		o.Current.Rows += f.Count
 	case headers:
-		o.Element.Width = f.Count
+		o.Width = f.Count
 	case row:
-		if w := o.Element.Width; whole && w > 0 && f.Count != w {
-			o.add(&o.Ragged, &o.Counts.Ragged, func() string { return p.pointer(len(p.containers) - 2) })
+		if w := o.Width; whole && w > 0 && f.Count != w {
+			o.Ragged.add(func() string { return p.pointer(len(p.containers) - 2) })
 		}
 	case section:
 		o.Sections++
 		if whole && o.Current.Elements == 0 {
-			o.add(&o.Empty, &o.Counts.Empty, func() string { return p.pointer(len(p.containers) - 2) })
+			o.Empty.add(func() string { return p.pointer(len(p.containers) - 2) })
 		}
 		if o.Current.ID == "" {
 			o.Unnamed++
@@ -271,22 +276,10 @@ func (s *sectionSum) line() string {
 }
 
 func (o *outline) line(s string) {
-	o.Lines++
-	if len(o.First) < listedLines || o.all {
-		o.First = append(o.First, s)
-		return
-	}
-	if len(o.Last) == listedLines {
-		o.Last = o.Last[:copy(o.Last, o.Last[1:])]
-	}
-	o.Last = append(o.Last, s)
-}
-
-// add appends a finding, if there are few, and counts it.
-func (o *outline) add(list *[]string, count *int64, what func() string) {
-	*count++
-	if len(*list) < maxFindings {
-		*list = append(*list, clip(what(), 2*maxWord))
+	if len(o.Lines) < maxLines {
+		o.Lines = append(o.Lines, s)
+	} else {
+		o.Further++
 	}
 }
 
@@ -310,73 +303,54 @@ func (p *parser) closeString() {
 	}
 }
 
-// Outline returns all lines of what was delivered. If there are many, it reads the text again.
-func (d *Document) Outline() []string {
+// Outline returns all lines of what was delivered. abridged says that an answer does not show all of them.
+func (d *Document) Outline() (all []string, abridged bool) {
 	if d.plain {
-		return nil
+		return nil, false
 	}
 	o := d.parser.finished()
-	if o.Lines > int64(len(o.First)+len(o.Last)) {
-		p := newParser()
-		p.outline.all = true
-		p.read(d.text, int64(len(d.text)))
-		o = p.finished()
-	}
-	return slices.Concat(o.First, o.Last)
+	_, whole := o.shown("", d.fits)
+	return o.Lines, !whole
 }
 
-// Abridged reports whether the outline has more lines than an answer shows, and whether Outline would have to read the
-// text again.
-func (d *Document) Abridged() (abridged, again bool) {
-	if d.plain {
-		return false, false
-	}
-	o := d.parser.finished()
-	all := slices.Concat(o.First, o.Last)
-	again = o.Lines > int64(len(all))
-	return again || d.options.Tokens("- "+strings.Join(all, "\n- ")) > d.options.OutlineTokens, again
-}
+// fits reports whether a text is small enough for the outline in an answer.
+func (d *Document) fits(text string) bool { return d.options.Tokens(text) <= d.options.OutlineTokens }
 
-// lines returns the outline as far as it fits: as many first as last lines, with the number of those left out between
+// shown returns the outline as far as it fits: as many first as last lines, with the number of those left out between
 // them, and what stores all. fits reports whether a text does.
-func (o *outline) lines(kept string, fits func(string) bool) []string {
-	all := slices.Concat(o.First, o.Last)
-	missing := o.Lines - int64(len(all))
+func (o *outline) shown(kept string, fits func(string) bool) (lines []string, whole bool) {
 	render := func(first, last int) []string {
 		var out []string
-		for _, s := range all[:first] {
+		for _, s := range o.Lines[:first] {
 			out = append(out, "- "+s)
 		}
-		if n := o.Lines - int64(first+last); n > 0 {
+		if n := int64(len(o.Lines)-first-last) + o.Further; n > 0 {
 			more := fmt.Sprintf("… %d more …", n)
 			if kept != "" {
 				more = fmt.Sprintf("… %d more; the whole list: %s …", n, kept)
 			}
 			out = append(out, more)
 		}
-		for _, s := range all[len(all)-last:] {
+		for _, s := range o.Lines[len(o.Lines)-last:] {
 			out = append(out, "- "+s)
 		}
 		return out
 	}
-	if missing == 0 {
-		if out := render(len(all), 0); fits(strings.Join(out, "\n")) {
-			return out
+	if len(o.Lines) <= 2*listedLines {
+		if out := render(len(o.Lines), 0); fits(strings.Join(out, "\n")) {
+			return out, true
 		}
 	}
-	low, high := 0, len(o.First)
-	if missing == 0 {
-		high = (len(all) - 1) / 2
-	}
+	low, high := 0, min((len(o.Lines)-1)/2, listedLines)
 	for low < high { // the largest number of lines at each end that fits
 		mid := (low + high + 1) / 2
-		if fits(strings.Join(render(mid, min(mid, len(all)-mid)), "\n")) {
+		if fits(strings.Join(render(mid, mid), "\n")) {
 			low = mid
 		} else {
 			high = mid - 1
 		}
 	}
-	return render(low, min(low, len(all)-low))
+	return render(low, low), false
 }
 
 // leftover reports whether a string looks as if its writer meant to come back to it.

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// storedStarts is how many of the last children of a container are remembered: as many predecessors a restart text
-	// can have.
-	storedStarts = 32
+	// lastStarts is how many of the last children of a container are remembered at least: as many predecessors a restart
+	// text can have.
+	lastStarts = 32
 	// maxNames is the largest number of names of one object that are compared with each other.
 	maxNames = 100_000
 )
@@ -22,14 +22,14 @@ const (
 // container is one open container, and the child that is being read in it. The first container is the text itself: its
 // children are the top-level values.
 type container struct {
-	Object bool     `json:"o,omitempty"`
-	Role   role     `json:"r,omitempty"`
-	Start  int64    `json:"s"`           // offset of the opening bracket
-	Count  int64    `json:"n"`           // children that are complete
-	Open   int64    `json:"c"`           // offset of the child being read, with its key; −1: none
-	Key    [2]int64 `json:"k"`           // range of the key read last, without quotes
-	Last   []int64  `json:"l,omitempty"` // offsets of the last complete children
-	End    int64    `json:"e"`           // end of the last complete child
+	Object bool
+	Role   role
+	Start  int64    // offset of the opening bracket
+	Count  int64    // children that are complete
+	Open   int64    // offset of the child being read, with its key; −1: none
+	Key    [2]int64 // range of the key read last, without quotes
+	Last   []int64  // offsets of the last complete children
+	End    int64    // end of the last complete child
 
 	names map[uint64]struct{}
 }
@@ -38,14 +38,11 @@ type container struct {
 type parser struct {
 	text       []byte
 	scan       content.Scanner
-	base       int64 // offset of the text minus offset of the scanner
 	containers []container
 	value      int64   // offset of the string, number or literal being read
 	recent     []int64 // offsets of the last values that began, at any depth
 	doubles    int64   // names that occur again in their object
-	lost       bool    // names and ids that were read earlier are not known
 	trailing   int64   // offset of text that follows a value on its line; −1: none
-	scanned    int64   // bytes that were parsed, by this parser and those it was cloned from
 
 	outline outline
 }
@@ -68,17 +65,15 @@ func (p *parser) clone() *parser {
 }
 
 // offset returns the number of bytes of the text that were read.
-func (p *parser) offset() int64 { return p.scan.Offset() + p.base }
+func (p *parser) offset() int64 { return p.scan.Offset() }
 
 // read parses text[offset:end]; text must begin with what was read before.
 func (p *parser) read(text []byte, end int64) {
 	p.text = text
-	from := p.offset()
 	for p.offset() < end && p.scan.Err() == nil && p.trailing < 0 {
 		_, e := p.scan.Scan(text[p.offset():end])
 		p.handle(e)
 	}
-	p.scanned += p.offset() - from
 }
 
 func (p *parser) top() *container { return &p.containers[len(p.containers)-1] }
@@ -113,8 +108,8 @@ func (p *parser) handle(e content.Event) {
 
 // beginValue begins a child, unless its key did. Values at the top must be on lines of their own.
 func (p *parser) beginValue(at int64) {
-	if len(p.recent) == 2*storedStarts {
-		p.recent = p.recent[:copy(p.recent, p.recent[storedStarts:])]
+	if len(p.recent) == 2*lastStarts {
+		p.recent = p.recent[:copy(p.recent, p.recent[lastStarts:])]
 	}
 	p.recent = append(p.recent, at)
 	f := p.top()
@@ -129,8 +124,8 @@ func (p *parser) beginValue(at int64) {
 
 func (p *parser) endValue(at int64) {
 	f := p.top()
-	if len(f.Last) == 2*storedStarts {
-		f.Last = f.Last[:copy(f.Last, f.Last[storedStarts:])]
+	if len(f.Last) == 2*lastStarts {
+		f.Last = f.Last[:copy(f.Last, f.Last[lastStarts:])]
 	}
 	f.Last = append(f.Last, f.Open)
 	f.Count++

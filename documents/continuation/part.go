@@ -137,7 +137,7 @@ func filledLines(text []byte) int {
 // couldBeJSON reports whether a text is JSON, or the beginning of it.
 func couldBeJSON(text []byte) bool {
 	p := newParser()
-	p.readAll(text)
+	p.read(text, int64(len(text)))
 	s := p.state()
 	return s != Broken && s != Trailing
 }
@@ -201,7 +201,7 @@ func notJSON(text []byte) bool {
 		return false
 	case 't', 'f', 'n', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		p := newParser()
-		if p.readAll(text); p.state() != Broken && p.state() != Trailing {
+		if p.read(text, int64(len(text))); p.state() != Broken && p.state() != Trailing {
 			return false
 		}
 	}

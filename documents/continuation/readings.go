@@ -64,7 +64,7 @@ func longestOf(list []candidate) (n int) {
 
 // doubles reports whether a name or an id is double that was not before.
 func (r *reading) doubles(before *parser) bool {
-	return r.parser.doubles > before.doubles || r.parser.outline.Counts.Doubled > before.outline.Counts.Doubled
+	return r.parser.doubles > before.doubles || r.parser.outline.Doubled.Count > before.outline.Doubled.Count
 }
 
 // distinctive reports whether what is repeated is more than brackets, or digits of a number.

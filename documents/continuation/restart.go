@@ -220,7 +220,7 @@ func (d *Document) elementAnchor(a anchor) (at int64, inside bool) {
 // says that it is not too long and is shown as it is, which is preferred; at is −1 if there is none.
 func (d *Document) lastUnique(starts []int64, end int64) (at int64, good bool) {
 	at = -1
-	for i := len(starts) - 1; i >= 0 && i >= len(starts)-storedStarts; i-- {
+	for i := len(starts) - 1; i >= 0 && i >= len(starts)-lastStarts; i-- {
 		if !d.restartable(starts[i], end, false) {
 			continue
 		}

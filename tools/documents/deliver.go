@@ -131,13 +131,13 @@ func (d *deliverer) refusedBefore(owner string, a Args) bool {
 }
 
 // keepOutline stores the outline of a document if the answer does not show all of it, and returns its name; "" if it is
-// not stored. While parts arrive it is left out where the text would have to be read again: a part costs only itself.
+// not stored.
 func keepOutline(doc *continuation.Document, v continuation.Verdict, kept string, out tools.Output) string {
-	abridged, again := doc.Abridged()
-	if !abridged || v != continuation.Done && (v != continuation.Continue || again) {
+	lines, abridged := doc.Outline()
+	if !abridged || v != continuation.Done && v != continuation.Continue {
 		return ""
 	}
-	all := []byte(strings.Join(doc.Outline(), "\n") + "\n")
+	all := []byte(strings.Join(lines, "\n") + "\n")
 	id, err := out.Store(tools.Stored{Text: all, Name: "outline", From: []string{kept}})
 	if err != nil {
 		out.Note("the whole outline could not be kept: " + err.Error())
