@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
@@ -44,7 +47,7 @@ func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error
 	defer app.Close()
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
-	r, err := answerTo(ctx, app, s, w, ask.Args{
+	r, err := answerTo(ctx, app, w, ask.Args{
 		Question: strings.Join(c.Question, " "), Path: path, Top: c.Top, After: c.After,
 	})
 	if err != nil {
@@ -77,13 +80,19 @@ func openAsk(s *cli.Settings, w *cli.Streams, path string) (*cli.App, string, er
 	return app, path, nil
 }
 
-// answerTo answers a question with a progress bar.
-func answerTo(ctx context.Context, app *cli.App, s *cli.Settings, w *cli.Streams, a ask.Args) (*ask.Result, error) {
+// answerTo answers a question by the tool ask, with a progress bar.
+func answerTo(ctx context.Context, app *cli.App, w *cli.Streams, a ask.Args) (r *ask.Result, err error) {
+	args, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
 	bar := cli.NewBar(w.Err, "ask", time.Now())
 	defer bar.End()
-	c := app.AskCaller(s)
-	c.Progress = bar.Progress
-	return app.Asker.Ask(ctx, a, c)
+	_, stopped := app.Funnel.Call(ctx, funnel.Request{
+		Tool: app.Asker.Command(func(whole *ask.Result, failed error) { r, err = whole, failed }), Args: args,
+		Who: cli.LocalSession(), Sources: app.Sources, Progress: bar.Progress,
+	})
+	return r, cmp.Or(stopped, err)
 }
 
 type chatCmd struct {
@@ -129,7 +138,7 @@ func (c *chatCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 			if last != nil {
 				a.After = last.ID
 			}
-			r, err := answerTo(ctx, app, s, w, a)
+			r, err := answerTo(ctx, app, w, a)
 			if err != nil {
 				cli.PrintMessage(w.Err, err)
 				continue

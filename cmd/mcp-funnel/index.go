@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // indexCmd looks after the indexes that ask makes.
@@ -41,7 +42,7 @@ func (c *indexRm) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 // withIndex opens the app, calls do and prints the status of each index.
 func withIndex(
 	ctx context.Context, s *cli.Settings, w *cli.Streams, path string, json bool,
-	do func(*ask.Asker, context.Context, ask.Caller, string) ([]ask.IndexStatus, error),
+	do func(*ask.Asker, context.Context, source.Set, string, ask.Progress) ([]ask.IndexStatus, error),
 ) error {
 	path = s.GrantNamed(path)
 	app, err := s.Open(w, true)
@@ -52,9 +53,7 @@ func withIndex(
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	bar := cli.NewBar(w.Err, "index", time.Now())
-	caller := app.AskCaller(s)
-	caller.Progress = bar.Progress
-	all, err := do(app.Asker, ctx, caller, path)
+	all, err := do(app.Asker, ctx, app.Sources, path, bar.Progress)
 	bar.End()
 	if err != nil {
 		return err

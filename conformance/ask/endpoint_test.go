@@ -40,7 +40,7 @@ func answeredBy(t *testing.T, b *bench, a ask.Args, replies ...chattest.Reply) (
 		t.Fatal(err)
 	}
 	b.k.Use(answerer.New(client, "m"))
-	r, err := b.k.Ask(t.Context(), a, b.c)
+	r, _, err := b.try(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func (file changing) Answer(ctx context.Context, t ask.Task) (r ask.Reply, err e
 func TestChangedDuringAFunction(t *testing.T) {
 	b := ten(t)
 	b.k.Use(changing(filepath.Join(b.dir, "lease.md")))
-	r, err := b.k.Ask(t.Context(), ask.Args{Question: "when does the lease end?"}, b.c)
+	r, _, err := b.try(ask.Args{Question: "when does the lease end?"})
 	if notes := strings.Join(r.Notes, "; "); err != nil || !strings.Contains(notes, "1 passage changed during the call") {
 		t.Errorf("%v, %q", err, notes)
 	}
@@ -172,7 +172,7 @@ func TestFollowUpOfALongAnswer(t *testing.T) {
 		if first.ID == "" {
 			continue
 		}
-		if _, err := b.k.Ask(t.Context(), ask.Args{Question: "and md?", After: first.ID}, b.c); err != nil {
+		if _, _, err := b.try(ask.Args{Question: "and md?", After: first.ID}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -236,18 +236,17 @@ func TestSilentEndpoint(t *testing.T) {
 			b.k = ask.New(ask.Options{Store: store})
 			b.ask(question) // makes the index, for which a slice may be too short on a busy machine
 			b.k = ask.New(ask.Options{Store: store, Slice: c.slice, Answerer: answerer.New(client, "m")})
-			b.c.Patient = c.patient
+			tool := b.k.Tool()
+			if c.patient {
+				tool = b.k.Command(func(*ask.Result, error) {})
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			if c.limit > 0 {
 				ctx, cancel = context.WithTimeout(t.Context(), c.limit)
 			}
 			defer cancel()
-			r, err := b.k.Ask(ctx, question, b.c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := r.Text(b.counter.Count)
-			if r.By != "facts" || !strings.Contains(text, "31 March 2027") || !strings.Contains(text, "--slice") {
+			text := b.call(ctx, tool, question)
+			if !strings.Contains(text, "(no model;") || !strings.Contains(text, "31 March 2027") || !strings.Contains(text, "--slice") {
 				t.Error(text)
 			}
 		})
@@ -307,7 +306,7 @@ func TestExtraction(t *testing.T) {
 			by := answerer.New(client, "m")
 			b.k.Use(by)
 			b.k.Extract(by)
-			r, err := b.k.Ask(t.Context(), ask.Args{Question: "when does the lease end?"}, b.c)
+			r, _, err := b.try(ask.Args{Question: "when does the lease end?"})
 			if err != nil {
 				t.Fatal(err)
 			}

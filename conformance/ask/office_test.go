@@ -4,6 +4,8 @@ package ask_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
@@ -26,47 +29,70 @@ func TestMain(m *testing.M) {
 	os.Exit(workertest.Main(m, map[string]worker.Worker{source.DocumentWorker: source.ReadDocuments}))
 }
 
-// bench asks questions of one directory.
+// bench asks questions of one directory, through a funnel as the command does.
 type bench struct {
 	t       testing.TB
 	k       *ask.Asker
-	c       ask.Caller
+	f       *funnel.Funnel
+	sources source.Set
+	owner   string
 	dir     string
-	stored  [][]byte
 	counter *tokens.Counter
 }
 
 func newBench(t testing.TB, dir string) *bench {
 	t.Helper()
-	b := &bench{t: t, dir: dir, counter: tokens.New(tokens.O200k)}
+	b := &bench{t: t, dir: dir, owner: observations.Local, counter: tokens.New(tokens.O200k)}
 	root, err := tree.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = root.Close() })
-	store := t.TempDir()
-	b.k = ask.New(ask.Options{Store: store})
-	b.c = ask.Caller{
-		Sources: source.Set{
-			Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store, "texts")),
-		},
-		Owner: observations.Local,
-		Keep: func(s tools.Stored) (string, error) {
-			b.stored = append(b.stored, s.Text)
-			return "0123456789ab", nil
-		},
+	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	b.f, err = funnel.New(funnel.Options{Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.k = ask.New(ask.Options{Store: store.Dir()})
+	b.sources = source.Set{
+		Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store.Dir(), "texts")),
 	}
 	return b
+}
+
+// call calls a tool and returns the text of its answer.
+func (b *bench) call(ctx context.Context, tool tools.Tool, args any) string {
+	b.t.Helper()
+	raw, err := json.Marshal(args)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	who := funnel.Session{ID: "s", Owner: b.owner}
+	a, err := b.f.Call(ctx, funnel.Request{Tool: tool, Args: raw, Who: who, Sources: b.sources})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return a.Blocks[0].Text
+}
+
+// try asks a question.
+func (b *bench) try(a ask.Args) (r *ask.Result, text string, err error) {
+	b.t.Helper()
+	text = b.call(b.t.Context(), b.k.Command(func(whole *ask.Result, failed error) { r, err = whole, failed }), a)
+	return r, text, err
 }
 
 // ask answers a question, and checks that its text is short.
 func (b *bench) ask(a ask.Args) (*ask.Result, string) {
 	b.t.Helper()
-	r, err := b.k.Ask(b.t.Context(), a, b.c)
+	r, text, err := b.try(a)
 	if err != nil {
 		b.t.Fatalf("%s: %v", a.Question, err)
 	}
-	text := r.Text(b.counter.Count)
 	if n := b.counter.Count(text); n > 320 {
 		b.t.Errorf("%s: %d tokens:\n%s", a.Question, n, text)
 	}

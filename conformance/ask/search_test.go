@@ -1,30 +1,12 @@
 package ask_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
 )
-
-// call calls a tool of the family search through a funnel, and returns its text.
-func (b *bench) call(f *funnel.Funnel, tool tools.Tool, args map[string]any) string {
-	b.t.Helper()
-	raw, err := json.Marshal(args)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	a, err := f.Call(b.t.Context(), funnel.Request{Tool: tool, Args: raw, Sources: b.c.Sources,
-		Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000}})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return a.Blocks[0].Text
-}
 
 // TestSearchDocuments searches a directory of texts and documents: matches of documents carry their place in it, in the
 // order of paths, and each document without text is counted with its reason.
@@ -42,12 +24,8 @@ func TestSearchDocuments(t *testing.T) {
 	}
 	write(t, dir, "plain.docx", []byte("Total is 5 euros, in a text with the name of a document\n"))
 	b := newBench(t, dir)
-	f, err := funnel.New(funnel.Options{Counter: b.counter})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for range 2 { // the second time with kept texts
-		text := b.call(f, search.Search(), map[string]any{"pattern": `Total is \d+ euros`, "show": "counts"})
+		text := b.call(t.Context(), search.Search(), map[string]any{"pattern": `Total is \d+ euros`, "show": "counts"})
 		for i := range n {
 			if name := fmt.Sprintf("d/f%02d.%s", i, exts[i%len(exts)]); !strings.Contains(text, name) {
 				t.Errorf("%s is missing", name)
@@ -61,11 +39,11 @@ func TestSearchDocuments(t *testing.T) {
 			}
 		}
 	}
-	text := b.call(f, search.Search(), map[string]any{"pattern": "is 13 euros"})
+	text := b.call(t.Context(), search.Search(), map[string]any{"pattern": "is 13 euros"})
 	if !strings.Contains(text, "d/f13.docx") || !strings.Contains(text, "paragraph 2") {
 		t.Error(text)
 	}
-	text = b.call(f, search.Grep(), map[string]any{"source": "d/f13.docx", "pattern": "is 13"})
+	text = b.call(t.Context(), search.Grep(), map[string]any{"source": "d/f13.docx", "pattern": "is 13"})
 	if !strings.Contains(text, "2 (paragraph 2): Total is 13 euros") {
 		t.Error(text)
 	}

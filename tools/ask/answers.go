@@ -92,7 +92,7 @@ func (q *question) keep(r *Result) {
 		return
 	}
 	a := kept{
-		ID: string(observations.RandomID()), Owner: q.caller.Owner, Path: q.args.Path, Question: r.Question, ReadAs: r.ReadAs,
+		ID: string(observations.RandomID()), Owner: q.in.Owner, Path: q.args.Path, Question: r.Question, ReadAs: r.ReadAs,
 		By: r.By, Answer: content.ClipEnd(r.Answer, keptAnswer), Steps: r.Steps,
 		Facts: r.Facts[:min(len(r.Facts), keptFacts)], Coverage: r.Coverage, History: q.before, At: time.Now().UTC(),
 	}

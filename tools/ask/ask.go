@@ -85,7 +85,13 @@ func (a Args) Check() error {
 }
 
 // Tool returns the tool ask. The tool of a nil Asker can be listed, but not called.
-func (k *Asker) Tool() tools.Tool {
+func (k *Asker) Tool() tools.Tool { return k.tool(nil) }
+
+// Command returns the tool ask for the command line, where a slice is the time of each step of a model, not of all. got
+// takes the result with its whole lists, or the error.
+func (k *Asker) Command(got func(*Result, error)) tools.Tool { return k.tool(got) }
+
+func (k *Asker) tool(got func(*Result, error)) tools.Tool {
 	if k == nil {
 		k = New(Options{})
 	}
@@ -97,40 +103,28 @@ func (k *Asker) Tool() tools.Tool {
 		Effect:  tools.Writes,
 		Paged:   true,
 		Toolset: Toolset,
-	}, k.run)
-}
-
-func (k *Asker) run(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
-	r, err := k.Ask(ctx, a, Caller{
-		Sources: in.Sources, Owner: in.Owner, Mask: in.Mask, Progress: out.Progress, Count: in.CountTokens, Keep: out.Store,
+	}, func(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
+		r, err := k.answer(ctx, a, in, out, got != nil)
+		if got != nil {
+			got(r, err)
+		}
+		if err != nil {
+			return err
+		}
+		out.Attach(r.brief())
+		return out.Page().Text([]byte(r.Text(in.CountTokens)))
 	})
-	if err != nil {
-		return err
-	}
-	out.Attach(r.brief())
-	return out.Page().Text([]byte(r.Text(in.CountTokens)))
 }
 
-// Caller is who asks.
-type Caller struct {
-	Sources  source.Set
-	Owner    string
-	Mask     func(string) string                       // of secrets in what is stored; nil: none
-	Progress func(done, total int64, message string)   // nil: none
-	Count    func(text string) int                     // of tokens
-	Keep     func(tools.Stored) (id string, err error) // stores all facts as an observation; nil: they are not kept
-	Patient  bool                                      // the time of a slice is for each step of a model, not for all
-}
-
-// Ask answers a question.
-func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
+// answer answers a question. A patient caller waits for each step of a model as long as others do for all.
+func (k *Asker) answer(ctx context.Context, a Args, in tools.Input, out tools.Output, patient bool) (*Result, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
 	q := &question{
-		k: k, ctx: ctx, caller: c, args: a, top: cmp.Or(a.Top, defaultTop), begin: time.Now(),
-		deadline: time.Now().Add(k.options.Slice * 8 / 10),
-		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
+		k: k, ctx: ctx, in: in, store: out.Store, progress: out.Progress, patient: patient, args: a,
+		top: cmp.Or(a.Top, defaultTop), begin: time.Now(), deadline: time.Now().Add(k.options.Slice * 8 / 10),
+		text: strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
 	}
 	if k.options.Embedder != nil {
 		q.meaning = &meaning{asked: map[string][]float32{}}
@@ -172,7 +166,10 @@ func (k *Asker) Ask(ctx context.Context, a Args, c Caller) (*Result, error) {
 type question struct {
 	k        *Asker
 	ctx      context.Context
-	caller   Caller
+	in       tools.Input
+	store    func(tools.Stored) (id string, err error)
+	progress func(done, total int64, message string)
+	patient  bool
 	args     Args
 	top      int
 	begin    time.Time
@@ -204,14 +201,6 @@ func (q *question) note(format string, args ...any) {
 	}
 }
 
-// count counts tokens.
-func (q *question) count(text string) int {
-	if q.caller.Count != nil {
-		return q.caller.Count(text)
-	}
-	return len(text) / 3
-}
-
 // noteParts names files that were read and whose text is not whole: an answer does not cover the rest of them.
 func (q *question) noteParts() {
 	const most = 3
@@ -237,12 +226,6 @@ func (q *question) noteParts() {
 	q.note("%s", decoded.NoteAll())
 }
 
-func (q *question) progress(done, total int64, message string) {
-	if q.caller.Progress != nil {
-		q.caller.Progress(done, total, message)
-	}
-}
-
 // follow reads the answer that this question follows.
 func (q *question) follow() error {
 	q.readAs = q.text
@@ -253,7 +236,7 @@ func (q *question) follow() error {
 	if err != nil {
 		return err
 	}
-	last, err := q.k.recall(q.caller.Owner, id)
+	last, err := q.k.recall(q.in.Owner, id)
 	if err != nil {
 		return fmt.Errorf("after: %s: %w", q.args.After, err)
 	}

@@ -59,19 +59,19 @@ func (q *question) gather() error {
 	var at []source.Location
 	var err error
 	if tree.IsGlob(name) {
-		at, walk, err = q.caller.Sources.LocateGlob(q.ctx, name)
+		at, walk, err = q.in.Sources.LocateGlob(q.ctx, name)
 	} else {
-		at, err = q.caller.Sources.Locate(q.ctx, name)
+		at, err = q.in.Sources.Locate(q.ctx, name)
 	}
 	if err != nil {
 		return fmt.Errorf("path: %w", err)
 	}
-	missing := q.caller.Sources.CheckRoots(at, func(text string) { q.note("%s", text) })
+	missing := q.in.Sources.CheckRoots(at, func(text string) { q.note("%s", text) })
 	walk.Stat = true
 	walk.Progress = func(r tree.Report) { q.progress(r.Files, 0, "listing files") }
 	for _, l := range at {
 		c := &corpus{
-			set: q.caller.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{},
+			set: q.in.Sources, at: l, byPath: map[string]*file{}, texts: map[string][]byte{},
 			docs: map[string]*source.Document{}, parts: map[string]string{},
 			stored: map[string]content.Encoding{},
 		}

@@ -163,7 +163,7 @@ func (q *question) runFunction(ctx context.Context, name string, p parameters, r
 	own.Notes = step.notes
 	r.Extractions += step.extracted
 	r.add(own)
-	return own.Text(q.count), nil
+	return own.Text(q.in.CountTokens), nil
 }
 
 // add adds the records of a function to those of the answer.
@@ -200,7 +200,7 @@ func (q *question) answerBy(r *Result) error {
 	task := Task{
 		Question: q.readAs, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
 		Progress: func(step int, what string) {
-			if q.caller.Patient {
+			if q.patient {
 				timer.Reset(slice)
 			}
 			q.progress(int64(step), 0, what)

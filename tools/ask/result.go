@@ -245,10 +245,10 @@ func (r *Result) records() []byte {
 
 // keepFacts stores the records if some of them are not shown.
 func (q *question) keepFacts(r *Result) {
-	if q.caller.Keep == nil || len(r.Facts) == 0 {
+	if len(r.Facts) == 0 {
 		return
 	}
-	id, err := q.caller.Keep(tools.Stored{
+	id, err := q.store(tools.Stored{
 		Text: r.records(), Name: "facts for " + content.ClipBytes(r.Question, 80), Args: q.args,
 	})
 	if err != nil {

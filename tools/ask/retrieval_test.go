@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -129,7 +130,8 @@ func TestRetrieval(t *testing.T) {
 	defer func() { _ = root.Close() }()
 	k := New(Options{Slice: 1 << 40})
 	sources := source.Set{Roots: []*tree.Root{root}}
-	q := &question{k: k, ctx: t.Context(), caller: Caller{Sources: sources}, args: Args{Path: "."}}
+	q := &question{k: k, ctx: t.Context(), in: tools.Input{Sources: sources}, args: Args{Path: "."},
+		progress: func(int64, int64, string) {}}
 	q.k.options.Store = t.TempDir()
 	begin := time.Now()
 	if err := q.gather(); err != nil {

@@ -133,7 +133,7 @@ func (q *question) passage(p *found) facts.Passage {
 	return facts.Passage{
 		File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(),
 		Code:  p.Code || slices.Contains([]string{"json", "jsonl", "ndjson", "log"}, p.file.ext()),
-		Alone: p.file.at.docs[p.Path] != nil, Mask: q.caller.Mask,
+		Alone: p.file.at.docs[p.Path] != nil, Mask: q.in.Mask,
 	}
 }
 

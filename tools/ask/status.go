@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // IndexStatus is how far the index of one place covers its files.
@@ -31,19 +33,22 @@ func (s IndexStatus) Rest() time.Duration {
 	return time.Duration(float64(s.Bytes-s.IndexedBytes)/bytesPerSecond*float64(time.Second)) + time.Second
 }
 
+// Progress reports how far the work is; see [tools.Output].
+type Progress func(done, total int64, message string)
+
 // IndexStatus compares the indexes with the files below a path, and indexes nothing.
-func (k *Asker) IndexStatus(ctx context.Context, c Caller, path string) ([]IndexStatus, error) {
-	return k.indexes(ctx, c, path, time.Now().Add(-time.Hour))
+func (k *Asker) IndexStatus(ctx context.Context, set source.Set, path string, p Progress) ([]IndexStatus, error) {
+	return k.indexes(ctx, set, path, p, time.Now().Add(-time.Hour))
 }
 
 // UpdateIndex brings the indexes up to date with the files below a path.
-func (k *Asker) UpdateIndex(ctx context.Context, c Caller, path string) ([]IndexStatus, error) {
-	return k.indexes(ctx, c, path, time.Now().AddDate(1, 0, 0))
+func (k *Asker) UpdateIndex(ctx context.Context, set source.Set, path string, p Progress) ([]IndexStatus, error) {
+	return k.indexes(ctx, set, path, p, time.Now().AddDate(1, 0, 0))
 }
 
-// RemoveIndex removes the indexes of the roots below which a path lies.
-func (k *Asker) RemoveIndex(_ context.Context, c Caller, _ string) ([]IndexStatus, error) {
-	for _, r := range c.Sources.Roots {
+// RemoveIndex removes the indexes of the roots.
+func (k *Asker) RemoveIndex(_ context.Context, set source.Set, _ string, _ Progress) ([]IndexStatus, error) {
+	for _, r := range set.Roots {
 		if file := k.indexFile(r.Dir()); file != index.Memory {
 			if err := index.Remove(file); err != nil {
 				return nil, err
@@ -54,9 +59,9 @@ func (k *Asker) RemoveIndex(_ context.Context, c Caller, _ string) ([]IndexStatu
 }
 
 func (k *Asker) indexes(
-	ctx context.Context, c Caller, path string, deadline time.Time,
+	ctx context.Context, set source.Set, path string, p Progress, deadline time.Time,
 ) (all []IndexStatus, err error) {
-	q := &question{k: k, ctx: ctx, caller: c, args: Args{Path: path}, deadline: deadline}
+	q := &question{k: k, ctx: ctx, in: tools.Input{Sources: set}, progress: p, args: Args{Path: path}, deadline: deadline}
 	if err := q.gather(); err != nil {
 		return nil, err
 	}

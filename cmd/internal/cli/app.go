@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -257,40 +256,6 @@ func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bo
 		options.Store, options.ReadOnly = a.Store.Dir(), a.Store.Unwritable()
 	}
 	return investigate.New(options)
-}
-
-// AskCaller returns the caller of ask for the command line.
-func (a *App) AskCaller(s *Settings) ask.Caller {
-	c := ask.Caller{
-		Sources: a.Sources, Owner: observations.Local, Count: a.Counter.Count, Mask: s.MaskText(), Patient: true,
-	}
-	if a.Store != nil {
-		c.Keep = func(t tools.Stored) (string, error) {
-			if s.RedactStore {
-				t.Text = []byte(c.Mask(string(t.Text)))
-			}
-			return a.keepText("ask", t)
-		}
-	}
-	return c
-}
-
-// keepText stores a text as an observation of a tool on the command line, and returns its ID.
-func (a *App) keepText(tool string, t tools.Stored) (string, error) {
-	args, err := json.Marshal(t.Args)
-	if err != nil {
-		return "", err
-	}
-	r, err := a.Store.Record(observations.Provenance{Owner: observations.Local, Tool: tool, Name: t.Name, Args: args})
-	if err != nil {
-		return "", err
-	}
-	defer r.Discard() //nolint:errcheck // after Commit it does nothing
-	if _, err := r.Write(t.Text); err != nil {
-		return "", err
-	}
-	o, err := r.Commit(observations.Stats{Kind: "ndjson", Ext: "ndjson", Status: "success"})
-	return string(o.ID), err
 }
 
 // textsDir returns the directory for texts of documents; "" if none may be kept there: texts hold secrets as they are.
