@@ -152,6 +152,9 @@ func (q *question) refresh() error {
 	return nil
 }
 
+// scope restricts a search to the files that the question is asked of: the index also has those that a glob leaves out.
+func (c *corpus) scope() index.Scope { return index.Scope{Below: c.at.Path, Of: c.has} }
+
 // notUTF8 begins the reason of a file in the index that was searched and whose encoding is not certain.
 const notUTF8 = "not UTF-8: "
 

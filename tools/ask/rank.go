@@ -80,12 +80,12 @@ func (q *question) complete(query facts.Query, shown []found) (all []found, err 
 		lacks := slices.DeleteFunc(slices.Sorted(maps.Keys(query.Terms)), func(t string) bool {
 			return slices.Contains(have, t)
 		})
-		hits, err := p.file.at.index.SearchFiles(q.ctx, lacks, []string{p.Path}, 2)
+		hits, err := p.file.at.index.Search(q.ctx, lacks, index.Scope{Paths: []string{p.Path}}, 2, 2)
 		if err != nil {
 			return nil, err
 		}
 		var more []found
-		for _, h := range hits[p.Path] {
+		for _, h := range hits {
 			other := found{Hit: h, file: p.file}
 			if h.Start != p.Start && q.readPassage(p.file.at, query, &other) && query.Covered(text) < hasAll {
 				text += "\n" + other.text
@@ -113,7 +113,7 @@ func best(all []found) []found {
 func (q *question) query(terms []string) (facts.Query, error) {
 	query := facts.Query{Terms: map[string]float64{}, Asked: facts.Wants(q.readAs)}
 	for _, c := range q.places {
-		rare, err := c.index.Rarity(q.ctx, terms, c.at.Path, c.has)
+		rare, err := c.index.Rarity(q.ctx, terms, c.scope())
 		if err != nil {
 			return query, err
 		}
@@ -171,9 +171,8 @@ func termsOf(question string) []string {
 func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 	var all []found
 	for _, c := range q.places {
-		hits, err := c.index.SearchMany(
-			q.ctx, slices.Sorted(maps.Keys(query.Terms)), c.at.Path, limit, perFile, c.has,
-		)
+		terms := slices.Sorted(maps.Keys(query.Terms))
+		hits, err := c.index.Search(q.ctx, terms, c.scope(), limit, perFile)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 )
 
 const maxSecond = 500 // files that a second search looks into
@@ -212,13 +213,17 @@ func (q *question) searchAgain(r *Result, query facts.Query, terms []string, fil
 		if len(without[c]) == 0 {
 			continue
 		}
-		hits, err := c.index.SearchFiles(q.ctx, terms, without[c], 3)
+		hits, err := c.index.Search(q.ctx, terms, index.Scope{Paths: without[c]}, 3*len(without[c]), 3)
 		if err != nil {
 			return err
 		}
+		byPath := map[string][]index.Hit{}
+		for _, h := range hits {
+			byPath[h.Path] = append(byPath[h.Path], h)
+		}
 		for _, p := range without[c] {
 			var again []found
-			for _, h := range hits[p] {
+			for _, h := range byPath[p] {
 				text, ok := c.passage(q.ctx, h)
 				if covered := query.Covered(h.Heading + " " + p + " " + text); ok && covered >= fitsFrom {
 					again = append(again, found{Hit: h, file: c.byPath[p], text: text, covered: covered})

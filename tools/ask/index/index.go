@@ -13,7 +13,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -24,18 +23,16 @@ import (
 )
 
 // version changes with the tables, the terms and the way in which texts are cut.
-const version = 4
+const version = 5
 
 // weights of the fields in BM25: the path, the name of the file, the heading, and the text.
 const weights = "2.0, 3.0, 4.0, 1.0"
 
 // schema of a database. Times and sizes are those of [tree.Mark]. files.why says why a file has no passages; "" if it
-// has, or is empty. covered has sums of listings that the index covers as it is: see [Index.Refresh]. The text of
-// fts is not stored (content=”), only its terms.
+// has, or is empty. The text of fts is not stored (content=”), only its terms.
 const schema = `
 CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, hash TEXT NOT NULL,
 	bytes INTEGER NOT NULL, why TEXT NOT NULL);
-CREATE TABLE covered (sum BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
 	line INTEGER NOT NULL, code INTEGER NOT NULL, heading TEXT NOT NULL);
 CREATE INDEX chunks_file ON chunks (file);
@@ -166,131 +163,85 @@ type Hit struct {
 	id    int64 // of the passage
 }
 
-// scope restricts a search to some files.
-type scope struct {
-	where string // a condition on the table files, "" for all
-	args  []any
-	of    func(path string) bool // accepts a file; nil: all are accepted
+// Scope restricts a search to some files.
+type Scope struct {
+	Below string                 // a directory or file; "" and ".": all
+	Paths []string               // the only files; nil: all
+	Of    func(path string) bool // accepts a file; nil: all are accepted
 }
 
-// below restricts a search to a directory or file.
-func below(path string) scope {
-	if path == "." || path == "" {
-		return scope{}
-	}
-	// 0 follows /
-	return scope{where: "(path = ? OR path >= ? AND path < ?)", args: []any{path, path + "/", path + "0"}}
-}
-
-// SearchMany returns the best passages of the files below a directory for which of returns true: the index also has
-// files that the glob of a question leaves out. It returns at most perFile passages of one file, so that a long file
-// leaves room for others.
-func (x *Index) SearchMany(
-	ctx context.Context, terms []string, dir string, limit, perFile int, of func(path string) bool,
-) ([]Hit, error) {
-	in := below(dir)
-	in.of = of
-	return x.searchMany(ctx, terms, in, limit, perFile)
-}
-
-// SearchFiles returns the best passages of each of some files that have any of the terms, at most perFile of each.
-func (x *Index) SearchFiles(ctx context.Context, terms, paths []string, perFile int) (map[string][]Hit, error) {
-	only := scope{where: "path IN (?" + strings.Repeat(",?", len(paths)-1) + ")"}
-	for _, p := range paths {
-		only.args = append(only.args, p)
-	}
-	hits, err := x.searchMany(ctx, terms, only, max(1000, 10*perFile*len(paths)), perFile)
-	byPath := map[string][]Hit{}
-	for _, h := range hits {
-		byPath[h.Path] = append(byPath[h.Path], h)
-	}
-	return byPath, err
-}
-
-func (x *Index) searchMany(ctx context.Context, terms []string, only scope, limit, perFile int) ([]Hit, error) {
-	const rounds = 8 // of leaving out the files that have had their share
-	var all []Hit
-	var without []int64
-	for range rounds {
-		hits, err := x.search(ctx, terms, only, limit, without)
-		if err != nil {
-			return nil, err
+// condition returns a condition on the table files, "" for all files.
+func (s Scope) condition() (where string, args []any) {
+	switch {
+	case s.Paths != nil:
+		for _, p := range s.Paths {
+			args = append(args, p)
 		}
-		count := map[string]int{}
-		before := len(without)
-		for _, h := range hits {
-			if count[h.Path]++; count[h.Path] <= perFile {
-				all = append(all, h)
-			}
-			if count[h.Path] == perFile+1 {
-				without = append(without, h.file)
-			}
-		}
-		if len(hits) < limit || len(all) >= limit || len(without) == before {
-			break
-		}
-		all = slices.DeleteFunc(all, func(h Hit) bool { return !slices.Contains(without, h.file) }) // the others come again
+		return "path IN (?" + strings.Repeat(",?", len(s.Paths)-1) + ")", args
+	case s.Below == "." || s.Below == "":
+		return "", nil
 	}
-	slices.SortStableFunc(all, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return all[:min(len(all), limit)], nil
+	return "(path = ? OR path >= ? AND path < ?)", []any{s.Below, s.Below + "/", s.Below + "0"} // 0 follows /
 }
 
-// search returns the passages in a scope, without those of some files, that have any of the terms, the best first.
-func (x *Index) search(ctx context.Context, terms []string, in scope, limit int, without []int64) ([]Hit, error) {
+// Search returns the best passages that have any of the terms, at most perFile of one file: a long file leaves room for
+// others.
+func (x *Index) Search(ctx context.Context, terms []string, in Scope, limit, perFile int) (all []Hit, err error) {
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	query := `"` + strings.Join(terms, `" OR "`) + `"` // terms have no quotes
-	args := []any{query}
+	args := []any{`"` + strings.Join(terms, `" OR "`) + `"`} // terms have no quotes
 	only := ""
-	if in.where != "" {
-		only = " AND " + in.where
-		args = append(args, in.args...)
+	if where, paths := in.condition(); where != "" {
+		// Without the +, FTS5 would run the query again for each rowid.
+		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE " + where + "))"
+		args = append(args, paths...)
 	}
-	for _, id := range without {
-		only += fmt.Sprintf(" AND id <> %d", id)
+	count := map[int64]int{}
+	// FTS5 sorts by itself, the best lowest; with a limit, SQLite keeps that order, and the rest is looked up row by row.
+	err = x.each(ctx, "SELECT "+place+", -s.score FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+
+		" ORDER BY rank LIMIT -1) s CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file",
+		args, func(h Hit) bool {
+			if count[h.file] < perFile && (in.Of == nil || in.Of(h.Path)) {
+				count[h.file]++
+				all = append(all, h)
+			}
+			return len(all) < limit
+		})
+	if err != nil {
+		return nil, fmt.Errorf("search the index: %w", err)
 	}
-	if only != "" { // without the +, FTS5 would run the query again for each rowid
-		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE 1" + only + "))"
-	}
-	for most := limit; ; most *= 8 {
-		// FTS5 sorts by itself, and the rest is looked up for the best alone.
-		hits, err := x.hits(ctx, "SELECT "+place+", -s.score "+ // FTS5 has the best lowest
-			"FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+" ORDER BY rank LIMIT ?) s "+
-			"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file ORDER BY s.score",
-			append(slices.Clip(args), most)...)
-		if err != nil {
-			return nil, fmt.Errorf("search the index: %w", err)
-		}
-		whole := len(hits) < most
-		if in.of != nil {
-			hits = slices.DeleteFunc(hits, func(h Hit) bool { return !in.of(h.Path) })
-		}
-		if whole || len(hits) >= limit {
-			return hits[:min(len(hits), limit)], nil
-		}
-	}
+	return all, nil
 }
 
 // place are the columns of a Hit before its score.
 const place = "c.id, f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading"
 
-// hits runs a query for place and a score.
+// hits returns all rows of a query for place and a score.
 func (x *Index) hits(ctx context.Context, query string, args ...any) (all []Hit, err error) {
+	err = x.each(ctx, query, args, func(h Hit) bool {
+		all = append(all, h)
+		return true
+	})
+	return all, err
+}
+
+// each visits the rows of a query for place and a score, until visit returns false.
+func (x *Index) each(ctx context.Context, query string, args []any, visit func(Hit) bool) error {
 	rows, err := x.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = rows.Close() }()
-	for rows.Next() {
+	for more := true; more && rows.Next(); {
 		var h Hit
 		err := rows.Scan(&h.id, &h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, h)
+		more = visit(h)
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 // MarkText returns a mark as the index keeps it.
@@ -302,11 +253,8 @@ func MarkText(m tree.Mark) string {
 }
 
 // Rarity returns how rare each term is: 1 plus the logarithm of the number of passages over the number of those that
-// have it, so 1 for a term that all have. It leaves out terms that no passage has of the files below a directory for
-// which of returns true.
-func (x *Index) Rarity(
-	ctx context.Context, terms []string, dir string, of func(path string) bool,
-) (map[string]float64, error) {
+// have it, so 1 for a term that all have. It leaves out terms that no passage in a scope has.
+func (x *Index) Rarity(ctx context.Context, terms []string, in Scope) (map[string]float64, error) {
 	var all float64
 	if err := x.db.QueryRowContext(ctx, "SELECT count(*) FROM chunks").Scan(&all); err != nil {
 		return nil, fmt.Errorf("read the index: %w", err)
@@ -320,7 +268,7 @@ func (x *Index) Rarity(
 		}
 		has := false
 		if err == nil {
-			has, err = x.has(ctx, term, dir, of)
+			has, err = x.has(ctx, term, in)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the index: %w", err)
@@ -332,26 +280,14 @@ func (x *Index) Rarity(
 	return rare, nil
 }
 
-// has reports whether a file below a directory for which of returns true has a term.
-func (x *Index) has(ctx context.Context, term, dir string, of func(path string) bool) (bool, error) {
-	query, args, in := "SELECT path FROM (SELECT rowid FROM fts WHERE fts MATCH ?) s "+
-		"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file", []any{`"` + term + `"`}, below(dir)
-	if in.where != "" {
-		query += " WHERE " + in.where
-	}
-	rows, err := x.db.QueryContext(ctx, query, append(args, in.args...)...)
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var p string
-		if err := rows.Scan(&p); err != nil {
-			return false, err
-		}
-		if of(p) {
-			return true, nil
-		}
-	}
-	return false, rows.Err()
+// has reports whether a file in a scope has a term.
+func (x *Index) has(ctx context.Context, term string, in Scope) (found bool, err error) {
+	where, args := in.condition()
+	err = x.each(ctx, "SELECT "+place+", 0.0 FROM (SELECT rowid FROM fts WHERE fts MATCH ?) s "+
+		"CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file WHERE "+cmp.Or(where, "1"),
+		append([]any{`"` + term + `"`}, args...), func(h Hit) bool {
+			found = in.Of == nil || in.Of(h.Path)
+			return !found
+		})
+	return found, err
 }

@@ -124,7 +124,7 @@ func TestRefresh(t *testing.T) {
 		if err != nil || !status.whole() || !slices.Equal(read, want) || status.Unsearchable["c.bin"] != "binary" {
 			t.Errorf("read %q, want %q; %+v, %v", read, want, status, err)
 		}
-		found, err := x.searchBelow(t.Context(), []string{word}, ".", 10)
+		found, err := x.Search(t.Context(), []string{word}, Scope{}, 10, 10)
 		var paths []string
 		for _, h := range found {
 			paths = append(paths, h.Path)
@@ -142,11 +142,11 @@ func TestRefresh(t *testing.T) {
 	check(nil, "beta")
 	s["d/b.txt"] = "beta again"
 	check([]string{"d/b.txt"}, "beta", "d/b.txt")
-	if hits, err := x.searchBelow(t.Context(), []string{"beta", "delta"}, "d", 10); err != nil || len(hits) != 1 {
+	if hits, err := x.Search(t.Context(), []string{"beta", "delta"}, Scope{Below: "d"}, 10, 10); err != nil || len(hits) != 1 {
 		t.Errorf("below d: %v, %v", hits, err)
 	}
 	for _, odd := range []string{"near", "*", "(", "and"} {
-		if _, err := x.searchBelow(t.Context(), []string{odd}, ".", 10); err != nil {
+		if _, err := x.Search(t.Context(), []string{odd}, Scope{}, 10, 10); err != nil {
 			t.Errorf("%q: %v", odd, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestDamagedIndex(t *testing.T) {
 			if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.whole() {
 				t.Errorf("%s: %+v, %v", name, status, err)
 			}
-			if hits, err := x.searchBelow(t.Context(), []string{"alpha"}, ".", 1); err != nil || len(hits) != 1 {
+			if hits, err := x.Search(t.Context(), []string{"alpha"}, Scope{}, 1, 1); err != nil || len(hits) != 1 {
 				t.Errorf("%s: %v, %v", name, hits, err)
 			}
 			if err := x.Close(); err != nil {
@@ -215,11 +215,6 @@ func TestDamagedIndex(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, at.Mode(), err)
 		}
 	}
-}
-
-// searchBelow searches below a directory, "." for all.
-func (x *Index) searchBelow(ctx context.Context, terms []string, dir string, limit int) ([]Hit, error) {
-	return x.search(ctx, terms, below(dir), limit, nil)
 }
 
 // whole reports whether every file is in the index.

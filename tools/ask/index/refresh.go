@@ -1,8 +1,8 @@
 package index
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -55,10 +55,6 @@ const batch = 8 << 20
 // deadline; Status says how far it came.
 func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, error) {
 	s := Status{Files: len(files), Unsearchable: map[string]string{}}
-	sum := sumOf(files, o)
-	if done, err := x.covers(ctx, sum, files, &s); err != nil || done {
-		return s, err
-	}
 	known, err := x.known(ctx, o.Below, s.Unsearchable)
 	if err != nil {
 		return s, err
@@ -76,7 +72,7 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 		delete(known, f.Path)
 	}
 	if len(known) > 0 && !o.Keep {
-		err := x.change(ctx, func(tx *sql.Tx) error {
+		err := x.write(ctx, func(tx *sql.Tx) error {
 			for _, gone := range known {
 				if err := drop(ctx, tx, gone.id); err != nil {
 					return err
@@ -101,69 +97,7 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 			return s, err
 		}
 	}
-	// Without this row the next call compares all files again. They are counted because another process may have removed
-	// some meanwhile.
-	_, _ = x.db.ExecContext(ctx, "INSERT OR IGNORE INTO covered SELECT ? WHERE (SELECT count(*) FROM files) >= ?", sum,
-		len(files))
 	return s, nil
-}
-
-// sumOf returns a sum of all that decides whether files have to be read again. Comparing it takes a tenth of the time
-// that reading the table of files does.
-func sumOf(files []File, o Options) []byte {
-	h := sha256.New()
-	var b []byte
-	b = fmt.Appendf(b, "%s\x00%v\x00", o.Below, o.Keep)
-	for i, f := range files {
-		b = append(append(append(append(b, f.Path...), 0), f.Mark...), 0)
-		if len(b) > 16<<10 || i == len(files)-1 {
-			h.Write(b)
-			b = b[:0]
-		}
-	}
-	return h.Sum(b[:0])
-}
-
-// covers reports whether the index covers files with this sum, and then sets s.
-func (x *Index) covers(ctx context.Context, sum []byte, files []File, s *Status) (bool, error) {
-	err := x.db.QueryRowContext(ctx, "SELECT 1 FROM covered WHERE sum = ?", sum).Scan(new(int))
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the index: %w", err)
-	}
-	rows, err := x.db.QueryContext(ctx, "SELECT path, why FROM files WHERE why <> ''")
-	if err != nil {
-		return false, fmt.Errorf("read the index: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	all := map[string]string{}
-	for rows.Next() {
-		var p, why string
-		if err := rows.Scan(&p, &why); err != nil {
-			return false, err
-		}
-		all[p] = why
-	}
-	for _, f := range files {
-		s.Bytes += f.Size
-		if why := all[f.Path]; why != "" {
-			s.Unsearchable[f.Path] = why
-		}
-	}
-	s.Indexed, s.Done = s.Files, s.Bytes
-	return true, rows.Err()
-}
-
-// change runs do in one transaction, which forgets what listings the index covers.
-func (x *Index) change(ctx context.Context, do func(*sql.Tx) error) error {
-	return x.write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM covered"); err != nil {
-			return err
-		}
-		return do(tx)
-	})
 }
 
 // errLate ends a refresh at its deadline.
@@ -177,11 +111,8 @@ type entry struct {
 
 // known returns the files in the index below a directory, and why some of them cannot be searched.
 func (x *Index) known(ctx context.Context, dir string, why map[string]string) (map[string]entry, error) {
-	query, only := "SELECT id, path, mark, why FROM files", below(dir)
-	if only.where != "" {
-		query += " WHERE " + only.where
-	}
-	rows, err := x.db.QueryContext(ctx, query, only.args...)
+	where, args := Scope{Below: dir}.condition()
+	rows, err := x.db.QueryContext(ctx, "SELECT id, path, mark, why FROM files WHERE "+cmp.Or(where, "1"), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the index: %w", err)
 	}
@@ -235,7 +166,7 @@ func (x *Index) add(ctx context.Context, files []File, s *Status, o Options) (n 
 		size += len(t.Body) + 1<<10
 		texts = append(texts, t)
 	}
-	failed := x.change(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, files[:n], texts) })
+	failed := x.write(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, files[:n], texts) })
 	if failed != nil {
 		return 0, fmt.Errorf("write the index: %w", failed)
 	}

@@ -1,11 +1,7 @@
 package index
 
 import (
-	"context"
-	"encoding/binary"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,67 +80,4 @@ func TestVectors(t *testing.T) {
 		t.Error(err)
 	}
 	count(2, 0)
-}
-
-// BenchmarkVectors compares a question with 50,000 passages of 768 numbers.
-func BenchmarkVectors(b *testing.B) {
-	x, err := Open(b.Context(), filepath.Join(b.TempDir(), "a.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = x.Close() }()
-	var files []File
-	for i := range 5000 {
-		files = append(files, File{Path: fmt.Sprint("f", i), Mark: "1"})
-	}
-	read := func(context.Context, File) (Text, error) {
-		return Text{Body: []byte("alpha beta"), Chunks: make([]Chunk, 10)}, nil
-	}
-	if _, err := x.Refresh(b.Context(), files, Options{Read: read}); err != nil {
-		b.Fatal(err)
-	}
-	if err := x.UseModel(b.Context(), "m"); err != nil {
-		b.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	question := make([]float32, 768)
-	for i := range question {
-		question[i] = float32(r.NormFloat64())
-	}
-	var last Hit
-	for {
-		hits, err := x.WithoutVector(b.Context(), last, 1000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if len(hits) == 0 {
-			break
-		}
-		last = hits[len(hits)-1]
-		vectors := make([][]float32, len(hits))
-		for i := range vectors {
-			vectors[i] = make([]float32, len(question))
-			for n := range vectors[i] {
-				vectors[i][n] = float32(r.NormFloat64())
-			}
-		}
-		if err := x.AddVectors(b.Context(), "m", hits, vectors); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.Run("nearest", func(b *testing.B) {
-		b.SetBytes(int64(50_000 * binary.Size(question)))
-		for b.Loop() {
-			if _, _, _, err := x.Nearest(b.Context(), Unit(question), 0.25, 200, 20, everyFile); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("count", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, _, err := x.Nearest(b.Context(), nil, 0.25, 200, 20, everyFile); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
 // Route is the tool that answers a question, with its arguments.
@@ -45,7 +47,7 @@ func Read(text string) Route {
 		if r.Tool == "" && !contents && q.fits(tool) && q.isAboutFiles() {
 			r = Route{Tool: tool, NameHint: q.hint, Extensions: q.extensions()}
 			if tool == "count_files" || tool == "list_files" {
-				r.Folder, r.Unread = q.folder, conditions().FindAllString(fold(text), -1)
+				r.Folder, r.Unread = q.folder, conditions().FindAllString(words.Fold(text), -1)
 			}
 		}
 	}

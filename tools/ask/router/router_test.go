@@ -1,7 +1,6 @@
 package router
 
 import (
-	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
 // labelled is a row of a list of questions.
@@ -236,7 +237,7 @@ func TestContentWords(t *testing.T) {
 		"7.874 or 450,000 of HTTPServer":                      "7.874 450,000 httpserver",
 		"":                                                    "", "the of and": "", "list the files": "list files",
 	} {
-		if got := fold(strings.Join(ContentWords(question), " ")); got != want {
+		if got := words.Fold(strings.Join(ContentWords(question), " ")); got != want {
 			t.Errorf("%q: %q, want %q", question, got, want)
 		}
 	}
@@ -345,17 +346,4 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q: %s: %+v", text, wrong, Read(text))
 		}
 	})
-}
-
-// The time per byte is the same for both lengths.
-func BenchmarkRead(b *testing.B) {
-	for _, n := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			text := strings.Repeat("How many “PDF files in Ordner.go named 'x*", n)
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				Read(text)
-			}
-		})
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
 // token is a word of a question, a quoted text or a file name.
@@ -28,10 +30,10 @@ var pattern = sync.OnceValue(func() *regexp.Regexp {
 func scan(text string) (all []token) {
 	for _, m := range pattern().FindAllStringSubmatchIndex(text, -1) {
 		if from, to := max(m[2], m[4]), max(m[3], m[5]); from >= 0 {
-			all = appendChunk(all, token{word: fold(text[from:to]), from: from, to: to, entry: entry{kinds: quoted}})
+			all = appendChunk(all, token{word: words.Fold(text[from:to]), from: from, to: to, entry: entry{kinds: quoted}})
 		} else {
 			chunk := strings.TrimRight(text[m[0]:m[1]], `.-/\@~`)
-			all = appendChunk(all, token{word: fold(chunk), from: m[0], to: m[0] + len(chunk)})
+			all = appendChunk(all, token{word: words.Fold(chunk), from: m[0], to: m[0] + len(chunk)})
 		}
 	}
 	var votes [4]int

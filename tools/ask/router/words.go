@@ -84,11 +84,3 @@ func lookUp(word string, language int) (entry, bool) {
 
 // isExtension reports whether words.txt has s as an extension itself, not as a word for some.
 func isExtension(s string) bool { return slices.Contains(lexicon()[0][s].extensions, s) }
-
-var folding = strings.NewReplacer("à", "a", "á", "a", "â", "a", "ã", "a", "ä", "a", "å", "a", "ç", "c", "è", "e",
-	"é", "e", "ê", "e", "ë", "e", "ì", "i", "í", "i", "î", "i", "ï", "i", "ñ", "n", "ò", "o", "ó", "o", "ô", "o",
-	"õ", "o", "ö", "o", "ø", "o", "ù", "u", "ú", "u", "û", "u", "ü", "u", "ý", "y", "ÿ", "y", "ß", "ss", "œ", "oe",
-	"æ", "ae", "\u0300", "", "\u0301", "", "\u0302", "", "\u0303", "", "\u0308", "", "\u0327", "")
-
-// fold returns s in lower case without the diacritics of the four languages.
-func fold(s string) string { return folding.Replace(strings.ToLower(s)) }
