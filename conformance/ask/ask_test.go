@@ -7,17 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
-// TestEveryFileIsAccountedFor asks over 1,000 documents, some of them broken, encrypted, empty or scanned: each one is
-// searched or named with its reason.
+// TestEveryFileIsAccountedFor asks over documents, some of them broken, encrypted, empty or scanned: each one is searched
+// or named with its reason.
 func TestEveryFileIsAccountedFor(t *testing.T) {
-	n := 1000
-	if testing.Short() {
-		n = 200
-	}
-	dir := t.TempDir()
+	n, dir := promise.Size(200, 1000), t.TempDir()
 	want := map[string]string{} // why a file is not searchable
 	scan := []byte("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj " +
 		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n")
@@ -28,32 +25,24 @@ func TestEveryFileIsAccountedFor(t *testing.T) {
 	}
 	exts := []string{"txt", "md", "docx", "html", "eml"}
 	for i := range n {
-		name := fmt.Sprintf("d%d/file_%04d.", i%7, i)
+		ext, why, text := exts[i%len(exts)], "", []byte(nil)
 		switch i % 50 {
 		case 10:
-			name += "docx"
-			write(t, dir, name, []byte("PK broken"))
-			want[name] = "broken"
+			ext, why, text = "docx", "broken", []byte("PK broken")
 		case 20:
-			name += "docx"
-			write(t, dir, name, locked)
-			want[name] = "encrypted"
+			ext, why, text = "docx", "encrypted", locked
 		case 30:
-			name += "docx"
-			write(t, dir, name, nil)
-			want[name] = "docx without text"
+			ext, why = "docx", "docx without text"
 		case 40:
-			name += "pdf"
-			write(t, dir, name, scan)
-			want[name] = "pdf without text"
+			ext, why, text = "pdf", "pdf without text", scan
 		case 45:
-			name += "bin"
-			write(t, dir, name, []byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\xff\xfe\x00\x03\x00>\x00\x01\x00"))
-			want[name] = "binary"
+			ext, why, text = "bin", "binary", []byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\xff\xfe\x00\x03\x00>\x00\x01\x00")
 		default:
-			name += exts[i%len(exts)]
-			lines := []string{"A report", fmt.Sprintf("The secret colour of report %d is green.", i)}
-			write(t, dir, name, document(exts[i%len(exts)], lines))
+			text = document(ext, []string{"A report", fmt.Sprintf("The secret colour of report %d is green.", i)})
+		}
+		name := fmt.Sprintf("d%d/file_%04d.%s", i%7, i, ext)
+		if write(t, dir, name, text); why != "" {
+			want[name] = why
 		}
 	}
 	b := newBench(t, dir)

@@ -28,8 +28,8 @@ const (
 	keptFacts    = 200                 // facts of one; all are in its observation
 )
 
-// turn is one question and its answer.
-type turn struct {
+// Turn is one question and its answer.
+type Turn struct {
 	Question string `json:"question"`
 	ReadAs   string `json:"read_as"`
 	Answer   string `json:"answer"`
@@ -47,7 +47,7 @@ type kept struct {
 	Steps    []Step       `json:"steps"`
 	Facts    []facts.Fact `json:"facts"`
 	Coverage Coverage     `json:"coverage"`
-	History  []turn       `json:"history"`
+	History  []Turn       `json:"history"`
 	At       time.Time    `json:"at"`
 }
 

@@ -177,7 +177,7 @@ type question struct {
 
 	text   string // the question in one line
 	readAs string // with the words of the one before, if it follows one
-	before []turn
+	before []Turn
 	route  router.Route
 	known  float64  // share of the question's terms that files have
 	absent []string // its words that no file has
@@ -240,7 +240,7 @@ func (q *question) follow() error {
 	if err != nil {
 		return fmt.Errorf("after: %s: %w", q.args.After, err)
 	}
-	q.before = append(last.History, turn{last.Question, last.ReadAs, last.Answer})
+	q.before = append(last.History, Turn{last.Question, last.ReadAs, last.Answer})
 	q.before = q.before[max(0, len(q.before)-historyTurns):]
 	if router.IsFollowUp(q.text) {
 		if more := router.ContentWords(last.ReadAs); len(more) > 0 {

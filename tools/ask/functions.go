@@ -29,9 +29,6 @@ type Task struct {
 	Progress  func(step int, what string)
 }
 
-// Turn is an earlier question and its answer.
-type Turn struct{ Question, Answer string }
-
 // Function is one function that a model may run.
 type Function struct {
 	Name, Description string
@@ -198,16 +195,13 @@ func (q *question) answerBy(r *Result) error {
 	timer := time.AfterFunc(time.Until(end), func() { stop(late) })
 	defer timer.Stop()
 	task := Task{
-		Question: q.readAs, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
+		Question: q.readAs, History: q.before, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
 		Progress: func(step int, what string) {
 			if q.patient {
 				timer.Reset(slice)
 			}
 			q.progress(int64(step), 0, what)
 		},
-	}
-	for _, t := range q.before {
-		task.History = append(task.History, Turn{t.Question, t.Answer})
 	}
 	reply, err := q.k.options.Answerer.Answer(ctx, task)
 	if q.ctx.Err() != nil {
