@@ -21,6 +21,8 @@ const (
 	maxBefore = 8
 	// maxNext is the number of elements of a part that are compared with those before them.
 	maxNext = 8
+	// skeletonSize is the number of brackets, names and values by which beginnings are compared.
+	skeletonSize = 5
 )
 
 // doubt returns why a reading of a part that repeats some of the text may be wrong; "" if there is no reason to think
@@ -151,52 +153,23 @@ func (d *Document) beginsLike(part []byte, before int64) bool {
 // nestsDocument reports whether a part begins with a name that the text does not have, but otherwise like the document
 // or an element of a list that is open and begins before an offset: it begins again there, with another word.
 func (d *Document) nestsDocument(part []byte, before int64) bool {
-	within := slices.Concat([]byte{'{'}, part[:min(len(part), maxElement)]) // it may begin at a name
-	got, name := skeleton(part)
-	gotWithin, nameWithin := skeleton(within)
+	got := shapeOf(part)
+	within := shapeOf(slices.Concat([]byte{'{'}, part[:min(len(part), maxElement)])) // it may begin at a name
 	for depth := range d.parser.containers {
 		f := &d.parser.containers[depth]
 		if f.Object || f.Open < 0 || f.Open >= before || depth == 0 && d.lines() {
 			continue
 		}
-		begun, _ := skeleton(d.text[f.Open:d.anchor.end])
+		begun := shapeOf(d.text[f.Open:d.anchor.end]).skeleton
 		if len(begun) < 4 || depth > 0 && len(begun) < skeletonSize {
 			continue
 		}
-		if strings.HasPrefix(got, begun) && !bytes.Contains(d.text, name) ||
-			depth == 0 && strings.HasPrefix(gotWithin, begun) && !bytes.Contains(d.text, nameWithin) {
+		if strings.HasPrefix(got.skeleton, begun) && !bytes.Contains(d.text, got.name) ||
+			depth == 0 && strings.HasPrefix(within.skeleton, begun) && !bytes.Contains(d.text, within.name) {
 			return true
 		}
 	}
 	return false
-}
-
-// skeletonSize is the number of brackets, names and values by which beginnings are compared.
-const skeletonSize = 5
-
-// skeleton returns the first brackets, names (k) and values (.) of a text, and the first name in quotes.
-func skeleton(text []byte) (s string, name []byte) {
-	var scan content.Scanner
-	var b strings.Builder
-	from := 0
-	text = text[:min(len(text), maxElement)]
-	for at := 0; at < len(text) && scan.Err() == nil && b.Len() < skeletonSize; {
-		n, e := scan.Scan(text[at:])
-		switch at += n; e {
-		case content.KeyStart:
-			b.WriteByte('k')
-			from = at - 1
-		case content.KeyEnd:
-			if name == nil {
-				name = text[from:at]
-			}
-		case content.StringStart, content.NumberStart, content.LiteralStart:
-			b.WriteByte('.')
-		case content.ObjectStart, content.ArrayStart, content.ObjectEnd, content.ArrayEnd:
-			b.WriteByte(text[at-1])
-		}
-	}
-	return b.String(), name
 }
 
 // wordChanged reports whether a part begins with the last words of the text, of which one differs and is no number,
@@ -206,7 +179,7 @@ func (d *Document) wordChanged(part []byte) bool {
 	const most, window = 16, 600
 	least := 3
 	if !d.insideString() {
-		_, name := skeleton(slices.Concat([]byte{'{'}, part[:min(len(part), window)]))
+		name := shapeOf(slices.Concat([]byte{'{'}, part[:min(len(part), window)])).name
 		if least = 2; !d.parser.top().Object || name == nil || bytes.Contains(d.text, name) {
 			return false
 		}
@@ -278,8 +251,11 @@ type leaf struct {
 type shaped struct {
 	text   []byte // of all that was read
 	leaves []leaf
-	shape  string // the brackets, names and kinds of values, as far as the element goes
+	shape  string // the brackets, names and values, as far as the element goes
 	whole  bool
+
+	skeleton string // its first brackets, names (k) and values (.), also those that are cut off
+	name     []byte // the first name in it, in quotes
 }
 
 // shapeOf reads the first element of a text.
@@ -287,21 +263,33 @@ func shapeOf(text []byte) shaped {
 	var s content.Scanner
 	var e shaped
 	var shape strings.Builder
+	begin := func(symbol byte) {
+		if len(e.skeleton) < skeletonSize {
+			e.skeleton += string(symbol)
+		}
+	}
 	from := 0
 	text = text[:min(len(text), maxElement)]
 	for at := 0; at < len(text) && s.Err() == nil && len(e.leaves) < maxLeaves; {
 		n, event := s.Scan(text[at:])
 		at += n
 		switch event {
-		case content.KeyStart, content.StringStart, content.NumberStart, content.LiteralStart:
+		case content.KeyStart:
 			from = at - 1
+			begin('k')
+		case content.StringStart, content.NumberStart, content.LiteralStart:
+			from = at - 1
+			begin('.')
 		case content.KeyEnd:
-			shape.Write(text[from:at])
+			if shape.Write(text[from:at]); e.name == nil && len(e.skeleton) < skeletonSize {
+				e.name = text[from:at]
+			}
 		case content.StringEnd, content.NumberEnd, content.LiteralEnd:
 			e.leaves = append(e.leaves, leafOf(text[from:at], false))
 			shape.WriteByte('.')
 		case content.ObjectStart, content.ArrayStart, content.ObjectEnd, content.ArrayEnd:
 			shape.WriteByte(text[at-1])
+			begin(text[at-1])
 		}
 		if e.whole = s.Depth() == 0 && event.Ends(); e.whole {
 			break

@@ -351,15 +351,24 @@ func lastByte(b []byte) byte {
 // where a nearer one begins.
 func (d *Document) tailStart() int64 {
 	from := int64(0)
-	for depth := range d.parser.containers {
-		f := &d.parser.containers[depth]
-		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
-			if at >= 0 && int64(len(d.text))-at > 4096 || from == 0 {
-				from = max(from, at)
-			}
+	for _, at := range d.lastElements() {
+		if int64(len(d.text))-at > 4096 || from == 0 {
+			from = max(from, at)
 		}
 	}
 	return from
+}
+
+// lastElements returns where the open and the last eight complete children of all open containers begin.
+func (d *Document) lastElements() (all []int64) {
+	for i := range d.parser.containers {
+		f := &d.parser.containers[i]
+		all = append(all, f.Last[max(0, len(f.Last)-8):]...)
+		if f.Open >= 0 {
+			all = append(all, f.Open)
+		}
+	}
+	return all
 }
 
 // lastUnits returns the last units of the text, from the beginning of an element on.
@@ -399,16 +408,10 @@ func (d *Document) notPlainBetween(part []byte) string {
 	}
 	// The first element, or its first two members, must not be one that is there already.
 	lead := firstItems(got)
-	for depth := range d.parser.containers {
-		f := &d.parser.containers[depth]
-		for _, at := range append(f.Last[max(0, len(f.Last)-8):len(f.Last):len(f.Last)], f.Open) {
-			if at < 0 {
-				continue
-			}
-			window := d.text[at:min(len(d.text), int(at)+8*len(lead)+512)]
-			if kept, _ := units(window, false); hasPrefix(kept, lead) {
-				return "it begins nearly like an element that is there already"
-			}
+	for _, at := range d.lastElements() {
+		window := d.text[at:min(len(d.text), int(at)+8*len(lead)+512)]
+		if kept, _ := units(window, false); hasPrefix(kept, lead) {
+			return "it begins nearly like an element that is there already"
 		}
 	}
 	return ""

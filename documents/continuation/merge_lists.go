@@ -97,13 +97,12 @@ func (m *merger) elements(x, y []json.RawMessage, open bool) ([]json.RawMessage,
 		if n == len(y) || !inside && n > 0 {
 			continue
 		}
-		both, note, reason := m.pair(x[len(x)-1], y[n], inside)
+		both, reason := m.pair(x[len(x)-1], y[n], inside)
 		if reason != "" {
 			return nil, reason
 		}
 		if both != nil {
 			m.used = m.used || inside
-			m.note(note)
 			return append(append(x[:len(x)-1:len(x)-1], both), y[n+1:]...), ""
 		}
 	}
@@ -137,38 +136,34 @@ func (m *merger) cutElement(x, y []json.RawMessage) ([]json.RawMessage, string) 
 // cutCode joins code to the cut-off element, if both are blocks of code and the new one repeats the last whole lines of
 // the old one; nil if not.
 func (m *merger) cutCode(raw json.RawMessage) json.RawMessage {
-	old, ok := members(append(slices.Clone(m.cut.piece), `"}`...))
-	more, ok2 := members(raw)
-	x, y := rawMember(old, "code"), rawMember(more, "code")
-	if !ok || !ok2 || x == nil || y == nil || old[len(old)-1].Key != "code" {
+	old, _ := members(append(slices.Clone(m.cut.piece), `"}`...))
+	more, _ := members(raw)
+	if len(old) == 0 || old[len(old)-1].Key != "code" {
 		return nil
 	}
-	begun := strings.Split(stringOf(x), "\n")
-	code, n, ok := joinLines(begun[:len(begun)-1], begun[len(begun)-1], stringOf(y))
+	begun := strings.Split(stringOf(rawMember(old, "code")), "\n")
+	return m.code(old, more, begun[:len(begun)-1], begun[len(begun)-1])
+}
+
+// code joins two blocks of code, of which the first has some lines, and open after them. It returns nil unless the
+// second repeats the last of these lines.
+func (m *merger) code(old, more []member, lines []string, open string) json.RawMessage {
+	code, n, ok := joinLines(lines, open, stringOf(rawMember(more, "code")))
 	if !ok || m.scalars(&old, more, "code", false) != "" {
 		return nil
 	}
-	m.note(plural(int64(n), "line") + " of code that were there already")
 	setMember(&old, "code", quote(code))
+	m.notes = append(m.notes, plural(int64(n), "line")+" of code that were there already")
 	return joinObject(old)
 }
 
 // pair joins two elements that continue each other: lists, tables with the same headers, and code with the same lines
 // at the seam. It returns nil if they are two elements. open says that the text is cut off in the list of the first.
-func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, note string, reason string) {
-	first, ok := members(a)
-	second, ok2 := members(b)
-	if !ok || !ok2 {
-		return nil, "", ""
-	}
+func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, reason string) {
+	first, _ := members(a)
+	second, _ := members(b)
 	if x, y := rawMember(first, "code"), rawMember(second, "code"); x != nil && y != nil {
-		lines := strings.Split(strings.TrimSuffix(stringOf(x), "\n"), "\n")
-		code, n, ok := joinLines(lines, "", stringOf(y))
-		if !ok || m.scalars(&first, second, "code", false) != "" {
-			return nil, "", ""
-		}
-		setMember(&first, "code", quote(code))
-		return joinObject(first), plural(int64(n), "line") + " of code that were there already", ""
+		return m.code(first, second, strings.Split(strings.TrimSuffix(stringOf(x), "\n"), "\n"), ""), ""
 	}
 	for _, key := range []string{"items", "rows"} {
 		x, isList := elementsOf(rawMember(first, key))
@@ -178,7 +173,7 @@ func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, no
 		}
 		if key == "rows" && !equal(rawMember(first, "headers"), rawMember(second, "headers")) ||
 			m.scalars(&first, second, key, false) != "" {
-			return nil, "", ""
+			return nil, ""
 		}
 		keyOf := whole
 		if key == "rows" {
@@ -186,12 +181,12 @@ func (m *merger) pair(a, b json.RawMessage, open bool) (both json.RawMessage, no
 		}
 		list, reason := m.lists(x, y, open, keyOf)
 		if reason != "" {
-			return nil, "", reason
+			return nil, reason
 		}
 		setMember(&first, key, joinArray(list))
-		return joinObject(first), "", ""
+		return joinObject(first), ""
 	}
-	return nil, "", ""
+	return nil, ""
 }
 
 // lists appends the elements of y to those of x, without those at the seam that are the same. A value of y whose key is
@@ -217,7 +212,7 @@ func (m *merger) lists(
 		return nil, reason
 	}
 	if n > 0 {
-		m.note(plural(int64(n), "element") + " that was there already: " + clip(string(y[n-1]), maxWord))
+		m.notes = append(m.notes, plural(int64(n), "element")+" that was there already: "+clip(string(y[n-1]), maxWord))
 	}
 	return append(x, y[n:]...), ""
 }
@@ -230,12 +225,6 @@ func (m *merger) alike(x, y []json.RawMessage) string {
 	}
 	before := rawBytes(x[max(0, len(x)-lastStarts):])
 	return alike(before, bytes.Join(rawBytes(y[:min(len(y), maxNext)]), []byte{','}), begun)
-}
-
-func (m *merger) note(s string) {
-	if s != "" {
-		m.notes = append(m.notes, s)
-	}
 }
 
 // overlapping returns the numbers of values at the end of x that y begins with, most first; 0 is one of them.

@@ -200,8 +200,7 @@ func notJSON(text []byte) bool {
 	case 0, '{', '[', '"':
 		return false
 	case 't', 'f', 'n', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		p := newParser()
-		if p.read(text, int64(len(text))); p.state() != Broken && p.state() != Trailing {
+		if couldBeJSON(text) {
 			return false
 		}
 	}

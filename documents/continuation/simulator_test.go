@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -15,38 +16,28 @@ import (
 // The documents of the simulator, by name.
 func simulated(r *rand.Rand) map[string][]byte {
 	docs := map[string][]byte{}
-	indent := func(v any) []byte {
-		b, _ := json.MarshalIndent(v, "", "  ")
-		return b
-	}
-	compact := func(v any) []byte {
-		b, _ := json.Marshal(v)
-		return b
-	}
-	docs["sections, indented"] = indent(sectionDocument(r, 12))
-	docs["sections, compact"] = compact(sectionDocument(r, 12))
-	docs["long strings"] = indent(map[string]any{"title": "Report", "chapters": []any{
+	add := func(name string, v any) { docs[name], _ = json.Marshal(v) }
+	indented := func(name string, v any) { docs[name], _ = json.MarshalIndent(v, "", "  ") }
+	indented("sections, indented", sectionDocument(r, 12))
+	add("sections, compact", sectionDocument(r, 12))
+	indented("long strings", map[string]any{"title": "Report", "chapters": []any{
 		map[string]any{"name": "one", "text": prose(r, 400)}, map[string]any{"name": "two", "text": prose(r, 500)},
 	}})
 	var lines bytes.Buffer
 	for i := range 40 {
-		lines.Write(compact(map[string]any{"id": i, "time": fmt.Sprintf("12:%02d", i), "message": prose(r, 6)}))
-		lines.WriteByte('\n')
+		fmt.Fprintf(&lines, "{\"id\":%d,\"message\":%q,\"time\":\"12:%02d\"}\n", i, prose(r, 6), i)
 	}
 	docs["ndjson"] = lines.Bytes()
-	var alike []any
+	var alike, numbers []any
 	for i := range 60 {
-		alike = append(
-			alike,
-			map[string]any{"kind": "row", "name": "item", "ok": true, "note": "same text in every record", "n": i},
-		)
+		alike = append(alike,
+			map[string]any{"kind": "row", "name": "item", "ok": true, "note": "same text in every record", "n": i})
 	}
-	var numbers []any
 	for range 120 {
 		numbers = append(numbers, r.IntN(1_000))
 	}
-	docs[bareNumbers] = compact(map[string]any{"numbers": numbers})
-	docs["look-alikes"] = indent(map[string]any{"records": alike})
+	add(bareNumbers, map[string]any{"numbers": numbers})
+	indented("look-alikes", map[string]any{"records": alike})
 	return docs
 }
 
@@ -158,16 +149,14 @@ func TestSimulator(t *testing.T) {
 		rounds = 500 // of fewer, 5 % is a matter of chance
 	}
 	r := rand.New(rand.NewPCG(7, 11))
-	type tally struct{ right, wrong, refused int }
-	byHabit, byDoc := map[string]*tally{}, map[string]*tally{}
-	shown := map[string]int{}
-	var repeated []int // sizes of restart texts
+	const right, wrong, refused = 0, 1, 2
+	count, shown := map[string]*[3]int{}, map[string]int{} // by habit and by document
+	var repeated []int                                     // sizes of restart texts
 	docs := simulated(r)
-	var names []string
-	for name := range docs {
-		names = append(names, name)
+	names := slices.Sorted(maps.Keys(docs))
+	for _, of := range slices.Concat(habits, names) {
+		count[of] = new([3]int)
 	}
-	slices.Sort(names)
 	for i := range rounds {
 		if i%200 == 0 {
 			docs = simulated(r)
@@ -185,62 +174,40 @@ func TestSimulator(t *testing.T) {
 			e := Open(doc[:cut:cut], d.Stored(), Options{})
 			from := place(habit, doc, cut, e, r)
 			part := slices.Clone(doc[from:])
-			fenced := r.IntN(3) == 0
-			if fenced {
+			if r.IntN(3) == 0 {
 				part = []byte("Here is the rest of the document:\n\n```json\n" + string(part) + "\n```\n")
 			}
-			res := e.Add(part)
-			h := byHabit[habit]
-			if h == nil {
-				h = &tally{}
-				byHabit[habit] = h
+			outcome, res := wrong, e.Add(part)
+			if res.Join == "" {
+				outcome = refused
+			} else if slices.Equal(unitsOf(e.Text()), unitsOf(doc)) {
+				outcome = right
 			}
-			b := byDoc[name]
-			if b == nil {
-				b = &tally{}
-				byDoc[name] = b
-			}
-			switch got, want := unitsOf(e.Text()), unitsOf(doc); {
-			case res.Join == "":
-				h.refused++
-				b.refused++
-				if k := habit + "/refused"; shown[k] < 3 {
-					shown[k]++
-					t.Logf("%s, %s: refused %q after %q, part %q", name, habit, res.Reason, tail(doc[:cut]), head(part))
-				}
-			case slices.Equal(got, want):
-				h.right++
-				b.right++
-			default:
-				h.wrong++
-				b.wrong++
-				if k := habit + "/wrong"; shown[k] < 5 {
-					shown[k]++
-					t.Errorf("%s, %s: WRONG (%s) after %q, part %q", name, habit, res.Join, tail(doc[:cut]), head(part))
-				}
+			count[habit][outcome]++
+			count[name][outcome]++
+			say := map[int]func(string, ...any){wrong: t.Errorf, refused: t.Logf}[outcome]
+			if k := fmt.Sprint(habit, outcome); say != nil && shown[k] < 4 {
+				shown[k]++
+				say("%s, %s: %s %q after %q, part %q", name, habit, res.Join, res.Reason, tail(doc[:cut]), head(part))
 			}
 		}
 	}
-	asked, refused := 0, 0
+	asked, no := 0, 0
 	for _, n := range names {
-		if n != bareNumbers {
-			b := byDoc[n]
-			asked, refused = asked+b.right+b.wrong+b.refused, refused+b.refused
+		if c := count[n]; n != bareNumbers {
+			asked, no = asked+c[right]+c[wrong]+c[refused], no+c[refused]
 		}
 	}
-	if refused*20 > asked {
-		t.Errorf("%d of %d refused outside of bare numbers, at most 5 %%", refused, asked)
+	if no*20 > asked {
+		t.Errorf("%d of %d refused outside of bare numbers, at most 5 %%", no, asked)
 	}
-	if d := byHabit["declared"]; d.refused > 0 || d.wrong > 0 {
-		t.Errorf("from the declared restart text: %+v", *d)
+	if c := count["declared"]; c[refused] > 0 || c[wrong] > 0 {
+		t.Errorf("from the declared restart text, right, wrong and refused: %v", *c)
 	}
 	slices.Sort(repeated)
 	t.Logf("restart text: p50 %d, p95 %d characters", repeated[len(repeated)/2], repeated[len(repeated)*95/100])
-	for _, h := range habits {
-		t.Logf("%-12s %+v", h, *byHabit[h])
-	}
-	for _, n := range names {
-		t.Logf("%-20s %+v", n, *byDoc[n])
+	for of, c := range count {
+		t.Logf("%-20s %v", of, *c)
 	}
 }
 
