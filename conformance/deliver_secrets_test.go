@@ -17,19 +17,12 @@ func TestDeliverSecrets(t *testing.T) {
 		} {
 			for _, words := range []string{"", longPart(10_000), longPart(200_000)} {
 				doc := fmt.Sprintf(`{"words":%q,"note":"see %s","n":1}`, words, secret)
-				a, err := c.call("deliver", object{"part": doc})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !strings.HasPrefix(a.text(), "WHOLE") {
+				if a, _ := c.deliver(t, object{"part": doc}); !strings.HasPrefix(a.text(), "WHOLE") {
 					t.Errorf("%v, %s in %d bytes: %s", flags, secret[:4], len(doc), a.text())
 				}
 			}
 		}
-		a, err := c.call("deliver", object{"part": `{"a": 1 "` + bob + `"}`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, _ := c.deliver(t, object{"part": `{"a": 1 "` + bob + `"}`})
 		shows := len(flags) > 0 && flags[0] == "--no-mask"
 		if !strings.HasPrefix(a.text(), "BROKEN") || strings.Contains(string(a.result), "secretpw12") != shows {
 			t.Errorf("%v: the reason of a broken part: %s", flags, a.result)
@@ -45,11 +38,7 @@ func TestDeliverShowsWhatToRepeat(t *testing.T) {
 		longPart(300) + `password=hunter2secret` + strings.Repeat(" and so on", 4) + `","and the last words of it"]}`
 	shows, again := 0, 0
 	for cut := 60; cut < len(doc)-2; cut += 3 {
-		a, err := c.call("deliver", object{"part": doc[:cut]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, _ := a.delivered(t)
+		a, d := c.deliver(t, object{"part": doc[:cut]})
 		_, shown, ok := strings.Cut(a.text(), "\n```\n")
 		if !ok {
 			again++

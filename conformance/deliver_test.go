@@ -46,6 +46,19 @@ func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
 	return r.Meta.Deliver, r.Meta.Receipt.Shown
 }
 
+// deliver calls deliver, and returns its answer and what a program reads of it: nothing if the call failed.
+func (c *stdioClient) deliver(t testing.TB, args object) (a answer, d delivered) {
+	t.Helper()
+	a, err := c.call("deliver", args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !a.failed {
+		d, _ = a.delivered(t)
+	}
+	return a, d
+}
+
 var anyID = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 
 // TestDeliver delivers documents through the server, and writes its answers to docs/CONTINUATION.md.
@@ -53,12 +66,8 @@ func TestDeliver(t *testing.T) {
 	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
 	call := func(args object) (answer, delivered) {
 		t.Helper()
-		a, err := c.call("deliver", args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, shown := a.delivered(t)
-		if shown > 320 {
+		a, d := c.deliver(t, args)
+		if _, shown := a.delivered(t); shown > 320 {
 			t.Errorf("an answer of %d tokens: %s", shown, a.text())
 		}
 		return a, d
@@ -126,15 +135,8 @@ func TestDeliverKeepsTheOutline(t *testing.T) {
 	}
 	doc := `{"sections":[` + strings.Join(sections, ",") + `]}`
 	cut := strings.Index(doc, `"Chapter 80`) + 5
-	first, err := c.call("deliver", object{"part": doc[:cut]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, _ := first.delivered(t)
-	last, err := c.call("deliver", object{"part": doc[strings.Index(doc, d.Restart):], "after": d.Kept})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first, d := c.deliver(t, object{"part": doc[:cut]})
+	last, _ := c.deliver(t, object{"part": doc[strings.Index(doc, d.Restart):], "after": d.Kept})
 	named := regexp.MustCompile(`… \d+ more; the whole list: (obs:[0-9a-z]{12}) …`)
 	for lines, answer := range map[int]answer{80: first, 90: last} {
 		id := named.FindStringSubmatch(answer.text())
@@ -176,19 +178,13 @@ func TestDeliverText(t *testing.T) {
 			begin = "[1, 2, and more words of this text"
 		}
 		rest := "\n\n```json\n{\"port\": 9090}\n```\n\n```json\n{}\n```\n"
-		a, err := c.call("deliver", object{"part": begin, "as": as})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, _ := a.delivered(t)
+		a, d := c.deliver(t, object{"part": begin, "as": as})
 		if !strings.Contains(a.text(), "after="+d.Kept) || d.State != "not JSON" {
 			t.Fatalf("%q: %s", as, a.text())
 		}
 		last := begin[strings.LastIndex(strings.TrimSpace(begin), "\n")+1:]
-		if a, err = c.call("deliver", object{"part": "(continued) " + last + rest, "after": d.Kept}); err != nil {
-			t.Fatal(err)
-		}
-		if d, _ = a.delivered(t); d.Join != "restart text" || d.Bytes != len(begin+rest) {
+		a, d = c.deliver(t, object{"part": "(continued) " + last + rest, "after": d.Kept})
+		if d.Join != "restart text" || d.Bytes != len(begin+rest) {
 			t.Errorf("%q: %+v %s", as, d, a.text())
 		}
 	}
@@ -197,11 +193,7 @@ func TestDeliverText(t *testing.T) {
 // TestDeliverInputsExist has an action that needs an observation which is there, and others that are not.
 func TestDeliverInputsExist(t *testing.T) {
 	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
-	a, err := c.call("deliver", object{"part": `{"a":1}`})
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, _ := a.delivered(t)
+	_, d := c.deliver(t, object{"part": `{"a":1}`})
 	for name, there := range map[string]bool{
 		d.Kept: true, "obs:000000000000": false, "obs:": false, "nothing.csv": false,
 	} {
@@ -211,9 +203,7 @@ func TestDeliverInputsExist(t *testing.T) {
 		}
 		action["requiredInputDocuments"] = []string{name}
 		part, _ := json.Marshal(action)
-		if a, err = c.call("deliver", object{"part": string(part), "as": "action"}); err != nil {
-			t.Fatal(err)
-		}
+		a, _ := c.deliver(t, object{"part": string(part), "as": "action"})
 		if missing := strings.Contains(a.text(), `"`+name+`" was not found`); missing == there {
 			t.Errorf("%s: %s", name, a.text())
 		}
@@ -225,14 +215,7 @@ func TestDeliverBadInput(t *testing.T) {
 	c := serveStdio(t, plainDir(t), "--toolsets", "core,documents")
 	call := func(args object) (string, delivered) {
 		t.Helper()
-		a, err := c.call("deliver", args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var d delivered
-		if !a.failed {
-			d, _ = a.delivered(t)
-		}
+		a, d := c.deliver(t, args)
 		return a.text(), d
 	}
 	doc := plan(20)

@@ -3,7 +3,6 @@ package continuation
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -87,36 +86,6 @@ const before = `{"sections": [
  {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[1, 2], [3, 4]]}]},
  {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "a()\nb()\nc()\n"}]},
  {"id": "p", "content_type": "paragraph", "elements": [{"text": "whole"}, {"text": "cut o`
-
-// TestMergeSections delivers a fresh document with further sections after one that is cut off.
-func TestMergeSections(t *testing.T) {
-	d := New(Options{})
-	add(t, d, before)
-	r := add(t, d, `{"sections": [
- {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[5, 6]]}]},
- {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["two", "three"]}]},
- {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "b()\nc()\nd()\n"}]},
- {"id": "p", "content_type": "paragraph", "elements": [{"text": "cut off and whole now"}]},
- {"id": "n", "content_type": "heading", "elements": [{"level": 1, "text": "New"}]}]}`)
-	var got, want any
-	if err := json.Unmarshal(d.Text(), &got); err != nil {
-		t.Fatalf("%v: %+v %s", err, r, d.Text())
-	}
-	if err := json.Unmarshal([]byte(`{"sections": [
- {"id": "l", "content_type": "bullet_list", "elements": [{"items": ["one", "two", "three"]}]},
- {"id": "t", "content_type": "table", "elements": [{"headers": ["a", "b"], "rows": [[1, 2], [3, 4], [5, 6]]}]},
- {"id": "c", "content_type": "code_block", "elements": [{"language": "go", "code": "a()\nb()\nc()\nd()\n"}]},
- {"id": "p", "content_type": "paragraph", "elements": [{"text": "whole"}, {"text": "cut off and whole now"}]},
- {"id": "n", "content_type": "heading", "elements": [{"level": 1, "text": "New"}]}]}`), &want); err != nil {
-		t.Fatal(err)
-	}
-	if fmt.Sprint(got) != fmt.Sprint(want) || r.Join != "sections merged by id" ||
-		!strings.Contains(r.Dropped, "cut o") ||
-		!strings.Contains(r.Dropped, "there already") ||
-		r.Verdict != Done {
-		t.Errorf("%+v\n%s", r, d.Text())
-	}
-}
 
 // TestStopRules has every reason to stop, and what is none.
 func TestStopRules(t *testing.T) {

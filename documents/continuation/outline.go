@@ -258,21 +258,20 @@ func (p *parser) countLine(depth int) string {
 
 func (s *sectionSum) line() string {
 	name := fmt.Sprintf("%s %q", cmp.Or(s.Type, "section"), s.ID)
-	switch {
-	case s.Type == "heading" && len(s.Headings) > 0:
-		return name + " " + strings.Join(s.Headings, "; ")
-	case s.Type == "heading":
-		return name
-	case s.Type == "paragraph":
-		return name + " with " + plural(s.Texts, "text")
-	case s.Type == "bullet_list" || s.Type == "numbered_list":
-		return name + " with " + plural(s.Items, "item")
-	case s.Type == "table":
-		return name + " with " + plural(s.Rows, "row")
-	case s.Type == "code_block":
-		return name + " with " + plural(s.Code, "code line")
+	if s.Type == "heading" {
+		return strings.TrimSpace(name + " " + strings.Join(s.Headings, "; "))
 	}
-	return name + " with " + plural(s.Elements, "element")
+	counted, ok := map[string]struct {
+		n   int64
+		one string
+	}{
+		"paragraph": {s.Texts, "text"}, "bullet_list": {s.Items, "item"}, "numbered_list": {s.Items, "item"},
+		"table": {s.Rows, "row"}, "code_block": {s.Code, "code line"},
+	}[s.Type]
+	if !ok {
+		counted.n, counted.one = s.Elements, "element"
+	}
+	return name + " with " + plural(counted.n, counted.one)
 }
 
 func (o *outline) line(s string) {

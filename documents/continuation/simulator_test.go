@@ -149,7 +149,6 @@ func TestSimulator(t *testing.T) {
 		rounds = 500 // of fewer, 5 % is a matter of chance
 	}
 	r := rand.New(rand.NewPCG(7, 11))
-	const right, wrong, refused = 0, 1, 2
 	count, shown := map[string]*[3]int{}, map[string]int{} // by habit and by document
 	var repeated []int                                     // sizes of restart texts
 	docs := simulated(r)
@@ -171,18 +170,12 @@ func TestSimulator(t *testing.T) {
 		}
 		repeated = append(repeated, len(d.Restart()))
 		for _, habit := range habits {
-			e := Open(doc[:cut:cut], d.Stored(), Options{})
-			from := place(habit, doc, cut, e, r)
+			from := place(habit, doc, cut, d, r)
 			part := slices.Clone(doc[from:])
 			if r.IntN(3) == 0 {
 				part = []byte("Here is the rest of the document:\n\n```json\n" + string(part) + "\n```\n")
 			}
-			outcome, res := wrong, e.Add(part)
-			if res.Join == "" {
-				outcome = refused
-			} else if slices.Equal(unitsOf(e.Text()), unitsOf(doc)) {
-				outcome = right
-			}
+			outcome, res := goOn(d, doc, cut, part)
 			count[habit][outcome]++
 			count[name][outcome]++
 			say := map[int]func(string, ...any){wrong: t.Errorf, refused: t.Logf}[outcome]
@@ -209,6 +202,21 @@ func TestSimulator(t *testing.T) {
 	for of, c := range count {
 		t.Logf("%-20s %v", of, *c)
 	}
+}
+
+// Outcomes of a part.
+const right, wrong, refused = 0, 1, 2
+
+// goOn opens the beginning of a document and adds a part: right if the text is the document then.
+func goOn(d *Document, doc []byte, cut int, part []byte) (outcome int, r Result) {
+	e := Open(doc[:cut:cut], d.Stored(), Options{})
+	switch r = e.Add(part); {
+	case r.Join == "":
+		return refused, r
+	case slices.Equal(unitsOf(e.Text()), unitsOf(doc)):
+		return right, r
+	}
+	return wrong, r
 }
 
 func unitsOf(b []byte) []rune { us, _ := units(b, false); return us }
