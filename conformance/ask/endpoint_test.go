@@ -31,15 +31,22 @@ func native(name string, args map[string]any) chattest.Reply {
 
 func said(text string) chattest.Reply { return chattest.Reply{Text: text} }
 
-// answeredBy asks a question through an endpoint with scripted replies.
-func answeredBy(t *testing.T, b *bench, a ask.Args, replies ...chattest.Reply) (*ask.Result, *chattest.Server) {
+// scripted returns an answerer at an endpoint with scripted replies.
+func scripted(t *testing.T, replies ...chattest.Reply) (*answerer.Answerer, *chattest.Server) {
 	t.Helper()
 	s := chattest.New(t, replies...)
 	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.k.Use(answerer.New(client, "m"))
+	return answerer.New(client, "m"), s
+}
+
+// answeredBy asks a question through an endpoint with scripted replies.
+func answeredBy(t *testing.T, b *bench, a ask.Args, replies ...chattest.Reply) (*ask.Result, *chattest.Server) {
+	t.Helper()
+	by, s := scripted(t, replies...)
+	b.k.Use(by)
 	r, _, err := b.try(a)
 	if err != nil {
 		t.Fatal(err)
@@ -226,16 +233,12 @@ func TestSilentEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			silent := chattest.Reply{Text: "never", Wait: make(chan struct{})}
-			s := chattest.New(t, append(c.replies, silent, silent, silent)...)
-			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
-			if err != nil {
-				t.Fatal(err)
-			}
+			by, _ := scripted(t, append(c.replies, silent, silent, silent)...)
 			b := ten(t)
 			store, question := t.TempDir(), ask.Args{Question: "when does the lease end?"}
 			b.k = ask.New(ask.Options{Store: store})
 			b.ask(question) // makes the index, for which a slice may be too short on a busy machine
-			b.k = ask.New(ask.Options{Store: store, Slice: c.slice, Answerer: answerer.New(client, "m")})
+			b.k = ask.New(ask.Options{Store: store, Slice: c.slice, Answerer: by})
 			tool := b.k.Tool()
 			if c.patient {
 				tool = b.k.Command(func(*ask.Result, error) {})
@@ -298,18 +301,10 @@ func TestExtraction(t *testing.T) {
 			search := map[string]any{"query": "when does the lease end"}
 			replies := append([]chattest.Reply{native("semantic_search", search)}, c.replies...)
 			replies = append(replies, said("On 31 March 2027 (lease.md)."))
-			s := chattest.New(t, replies...)
-			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
-			if err != nil {
-				t.Fatal(err)
-			}
-			by := answerer.New(client, "m")
+			by, s := scripted(t, replies...)
 			b.k.Use(by)
 			b.k.Extract(by)
-			r, _, err := b.try(ask.Args{Question: "when does the lease end?"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r, _ := b.ask(ask.Args{Question: "when does the lease end?"})
 			if r.Completions != 2 || r.Extractions != 1 || r.Answer == "" {
 				t.Errorf("%d completions, %d extractions, %q", r.Completions, r.Extractions, r.Answer)
 			}

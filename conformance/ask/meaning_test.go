@@ -89,7 +89,11 @@ func (s *embeddings) serve(w http.ResponseWriter, r *http.Request) {
 	if before != nil && before(w, r, sent.Input) {
 		return
 	}
-	reply(w, vectorsOf(sent.Input, 0))
+	var data []any
+	for i, text := range slices.Backward(sent.Input) { // the last text first
+		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": vectorOf(text)})
+	}
+	reply(w, data)
 }
 
 // reply writes a reply with the data.
@@ -98,21 +102,18 @@ func reply(w http.ResponseWriter, data []any) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"data": data})
 }
 
-// vectorsOf returns the data of a reply, the last text first; more numbers than there are concepts are zeros.
-func vectorsOf(inputs []string, more int) (data []any) {
+// vectorOf returns the vector of a text, and behind it some further numbers.
+func vectorOf(text string, more ...float32) []float32 {
 	all := strings.FieldsFunc(concepts, func(r rune) bool { return r == '|' || r == '\n' })
-	for i, text := range slices.Backward(inputs) {
-		v := make([]float32, len(all)+more)
-		for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
-			for n, c := range all {
-				if slices.Contains(strings.Fields(c), word) {
-					v[n]++
-				}
+	v := make([]float32, len(all))
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		for n, c := range all {
+			if slices.Contains(strings.Fields(c), word) {
+				v[n]++
 			}
 		}
-		data = append(data, map[string]any{"object": "embedding", "index": i, "embedding": v})
 	}
-	return data
+	return append(v, more...)
 }
 
 // set sets what answers instead of the endpoint, and forgets what was sent.
@@ -120,6 +121,18 @@ func (s *embeddings) set(before func(http.ResponseWriter, *http.Request, []strin
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before, s.inputs = before, nil
+}
+
+// vectors answers with the vector of each text.
+func (s *embeddings) vectors(of func(text string) []float32) {
+	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
+		var data []any
+		for i, text := range inputs {
+			data = append(data, map[string]any{"index": i, "embedding": of(text)})
+		}
+		reply(w, data)
+		return true
+	})
 }
 
 // sent returns the texts that were sent and have a part.
@@ -204,15 +217,7 @@ func TestByMeaning(t *testing.T) {
 // TestCloseVectors asks the same of a model all of whose vectors are close to each other: cosines of 0.8 and more.
 func TestCloseVectors(t *testing.T) {
 	s, right := newEmbeddings(t), 0
-	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
-		data := vectorsOf(inputs, 1)
-		for _, d := range data {
-			v := d.(map[string]any)["embedding"].([]float32)
-			v[len(v)-1] = 3
-		}
-		reply(w, data)
-		return true
-	})
+	s.vectors(func(text string) []float32 { return vectorOf(text, 3) })
 	b := newBench(t, synonyms(t)).by(s.url, "m")
 	for _, c := range synonymous {
 		r, text := b.ask(ask.Args{Question: c.question})
@@ -254,14 +259,7 @@ func TestMeaningKeepsWords(t *testing.T) {
 		},
 	} {
 		s := newEmbeddings(t)
-		s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
-			var data []any
-			for i, text := range inputs {
-				data = append(data, map[string]any{"index": i, "embedding": vector(text)})
-			}
-			reply(w, data)
-			return true
-		})
+		s.vectors(vector)
 		if with := shown(newBench(t, dir).by(s.url, "m")); with < without {
 			t.Errorf("%s: %d of %d single facts, %d by words alone", name, with, len(questions), without)
 		}
@@ -338,10 +336,7 @@ func TestOtherLength(t *testing.T) {
 	dir, s := synonyms(t), newEmbeddings(t)
 	b := newBench(t, dir).by(s.url, "m")
 	b.ask(ask.Args{Question: synonymous[0].question})
-	s.set(func(w http.ResponseWriter, _ *http.Request, inputs []string) bool {
-		reply(w, vectorsOf(inputs, 1))
-		return true
-	})
+	s.vectors(func(text string) []float32 { return vectorOf(text, 0) })
 	r, _ := b.ask(ask.Args{Question: synonymous[1].question})
 	if !strings.Contains(r.Ranked, "by words only") || !strings.Contains(r.Ranked, "numbers, those of the index") {
 		t.Error(r.Ranked)
