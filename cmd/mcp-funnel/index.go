@@ -7,8 +7,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
-	"github.com/mcp-funnel/mcp-funnel/tools/ask"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // indexCmd looks after the indexes that ask makes.
@@ -24,27 +22,29 @@ type indexStatus struct {
 }
 
 func (c *indexStatus) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	return withIndex(ctx, s, w, c.Path, c.JSON, (*ask.Asker).IndexStatus)
+	return c.show(ctx, s, w, false)
 }
 
 type indexUpdate indexStatus
 
 func (c *indexUpdate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	return withIndex(ctx, s, w, c.Path, c.JSON, (*ask.Asker).UpdateIndex)
+	return (*indexStatus)(c).show(ctx, s, w, true)
 }
 
 type indexRm struct{}
 
-func (c *indexRm) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	return withIndex(ctx, s, w, "", false, (*ask.Asker).RemoveIndex)
+func (c *indexRm) Run(_ context.Context, s *cli.Settings, w *cli.Streams) error {
+	app, err := s.Open(w, true)
+	if err != nil {
+		return err
+	}
+	defer app.Close()
+	return app.Asker.RemoveIndexes(app.Sources)
 }
 
-// withIndex opens the app, calls do and prints the status of each index.
-func withIndex(
-	ctx context.Context, s *cli.Settings, w *cli.Streams, path string, json bool,
-	do func(*ask.Asker, context.Context, source.Set, string, ask.Progress) ([]ask.IndexStatus, error),
-) error {
-	path = s.GrantNamed(path)
+// show prints the status of each index, and brings it up to date before if update is set.
+func (c *indexStatus) show(ctx context.Context, s *cli.Settings, w *cli.Streams, update bool) error {
+	path := s.GrantNamed(c.Path)
 	app, err := s.Open(w, true)
 	if err != nil {
 		return err
@@ -53,12 +53,12 @@ func withIndex(
 	ctx, stop := cli.UntilSignal(ctx)
 	defer stop()
 	bar := cli.NewBar(w.Err, "index", time.Now())
-	all, err := do(app.Asker, ctx, app.Sources, path, bar.Progress)
+	all, err := app.Asker.Indexes(ctx, app.Sources, path, update, bar.Progress)
 	bar.End()
 	if err != nil {
 		return err
 	}
-	if json {
+	if c.JSON {
 		return cli.WriteJSON(w.Out, all, "")
 	}
 	for _, x := range all {

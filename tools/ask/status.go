@@ -36,32 +36,14 @@ func (s IndexStatus) Rest() time.Duration {
 // Progress reports how far the work is; see [tools.Output].
 type Progress func(done, total int64, message string)
 
-// IndexStatus compares the indexes with the files below a path, and indexes nothing.
-func (k *Asker) IndexStatus(ctx context.Context, set source.Set, path string, p Progress) ([]IndexStatus, error) {
-	return k.indexes(ctx, set, path, p, time.Now().Add(-time.Hour))
-}
-
-// UpdateIndex brings the indexes up to date with the files below a path.
-func (k *Asker) UpdateIndex(ctx context.Context, set source.Set, path string, p Progress) ([]IndexStatus, error) {
-	return k.indexes(ctx, set, path, p, time.Now().AddDate(1, 0, 0))
-}
-
-// RemoveIndex removes the indexes of the roots.
-func (k *Asker) RemoveIndex(_ context.Context, set source.Set, _ string, _ Progress) ([]IndexStatus, error) {
-	for _, r := range set.Roots {
-		if file := k.indexFile(r.Dir()); file != index.Memory {
-			if err := index.Remove(file); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-func (k *Asker) indexes(
-	ctx context.Context, set source.Set, path string, p Progress, deadline time.Time,
+// Indexes compares the indexes with the files below a path. With update it brings them up to date.
+func (k *Asker) Indexes(
+	ctx context.Context, set source.Set, path string, update bool, p Progress,
 ) (all []IndexStatus, err error) {
-	q := &question{k: k, ctx: ctx, in: tools.Input{Sources: set}, progress: p, args: Args{Path: path}, deadline: deadline}
+	q := &question{k: k, ctx: ctx, in: tools.Input{Sources: set}, progress: p, args: Args{Path: path}}
+	if q.deadline = time.Now().Add(-time.Hour); update {
+		q.deadline = time.Now().AddDate(1, 0, 0)
+	}
 	if err := q.gather(); err != nil {
 		return nil, err
 	}
@@ -93,4 +75,16 @@ func (k *Asker) indexes(
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// RemoveIndexes removes the indexes of the roots.
+func (k *Asker) RemoveIndexes(set source.Set) error {
+	for _, r := range set.Roots {
+		if file := k.indexFile(r.Dir()); file != index.Memory {
+			if err := index.Remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

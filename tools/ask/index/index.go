@@ -217,13 +217,9 @@ func (x *Index) Search(ctx context.Context, terms []string, in Scope, limit, per
 // place are the columns of a Hit before its score.
 const place = "c.id, f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading"
 
-// hits returns all rows of a query for place and a score.
-func (x *Index) hits(ctx context.Context, query string, args ...any) (all []Hit, err error) {
-	err = x.each(ctx, query, args, func(h Hit) bool {
-		all = append(all, h)
-		return true
-	})
-	return all, err
+// fields returns where a row of place goes, and one more column.
+func (h *Hit) fields(last any) []any {
+	return []any{&h.id, &h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, last}
 }
 
 // each visits the rows of a query for place and a score, until visit returns false.
@@ -235,8 +231,7 @@ func (x *Index) each(ctx context.Context, query string, args []any, visit func(H
 	defer func() { _ = rows.Close() }()
 	for more := true; more && rows.Next(); {
 		var h Hit
-		err := rows.Scan(&h.id, &h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, &h.Score)
-		if err != nil {
+		if err := rows.Scan(h.fields(&h.Score)...); err != nil {
 			return err
 		}
 		more = visit(h)

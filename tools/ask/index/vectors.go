@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // vectorTables are made when a model is used for the first time. The trigger deletes a vector with its passage, also
@@ -37,9 +36,14 @@ func (x *Index) UseModel(ctx context.Context, name string) error {
 
 // WithoutVector returns the next passages that have no vector. After is the last one that was returned before; the zero
 // Hit begins.
-func (x *Index) WithoutVector(ctx context.Context, after Hit, limit int) ([]Hit, error) {
-	return x.hits(ctx, "SELECT "+place+", 0.0 FROM chunks c JOIN files f ON f.id = c.file WHERE c.id > ? AND "+
-		"NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = c.id) ORDER BY c.id LIMIT ?", after.id, limit)
+func (x *Index) WithoutVector(ctx context.Context, after Hit, limit int) (all []Hit, err error) {
+	err = x.each(ctx, "SELECT "+place+", 0.0 FROM chunks c JOIN files f ON f.id = c.file WHERE c.id > ? AND "+
+		"NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = c.id) ORDER BY c.id LIMIT ?", []any{after.id, limit},
+		func(h Hit) bool {
+			all = append(all, h)
+			return true
+		})
+	return all, err
 }
 
 // AddVectors stores the vectors of passages, except of those that were removed or changed meanwhile. They must be as
@@ -110,18 +114,17 @@ func Cosine(unit []float32, packed []byte) float64 {
 func (x *Index) Nearest(
 	ctx context.Context, unit []float32, least float64, limit, perFile int, of func(path string) bool,
 ) (hits []Hit, passages, vectors int, err error) {
-	rows, err := x.db.QueryContext(ctx, "SELECT c.id, c.file, f.path, v.vector FROM chunks c JOIN files f "+
+	rows, err := x.db.QueryContext(ctx, "SELECT "+place+", v.vector FROM chunks c JOIN files f "+
 		"ON f.id = c.file LEFT JOIN vectors v ON v.chunk = c.id")
 	if err != nil {
 		return nil, 0, 0, fmt.Errorf("read the index: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	var near []Hit
 	mean := 0.0
 	for rows.Next() {
 		var h Hit
 		var packed sql.RawBytes
-		if err := rows.Scan(&h.id, &h.file, &h.Path, &packed); err != nil {
+		if err := rows.Scan(h.fields(&packed)...); err != nil {
 			return nil, 0, 0, err
 		}
 		if !of(h.Path) {
@@ -138,25 +141,18 @@ func (x *Index) Nearest(
 		}
 		h.Score = Cosine(unit, packed)
 		if mean += h.Score; h.Score >= least {
-			near = append(near, h)
+			hits = append(hits, h)
 		}
-	}
-	if err := rows.Err(); err != nil || len(near) == 0 {
-		return nil, passages, vectors, err
-	}
-	slices.SortStableFunc(near, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	count, at, ids := map[int64]int{}, map[int64]int{}, []any{}
-	for i, h := range near {
-		if count[h.file]++; count[h.file] <= perFile && len(ids) < limit {
-			at[h.id] = i
-			ids = append(ids, h.id)
-		}
-	}
-	hits, err = x.hits(ctx, "SELECT "+place+", 0.0 FROM chunks c JOIN files f ON f.id = c.file WHERE c.id IN (?"+
-		strings.Repeat(",?", len(ids)-1)+")", ids...)
-	for i := range hits {
-		hits[i].Score = near[at[hits[i].id]].Score - mean/float64(vectors)
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits, passages, vectors, err
+	count := map[int64]int{}
+	hits = slices.DeleteFunc(hits, func(h Hit) bool {
+		count[h.file]++
+		return count[h.file] > perFile
+	})
+	hits = hits[:min(len(hits), limit)]
+	for i := range hits {
+		hits[i].Score -= mean / float64(vectors)
+	}
+	return hits, passages, vectors, rows.Err()
 }
