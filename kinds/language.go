@@ -20,10 +20,10 @@ func Language(name string, head []byte, kind content.Kind) string {
 	base := strings.ToLower(path.Base(name))
 	suffix := path.Ext(base)
 	head = bytes.TrimPrefix(head[:min(len(head), languageHead)], []byte("\ufeff"))
-	language := cmp.Or(languages[base], languages[suffix])
+	language := content.LanguageOf(base)
 	switch stem, _, _ := strings.Cut(base, "."); {
 	case slices.Contains(stems, stem) && (language == "" || dockerfile().Match(head)): // Dockerfile.dev, Dockerfile.go
-		return languages[stem]
+		return content.LanguageOf(stem)
 	case xml().Match(head) && !slices.Contains(markup, language):
 		return "XML"
 	case language == "":
@@ -154,30 +154,4 @@ var interpreters = map[string]string{
 var kindLanguages = map[content.Kind]string{
 	content.JSON: "JSON", content.NDJSON: "JSON", content.Diff: "Diff", content.GitLog: "Git log", content.Log: "Log",
 	content.Table: "CSV", content.Markdown: "Markdown",
-}
-
-// languages maps extensions and whole file names, in lower case, to languages.
-var languages = map[string]string{
-	".adb": "Ada", ".asm": "Assembly", ".astro": "Astro", ".awk": "Awk", ".bash": "Shell", ".bat": "Batch", ".c": "C",
-	".cc": "C++", ".cjs": "JavaScript", ".clj": "Clojure", ".cljs": "Clojure", ".cls": "Apex", ".cmake": "CMake",
-	".cpp": "C++", ".cs": "C#", ".css": "CSS", ".csv": "CSV", ".cts": "TypeScript", ".cu": "CUDA", ".cxx": "C++",
-	".d": "D", ".dart": "Dart", ".diff": "Diff", ".dockerfile": "Dockerfile", ".el": "Emacs Lisp", ".elm": "Elm",
-	".erl": "Erlang", ".ex": "Elixir", ".exs": "Elixir", ".f90": "Fortran", ".fish": "Shell", ".fs": "F#",
-	".gemspec": "Ruby", ".geojson": "JSON", ".go": "Go", ".gql": "GraphQL", ".gradle": "Gradle", ".graphql": "GraphQL",
-	".groovy": "Groovy", ".h": "C", ".hcl": "HCL", ".hh": "C++", ".hpp": "C++", ".hs": "Haskell", ".htm": "HTML",
-	".html": "HTML", ".hxx": "C++", ".ini": "INI", ".ipynb": "Jupyter", ".java": "Java", ".jl": "Julia",
-	".js": "JavaScript", ".json": "JSON", ".json5": "JSON", ".jsonc": "JSON", ".jsonl": "JSON", ".jsx": "JavaScript",
-	".kt": "Kotlin", ".kts": "Kotlin", ".less": "Less", ".lisp": "Lisp", ".lua": "Lua", ".m": "Objective-C",
-	".markdown": "Markdown", ".md": "Markdown", ".mjs": "JavaScript", ".mk": "Makefile", ".ml": "OCaml",
-	".mli": "OCaml", ".mm": "Objective-C++", ".mts": "TypeScript", ".ndjson": "JSON", ".nim": "Nim", ".nix": "Nix",
-	".pas": "Pascal", ".patch": "Diff", ".php": "PHP", ".pl": "Perl", ".pm": "Perl", ".pro": "IDL",
-	".proto": "Protocol Buffers", ".ps1": "PowerShell", ".py": "Python", ".pyi": "Python", ".pyw": "Python", ".r": "R",
-	".rake": "Ruby", ".rb": "Ruby", ".rkt": "Racket", ".rs": "Rust", ".rst": "reStructuredText", ".s": "Assembly",
-	".sass": "Sass", ".scala": "Scala", ".scm": "Scheme", ".scss": "SCSS", ".sh": "Shell", ".sol": "Solidity",
-	".sql": "SQL", ".svelte": "Svelte", ".svg": "SVG", ".swift": "Swift", ".t": "Perl", ".tcl": "Tcl", ".tex": "TeX",
-	".tf": "HCL", ".toml": "TOML", ".ts": "TypeScript", ".tsv": "TSV", ".tsx": "TypeScript", ".v": "Verilog",
-	".vb": "Visual Basic", ".vim": "Vim script", ".vue": "Vue", ".wat": "WebAssembly", ".xml": "XML", ".yaml": "YAML",
-	".yml": "YAML", ".zig": "Zig", ".zsh": "Shell", "cmakelists.txt": "CMake", "containerfile": "Dockerfile",
-	"dockerfile": "Dockerfile", "gemfile": "Ruby", "gnumakefile": "Makefile", "go.mod": "Go module",
-	"go.sum": "Go checksums", "jenkinsfile": "Groovy", "makefile": "Makefile", "rakefile": "Ruby",
 }

@@ -31,15 +31,6 @@ type Outline struct {
 	Broken   bool     // symbols may be missing: the text is too large, has too many symbols, or is Go with errors
 }
 
-// languages maps the extensions of files to languages.
-var languages = map[string]string{
-	"go": "go", "py": "python", "pyi": "python", "pyw": "python", "rs": "rust", "java": "java", "cs": "c#",
-	"js": "javascript", "mjs": "javascript", "cjs": "javascript", "jsx": "javascript",
-	"ts": "typescript", "mts": "typescript", "cts": "typescript", "tsx": "typescript",
-	"c": "c", "h": "c", "cc": "c++", "cpp": "c++", "cxx": "c++", "hh": "c++", "hpp": "c++", "hxx": "c++",
-	"rb": "ruby", "rake": "ruby", "gemspec": "ruby", "php": "php",
-}
-
 // Of returns the outline of a text by the language that its file name stands for; ok is false if there is none.
 func Of(name string, text []byte) (o Outline, ok bool) {
 	o.Language = Language(name)
@@ -71,10 +62,11 @@ func Of(name string, text []byte) (o Outline, ok bool) {
 // Language returns the language of a file name that has an outline; "" if none.
 func Language(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
-	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
-		return languages[strings.ToLower(name[dot+1:])]
+	language := strings.ToLower(content.LanguageOf(name))
+	if strings.LastIndexByte(name, '.') <= 0 || language != "go" && tokens[language] == nil {
+		return ""
 	}
-	return ""
+	return language
 }
 
 // add appends a symbol unless it repeats the one before it.
