@@ -1,13 +1,10 @@
 package logs
 
-import (
-	"bytes"
-	"encoding/binary"
-)
+import "bytes"
 
 // parsed describes the last parsed line. A line that differs from it only in digits has the same level, its time at the
 // same place and the same pattern. size is 0 if such a line must be parsed too, as
-// lines with an HTTP status, lines with one of [marks] and those of a running test must.
+// lines with an HTTP status, lines of a block with [marks] and those of a running test must.
 type parsed struct {
 	size           int // bytes of the line and its newline
 	from, to, rest int // results of [stamp]
@@ -49,8 +46,7 @@ func (l *logs) acceptAlike(p []byte) int {
 	return n * s.size
 }
 
-// alike returns how many lines at block[at] equal the line of size bytes that ends there except for digits. It may miss
-// the last lines of the block.
+// alike returns how many lines at block[at] equal the line of size bytes that ends there except for digits.
 func alike(block []byte, at, size int) int {
 	begin, line := at, block[at-size:at]
 	// Equal lines are compared many at a time.
@@ -58,40 +54,18 @@ func alike(block []byte, at, size int) int {
 		bytes.Equal(block[at:at+step], block[at-size:at-size+step]); {
 		at += step
 	}
-	if size < 8 {
-		if begin-size+8 > len(block) {
-			return 0
-		}
-		looks := uint64(1)<<(8*size) - 1
-		first := binary.LittleEndian.Uint64(block[begin-size:])
-		for at+8 <= len(block) && sameButDigits(first&looks, binary.LittleEndian.Uint64(block[at:])&looks) {
-			at += size
-		}
-		return (at - begin) / size
-	}
-	for at+size <= len(block) {
-		next := block[at : at+size]
-		for i := 0; i < size; i += 8 {
-			i = min(i, size-8)
-			if !sameButDigits(binary.LittleEndian.Uint64(line[i:]), binary.LittleEndian.Uint64(next[i:])) {
-				return (at - begin) / size
-			}
-		}
+	for at+size <= len(block) && sameButDigits(line, block[at:]) {
 		at += size
 	}
 	return (at - begin) / size
 }
 
-// sameButDigits reports whether eight bytes are equal where not both are digits.
-func sameButDigits(a, b uint64) bool {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	x := a ^ b
-	if x == 0 || x&(0xf0*ones) != 0 {
-		return x == 0
+// sameButDigits reports whether a text, which is at least as long as start, begins with it but for other digits.
+func sameButDigits(start, text []byte) bool {
+	for i, c := range start {
+		if d := text[i]; c != d && (c-'0' > 9 || d-'0' > 9) {
+			return false
+		}
 	}
-	// The high bits of other are set in bytes over 9 after the zero digit is subtracted.
-	a ^= '0' * ones
-	b ^= '0' * ones
-	other := (a&^high + 0x76*ones) | a | (b&^high + 0x76*ones) | b
-	return (x+0x7f*ones)&other&high == 0
+	return true
 }

@@ -5,7 +5,6 @@ package logs
 
 import (
 	"bytes"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func New(name string) *logs {
 
 func (l *logs) Add(p []byte) {
 	for len(p) > 0 {
-		n := min(len(p), lookBytes)
+		n := min(len(p), blockBytes)
 		if i := bytes.LastIndexByte(p[:n], '\n'); n < len(p) && i >= 0 {
 			n = i + 1
 		}
@@ -113,49 +112,29 @@ func (l *logs) Add(p []byte) {
 // ahead skips the leading lines of p that [logs.acceptAlike] or [logs.acceptSimilar] accepts and returns their length
 // in bytes. p is a suffix of the current block.
 func (l *logs) ahead(p []byte) (n int) {
-	start := len(l.block.text) - len(p)
 	n = l.acceptAlike(p)
-	if l.block.has != (marks{}) || l.source || l.panics.open != nil || l.layout.rest == 0 || n == len(p) {
+	if l.block.marked || l.source || l.panics.open != nil || l.layout.rest == 0 || n == len(p) {
 		return n
 	}
-	from := start + n
-	k, words := from/64, l.block.newlines()
-	for word := words[k] &^ (1<<(from%64) - 1); ; word = words[k] {
-		for ; word != 0; word &= word - 1 {
-			end := k*64 + bits.TrailingZeros64(word)
-			if !l.acceptSimilar(l.block.text[from:end]) {
-				return from - start
-			}
-			from = end + 1
-		}
-		if k++; k == len(words) {
-			return from - start
-		}
+	for end := bytes.IndexByte(p[n:], '\n'); end >= 0 && l.acceptSimilar(p[n:n+end]); end = bytes.IndexByte(p[n:], '\n') {
+		n += end + 1
 	}
-}
-
-// marks returns the marks that the current line may have: those of the current block, or all if the line began in an
-// earlier block.
-func (l *logs) marks() marks {
-	if l.rows.InPlace {
-		return l.block.has
-	}
-	return allMarks
+	return n
 }
 
 func (l *logs) line(line []byte, size int64) {
 	at := l.rows.Number
 	l.read += size + 1
-	may := l.marks()
+	// A line that began in an earlier block may have a mark of that one.
+	marked := l.block.marked || !l.rows.InPlace
 	l.recordAccepted()
 	l.parsed.size = 0
 	if l.isSource(line) {
 		return
 	}
-	if may.escape && bytes.IndexByte(line, 0x1b) >= 0 {
+	if marked && bytes.IndexByte(line, 0x1b) >= 0 {
 		l.plain = content.WithoutEscapes(l.plain[:0], line)
 		line = l.plain
-		may = allMarks // removing colours may have joined the parts of a word
 	}
 	e := &l.entry
 	e.parse(line, !l.prose)
@@ -168,7 +147,7 @@ func (l *logs) line(line []byte, size int64) {
 	} else {
 		l.testLine(line, at)
 	}
-	if l.panics.add(text, at, timed, may) {
+	if l.panics.add(text, at, timed, marked) {
 		if timed {
 			l.countLevel(line, nil, at)
 		}
@@ -183,7 +162,7 @@ func (l *logs) line(line []byte, size int64) {
 	}
 	l.patterns.match(text, at, lv, l.read)
 	// Lines that begin with "-" or "=" are always parsed: a listing ignores the line "--", and tests are named by them.
-	if e.form != access && !e.byDigits() && l.tests.current == "" && size <= digest.LineBytes && may == (marks{}) &&
+	if e.form != access && !e.byDigits() && l.tests.current == "" && size <= digest.LineBytes && !marked &&
 		line[0] != '-' && line[0] != '=' {
 		l.parsed = parsed{int(size) + 1, e.from, e.to, e.rest, lv}
 	}

@@ -52,15 +52,15 @@ type panics struct {
 }
 
 // add reports whether a line is part of an incident, and records the incident. The line is passed without its time;
-// may says which marks the line can contain.
-func (p *panics) add(b []byte, at int64, stamped bool, may marks) bool {
+// marked reports whether the line can contain one of [marks].
+func (p *panics) add(b []byte, at int64, stamped, marked bool) bool {
 	if p.open != nil {
 		if p.continues(b, at, stamped) {
 			return true
 		}
 		p.open = nil
 	}
-	if kind, ok := incidentHead(b, stamped, may); ok {
+	if kind, ok := incidentHead(b, stamped, marked); ok {
 		p.begin(b, at, kind)
 		return true
 	}
@@ -264,7 +264,7 @@ var incidentHeads = []struct {
 
 // incidentHead reports whether a line begins an incident. It matches the messages that runtimes print, not prose about
 // panics.
-func incidentHead(b []byte, stamped bool, may marks) (incidentKind, bool) {
+func incidentHead(b []byte, stamped, marked bool) (incidentKind, bool) {
 	if len(b) < 6 {
 		return 0, false
 	}
@@ -275,7 +275,13 @@ func incidentHead(b []byte, stamped bool, may marks) (incidentKind, bool) {
 			}
 		}
 	}
-	return incidentWithin(b, stamped, may)
+	if !marked {
+		if b[0] == 'O' && isKernelCrash(b) {
+			return single, true
+		}
+		return 0, false
+	}
+	return incidentWithin(b, stamped)
 }
 
 // inLiteral reports whether b[i] is inside a string or a comment of source code. A line with a time is a log line, not
@@ -289,14 +295,9 @@ func inLiteral(b []byte, i int, stamped bool) bool {
 		bytes.Contains(before, []byte("// "))
 }
 
-// incidentWithin finds a panic or crash message that follows other words on its line. may tells which of the
-// words the block may contain; most blocks contain none.
-func incidentWithin(b []byte, stamped bool, may marks) (incidentKind, bool) {
-	i := -1
-	if may.panic {
-		i = bytes.Index(b, []byte("panic"))
-	}
-	if i >= 0 {
+// incidentWithin finds a panic or crash message that follows other words on its line.
+func incidentWithin(b []byte, stamped bool) (incidentKind, bool) {
+	if i := bytes.Index(b, []byte("panic")); i >= 0 {
 		rest := b[i:]
 		switch {
 		case inLiteral(b, i, stamped):
@@ -309,11 +310,7 @@ func incidentWithin(b []byte, stamped bool, may marks) (incidentKind, bool) {
 		}
 		return 0, false
 	}
-	i = -1
-	if may.bracket {
-		i = bytes.IndexByte(b, '(')
-	}
-	if i >= 0 {
+	if i := bytes.IndexByte(b, '('); i >= 0 {
 		switch rest := b[i:]; {
 		case inLiteral(b, i, stamped):
 		case bytes.HasPrefix(rest, []byte("(most recent call last)")) && bytes.HasSuffix(b[:i], []byte("Traceback ")):
@@ -322,12 +319,14 @@ func incidentWithin(b []byte, stamped bool, may marks) (incidentKind, bool) {
 			return single, true
 		}
 	}
-	if may.kernel && bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: ")) || b[0] == 'O' {
-		if bytes.Contains(b, []byte("Out of memory: Kill")) || bytes.Contains(b, []byte(" segfault at ")) {
-			return single, true
-		}
+	if kernel := bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: ")); (kernel || b[0] == 'O') && isKernelCrash(b) {
+		return single, true
 	}
 	return 0, false
+}
+
+func isKernelCrash(b []byte) bool {
+	return bytes.Contains(b, []byte("Out of memory: Kill")) || bytes.Contains(b, []byte(" segfault at "))
 }
 
 // total returns the counts of incidents, such as "2 panics", "1 stack trace".

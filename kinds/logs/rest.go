@@ -55,7 +55,7 @@ func (p *prose) skipRest(b []byte) int {
 	l := p.logs
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
 	reports := l.panics.open != nil || l.tests.current != "" || l.numbers.left > 0
-	if !p.inRest() || l.block.has != (marks{}) || l.source || reports || len(b) == 0 {
+	if !p.inRest() || l.block.marked || l.source || reports || len(b) == 0 {
 		return 0
 	}
 	if at, _, _ := p.rest.search.Find(b, 0); at < len(b) {

@@ -68,22 +68,6 @@ func normal(line []byte) string {
 	return string(out)
 }
 
-func TestWordBitsArePortable(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 5))
-	line := make([]byte, digest.HeadBytes)
-	for n := range line {
-		for i := range line {
-			line[i] = byte(r.IntN(256))
-		}
-		var words, digits, wantWords, wantDigits bitmap
-		words.of(&digits, line[:n])
-		wantWords.portable(&wantDigits, line[:n])
-		if words != wantWords || digits != wantDigits {
-			t.Fatalf("%d bytes: %x %x, want %x %x", n, words, digits, wantWords, wantDigits)
-		}
-	}
-}
-
 // TestIsProse checks which first sentences say more than the lines that a receipt shows.
 func TestIsProse(t *testing.T) {
 	for text, want := range map[string]bool{
