@@ -130,6 +130,12 @@ func TestRareValue(t *testing.T) {
 	state := `.status.containers[].lastState: {"exitCode":137,"reason":"OOM \" killed"}; ` +
 		`in the element with metadata.name "pod-137"`
 	long := strings.Repeat("x", 20_000)
+	inArray := repeated(30, ",", func(i int) string {
+		if i == 9 { // what is kept of it ends in the string
+			return `{"a":["` + long + `",{"b":1}]}`
+		}
+		return `{"a":["x",{"c":1}]}`
+	})
 	for _, c := range []struct{ text, want string }{
 		{`{"items":[` + pods + `]}`, "at /items/137, the only one with " + state},
 		{"[" + pods + "]", "record 137, the only one with " + state},
@@ -140,6 +146,7 @@ func TestRareValue(t *testing.T) {
 			`record 9, the only one with .legacy: "` + strings.Repeat("x", 47) + "…; in the element with "},
 		{strings.ReplaceAll(flat(`"legacy":1`, 9), filler, `"ok":1`),
 			`record 9, the only one with .legacy: {"id":9,"name":"n9","ok":1,"legacy":1}`},
+		{"[" + inArray + "]", `record 9, the only one with .a[].b: {"a":["xxx`},
 		{flat(`"legacy":1`), ""},
 		{flat(`"legacy":1`, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), ""},
 	} {

@@ -132,7 +132,12 @@ func valueAt(d *jsontext.Decoder, raw []byte, path []step) (value []byte, ok boo
 		return nil, false
 	}
 	_, _ = d.ReadToken()
+	before := int64(-1)
 	for k := d.PeekKind(); k != 0 && k != '}' && k != ']'; k = d.PeekKind() {
+		if d.InputOffset() == before { // raw ends inside of the value that was to be skipped
+			return nil, false
+		}
+		before = d.InputOffset()
 		if open == '{' {
 			name, err := d.ReadToken()
 			if err != nil {
