@@ -12,20 +12,23 @@ import (
 type document struct {
 	kind  content.Kind
 	scan  scan
-	check *jsontrunc.Checker // for JSON, and shares the scanner with scan; nil for NDJSON
-	tail  tail               // for NDJSON
+	check *jsontrunc.Checker // shares the scanner with scan, except for NDJSON: scan continues after a broken line
 	begun bool
 	mark  int // length of the byte order mark in bytes
 }
 
 func NewDocument(k content.Kind) *document {
-	d := &document{kind: k}
-	if k != content.NDJSON {
-		d.check = jsontrunc.NewChecker()
+	d := &document{kind: k, check: jsontrunc.NewChecker()}
+	if d.lines() {
+		d.scan = newScan(newShape(true), nil)
+	} else {
+		d.scan = newScan(newShape(false), d.check)
 	}
-	d.scan = newScan(newShape(d.check == nil), d.check)
 	return d
 }
+
+// lines reports whether the text is a sequence of values.
+func (d *document) lines() bool { return d.kind == content.NDJSON }
 
 func (d *document) Add(p []byte) {
 	text := p
@@ -33,23 +36,16 @@ func (d *document) Add(p []byte) {
 		text = digest.WithoutMark(p)
 		d.begun = true
 		d.mark = len(p) - len(text)
-		if d.check != nil {
-			_, _ = d.check.Write(p[:d.mark])
-		}
+		_, _ = d.check.Write(p[:d.mark])
 	}
 	d.scan.write(text)
-	if d.check == nil {
-		d.tail.add(p, &d.scan, d.mark)
+	if d.lines() {
+		_, _ = d.check.Write(text)
 	}
 }
 
 func (d *document) Finish(s *digest.Summary) {
-	var report jsontrunc.Report
-	if d.check == nil {
-		report = d.tail.close()
-	} else {
-		report = d.check.Close() // before scan.close, which ends the text for the shared scanner
-	}
+	report := d.check.Close() // before scan.close, which ends the text for a shared scanner
 	d.scan.close()
 	shape := d.scan.shape
 	shape.abandon()
@@ -81,7 +77,7 @@ func (d *document) Finish(s *digest.Summary) {
 	}
 	if line := shown.firstLine(); line != "" {
 		s.Body = append(s.Body, line)
-		if shown.start > 0 && d.check != nil {
+		if shown.start > 0 && !d.lines() {
 			s.First = digest.First{Line: line, Offset: shown.start + int64(d.mark)}
 		}
 	}
@@ -115,11 +111,11 @@ func (d *document) count(s *digest.Summary, records, shown *collection) {
 		return
 	}
 	s.Records = records.n
-	if d.check != nil {
+	if !d.lines() {
 		s.Filter = records.filter
 	}
 	one, more := "element", "elements"
-	if d.kind == content.NDJSON {
+	if d.lines() {
 		one, more = "record", "records"
 	}
 	if s.Cut != nil {
@@ -181,7 +177,7 @@ func (d *document) breaks(r *jsontrunc.Report, records *collection) []string {
 		first += ": " + content.Clip(r.Reason, digest.LineRunes)
 	}
 	switch {
-	case d.kind == content.NDJSON:
+	case d.lines():
 		first += "; " + content.Plural(r.Values, "complete record", "complete records") + " before it"
 	case records != nil:
 		first += "; " + content.Plural(records.n, "complete element", "complete elements")

@@ -25,10 +25,7 @@ type scan struct {
 	size    int64  // full length of the token in bytes
 	stopped bool   // an error ended the text; the rest is ignored
 
-	offset int64 // offset of the current block in the text
-	at     int64 // offset of the current top-level value
-	lastAt int64 // offset of the last complete top-level value
-
+	offset   int64 // offset of the current block in the text
 	newlines int64
 	counted  int   // number of bytes of the current block whose newlines are already counted
 	start    int64 // number of newlines before the current top-level value
@@ -142,7 +139,6 @@ func (s *scan) handle(e content.Event, p []byte, at int) {
 	if e.Starts() && s.json.Around(e) == 0 {
 		s.count(p, at)
 		s.start = s.newlines
-		s.at = s.offset + int64(at) - 1
 	}
 	switch e {
 	case content.ObjectStart, content.ArrayStart:
@@ -165,7 +161,6 @@ func (s *scan) handle(e content.Event, p []byte, at int) {
 	}
 	if e.Ends() && s.json.Depth() == 0 {
 		s.values++
-		s.lastAt = s.at
 	}
 }
 
