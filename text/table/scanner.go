@@ -80,15 +80,6 @@ func (s *Scanner) scan(p []byte, final bool) bool {
 	for len(p) > 0 {
 		n := 0
 		switch {
-		case s.off == s.row.At.Start && !s.cell && !s.CR:
-			var goOn bool
-			if n, goOn = s.plainRow(p); !goOn {
-				return false
-			}
-			if n > 0 {
-				break
-			}
-			fallthrough
 		case !s.cell:
 			var known bool
 			if n, known = s.openCell(p, final); !known {
@@ -118,42 +109,6 @@ func (s *Scanner) scan(p []byte, final bool) bool {
 	}
 	s.held = s.held[:0]
 	return true
-}
-
-// plainRow scans a line without quotes that ends in p, and returns how many bytes it took, 0 for another line. Most of
-// a table is read this way. It returns false if visit did.
-func (s *Scanner) plainRow(p []byte) (n int, goOn bool) {
-	end := bytes.IndexByte(p, '\n')
-	if end < 0 || bytes.IndexByte(p[:end], '"') >= 0 {
-		return 0, true
-	}
-	line := bytes.TrimSuffix(p[:end], []byte{'\r'})
-	if len(line) > 0 {
-		at := s.off + int64(len(line))
-		for s.row.N = 1; ; s.row.N++ {
-			i := bytes.IndexByte(line, s.Delimiter)
-			if i < 0 {
-				i = len(line)
-			}
-			if s.keeps() {
-				c := line[:i:i]
-				if s.MaxCell > 0 {
-					c = c[:min(len(c), s.MaxCell)]
-				}
-				s.row.Cells = append(s.row.Cells, c)
-			}
-			if i == len(line) {
-				break
-			}
-			line = line[i+1:]
-		}
-		if !s.visitRow(at) {
-			return 0, false
-		}
-	}
-	s.line++
-	s.beginRow(s.off + int64(end) + 1)
-	return end + 1, true
 }
 
 // keeps reports whether the next cell is kept.
