@@ -1,3 +1,5 @@
+// Package answerer answers a question about files through a model's endpoint: a loop of at most five steps over seven
+// functions.
 package answerer
 
 import (
@@ -76,7 +78,7 @@ func (a *Answerer) Answer(ctx context.Context, t ask.Task) (ask.Reply, error) {
 	r := loop.Run(ctx, o)
 	c.reply.Completions = r.Turns
 	if c.reply.Text == "" && (r.Ending == loop.OutOfTurns || r.Ending == loop.OverBudget) {
-		_, rest := parseCalls(r.Text, c.names)
+		_, rest := loop.TextCalls(r.Text, c.names)
 		c.answer(rest)
 	}
 	if r.Ending == loop.Failed || r.Ending == loop.Cancelled {
@@ -114,7 +116,7 @@ func responseOf(args json.RawMessage) string {
 // onText handles a reply without a native call: calls that it has as text are run; at the first step without one the
 // router's choice is run; later text is the answer.
 func (c *conversation) onText(turn int, text string) (next []chat.Message, end bool) {
-	calls, rest := parseCalls(text, c.names)
+	calls, rest := loop.TextCalls(text, c.names)
 	var results []string
 	for _, call := range calls {
 		args := json.RawMessage(call.Function.Arguments)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/agents/loop"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
@@ -31,7 +32,7 @@ func (a *Answerer) Extract(ctx context.Context, question, passage string) ([]int
 	if err != nil {
 		return nil, err
 	}
-	for text := thoughts().ReplaceAllString(reply.Text, ""); ; text = text[1:] {
+	for text := loop.WithoutThoughts(reply.Text); ; text = text[1:] {
 		at := strings.IndexByte(text, '{')
 		if at < 0 {
 			return nil, ask.ErrUnreadable

@@ -135,9 +135,9 @@ func TestErrors(t *testing.T) {
 		defer s.Close()
 		_, err := client(
 			t,
-			chat.Options{URL: s.URL + "/v1", Timeout: 50 * time.Millisecond},
+			chat.Options{URL: s.URL + "/v1", Timeout: 200 * time.Millisecond},
 		).Complete(t.Context(), hello(true))
-		if err == nil || !strings.Contains(err.Error(), "still writing after 500ms") {
+		if err == nil || !strings.Contains(err.Error(), "still writing after 2s") {
 			t.Error(err)
 		}
 	})
@@ -237,23 +237,18 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestToolCalls reads calls that are native, in parts of a stream, and in the text.
+// TestToolCalls reads calls whose arguments are a text, as the API has it, and an object, as some servers send it.
 func TestToolCalls(t *testing.T) {
 	tools := []chat.Tool{{Name: "find", Description: "finds", Schema: []byte(`{"type":"object"}`)}}
 	for _, tt := range []struct {
 		name  string
 		reply chattest.Reply
-		args  string // "": no call
+		args  string
 	}{
 		{"native", chattest.Reply{ToolCalls: []any{map[string]any{"id": "1", "type": "function",
 			"function": map[string]any{"name": "find", "arguments": `{"a":1}`}}}}, `{"a":1}`},
 		{"native, an object", chattest.Reply{ToolCalls: []any{map[string]any{"id": "1",
 			"function": map[string]any{"name": "find", "arguments": map[string]any{"a": 1}}}}}, `{"a":1}`},
-		{"in tags", chattest.Reply{Text: "I look.\n<tool_call>{\"name\":\"find\",\"arguments\":{\"a\":1}}</tool_call>"}, `{"a":1}`},
-		{"alone", chattest.Reply{Text: "```json\n{\"name\":\"find\",\"parameters\":{\"a\":1}}\n```"}, `{"a":1}`},
-		{"an unknown tool", chattest.Reply{Text: `{"name":"rm","arguments":{}}`}, ""},
-		{"text about a tool", chattest.Reply{Text: `I use {"name":"find"} now.`}, ""},
-		{"a tag that is not closed", chattest.Reply{Text: `<tool_call>{"name":"find","arguments":{}}`}, ""},
 	} {
 		s := chattest.New(t, tt.reply)
 		r := hello(false)
@@ -266,7 +261,7 @@ func TestToolCalls(t *testing.T) {
 		if len(reply.ToolCalls) == 1 {
 			got = reply.ToolCalls[0].Function.Arguments
 		}
-		if got != tt.args || tt.args == "" && reply.Text != tt.reply.Text {
+		if got != tt.args {
 			t.Errorf("%s: %+v", tt.name, reply)
 		}
 	}

@@ -59,9 +59,6 @@ func (c *Client) Complete(ctx context.Context, r Request) (Reply, error) {
 		reply.Masked = masked
 		return err
 	})
-	if err == nil && len(reply.ToolCalls) == 0 && len(r.Tools) > 0 {
-		reply.ToolCalls, reply.Text = callsInText(reply.Text, r.Tools)
-	}
 	return reply, err
 }
 

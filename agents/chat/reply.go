@@ -10,7 +10,6 @@ import (
 	"io"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -256,57 +255,4 @@ func errorText(b []byte) string {
 		return plain
 	}
 	return parsed.Message
-}
-
-// callsInText finds tool calls that a model wrote as text, as small local models do: between <tool_call> tags, or a
-// reply that is nothing but one JSON object with name and arguments. It returns the text without them. Only tools that
-// were offered count.
-func callsInText(text string, offered []Tool) ([]ToolCall, string) {
-	var calls []ToolCall
-	rest := text
-	var around strings.Builder
-	for {
-		before, inner, ok := strings.Cut(rest, "<tool_call>")
-		if !ok {
-			break
-		}
-		body, after, closed := strings.Cut(inner, "</tool_call>")
-		call, good := parseCall(body, offered)
-		if !closed || !good {
-			return nil, text
-		}
-		around.WriteString(before)
-		calls, rest = append(calls, call), after
-	}
-	if len(calls) > 0 {
-		return calls, strings.TrimSpace(around.String() + rest)
-	}
-	body := strings.TrimSpace(text)
-	if inner, ok := strings.CutPrefix(body, "```json"); ok {
-		body = strings.TrimSpace(strings.TrimSuffix(inner, "```"))
-	}
-	if call, ok := parseCall(body, offered); ok {
-		return []ToolCall{call}, ""
-	}
-	return nil, text
-}
-
-func parseCall(s string, offered []Tool) (ToolCall, bool) {
-	var c struct {
-		Name       string          `json:"name"`
-		Arguments  json.RawMessage `json:"arguments"`
-		Parameters json.RawMessage `json:"parameters"`
-	}
-	if json.Unmarshal([]byte(strings.TrimSpace(s)), &c) != nil ||
-		!slices.ContainsFunc(offered, func(t Tool) bool { return t.Name == c.Name }) {
-		return ToolCall{}, false
-	}
-	args := c.Arguments
-	if len(args) == 0 {
-		args = c.Parameters
-	}
-	if len(args) == 0 {
-		args = json.RawMessage("{}")
-	}
-	return ToolCall{Type: "function", Function: Function{Name: c.Name, Arguments: argumentText(args)}}, true
 }

@@ -82,16 +82,11 @@ func (c *conversation) check(t *chat.ToolCall) call {
 	c.ids[t.ID], t.Type = true, "function"
 	f := &t.Function
 	k := call{id: t.ID, name: f.Name, submits: c.o.Submit != "" && f.Name == c.o.Submit}
-	var names []string
-	for _, tool := range c.o.Tools {
-		names = append(names, tool.Name)
-		if tool.Name == f.Name {
-			k.run = tool.Call
-		}
-	}
-	if !k.submits && !slices.Contains(names, f.Name) {
+	if i := slices.Index(c.names, f.Name); i >= 0 {
+		k.run = c.o.Tools[i].Call
+	} else if !k.submits {
 		k.problem = fmt.Sprintf("error: there is no tool %q; the tools are: %s", content.ClipBytes(f.Name, maxName),
-			strings.Join(names, ", "))
+			strings.Join(c.names, ", "))
 		f.Name = cmp.Or(invalid.ReplaceAllString(f.Name[:min(len(f.Name), maxName)], "_"), "unnamed")
 	}
 	raw := cmp.Or(strings.TrimSpace(f.Arguments), "{}")

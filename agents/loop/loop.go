@@ -42,9 +42,9 @@ type Options struct {
 	// nil: all are accepted.
 	Accept func(args json.RawMessage) error
 	// OnText decides what follows a reply without a call, which may be "": it returns messages to add, or end. No
-	// messages end the conversation too. If the last message has tool calls, they are run as if the model had made
-	// them, and the reply is dropped. nil: the model is reminded with Nudge once, and the second text in a row ends the
-	// conversation; without a Nudge, the first one does.
+	// messages end the conversation too. nil: calls that are written in the text are run (see [TextCalls]); else the
+	// model is reminded with Nudge once, and the second text in a row ends the conversation; without a Nudge, the first
+	// one does.
 	OnText   func(turn int, text string) (next []chat.Message, end bool)
 	Nudge    string
 	LastTurn string // user message before the last turn, which asks the model to finish; "": none
@@ -91,6 +91,7 @@ type Result struct {
 type conversation struct {
 	o       Options
 	offered []chat.Tool
+	names   []string        // of the tools
 	ids     map[string]bool // of calls
 	nudged  bool            // the last reply was a text, and Nudge followed
 	r       Result
@@ -107,6 +108,7 @@ func Run(ctx context.Context, o Options) Result {
 		if t.Schema == nil {
 			t.Schema = json.RawMessage(`{"type":"object"}`)
 		}
+		c.names = append(c.names, t.Name)
 		c.offered = append(c.offered, chat.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
 	if o.System != "" {
@@ -147,6 +149,11 @@ func (c *conversation) turn(ctx context.Context, turn int) Ending {
 		return ending
 	}
 	c.r.Turns++
+	if len(reply.ToolCalls) == 0 && c.o.OnText == nil {
+		if calls, rest := TextCalls(reply.Text, c.names); len(calls) > 0 {
+			reply.ToolCalls, reply.Text = calls, rest
+		}
+	}
 	if len(reply.ToolCalls) == 0 || reply.Text != "" {
 		c.r.Text = reply.Text
 	}
@@ -156,16 +163,11 @@ func (c *conversation) turn(ctx context.Context, turn int) Ending {
 		return c.answer(ctx, turn, m)
 	}
 	next, end := c.afterText(turn, reply.Text)
-	last := len(next) - 1
-	if last >= 0 && len(next[last].ToolCalls) > 0 {
-		c.add(next[:last]...)
-		return c.answer(ctx, turn, next[last])
-	}
 	if strings.TrimSpace(reply.Text) != "" { // some endpoints refuse an empty message
 		c.add(m)
 	}
 	c.add(next...)
-	if end || last < 0 {
+	if end || len(next) == 0 {
 		return Answered
 	}
 	return ""

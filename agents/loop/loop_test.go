@@ -189,13 +189,6 @@ func TestRun(t *testing.T) {
 			users: []string{"Call submit now."}},
 		{name: "OnText", replies: []chattest.Reply{reply(9, "one"), reply(9, "two"), reply(9, "three")}, change: texts(2),
 			ending: Answered, turns: 3, text: "three", users: []string{"0: one?", "1: two?"}},
-		{name: "OnText routes to a tool", replies: []chattest.Reply{reply(9, "hm"), reply(9, "the answer")},
-			change: func(o *Options) {
-				o.OnText = func(turn int, _ string) ([]chat.Message, bool) {
-					call := chat.ToolCall{Function: chat.Function{Name: "echo", Arguments: `{"text":"routed"}`}}
-					return []chat.Message{{Role: "assistant", ToolCalls: []chat.ToolCall{call}}}[:1-turn], turn == 1
-				}
-			}, ending: Answered, turns: 2, calls: 1, answers: []string{"routed"}, text: "the answer"},
 		{name: "garbage arguments", replies: []chattest.Reply{
 			reply(9, "", toolCall("a", "echo", `{"text": "x`), toolCall("b", "echo", `[1]`), toolCall("c", "echo", `null`),
 				toolCall("d", "submit", `nothing`), toolCall("e", "echo", ``)),
@@ -253,8 +246,10 @@ func TestRun(t *testing.T) {
 			change: func(o *Options) { o.MaxTurns, o.LastTurn = 3, "Finish now." }, ending: OutOfTurns, turns: 3, calls: 3,
 			answers: []string{"x", "x", "x"}, users: []string{"Finish now."}},
 		{name: "a call in the text", replies: repeat(1, reply(9,
-			`<tool_call>{"name":"submit","arguments":{"report":"r"}}</tool_call>`)), ending: Submitted, turns: 1,
-			answers: []string{"accepted"}},
+			`I look. <tool_call>{"name":"submit","arguments":{"report":"r"}}</tool_call>`)), ending: Submitted, turns: 1,
+			answers: []string{"accepted"}, text: "I look."},
+		{name: "an unknown tool in the text", replies: []chattest.Reply{reply(9, "```json\n{\"name\":\"rm\",\"arguments\":{}}\n```"),
+			reply(9, "", submit("s", ""))}, ending: Submitted, turns: 2, answers: []string{`no tool "rm"`, "accepted"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := chattest.New(t, c.replies...)

@@ -1,4 +1,4 @@
-package answerer
+package loop
 
 import (
 	"math/rand/v2"
@@ -34,15 +34,15 @@ func shown(calls []chat.ToolCall) (lines []string) {
 	return lines
 }
 
-// reply is a section of testdata/calls.txt: its title, the text, the calls and, if given, the rest.
-type reply struct {
+// sample is a section of testdata/calls.txt: its title, the text, the calls and, if given, the rest.
+type sample struct {
 	title, text string
 	calls, rest []string
 }
 
-func replies(t testing.TB) (all []reply) {
+func samples(t testing.TB) (all []sample) {
 	for _, s := range sections(t, "calls.txt") {
-		var r reply
+		var r sample
 		var text []string
 		for _, line := range strings.Split(strings.TrimSuffix(s, "\n"), "\n") {
 			if call, ok := strings.CutPrefix(line, "=> "); ok {
@@ -59,14 +59,14 @@ func replies(t testing.TB) (all []reply) {
 	return all
 }
 
-// TestParseCalls reads replies as small models write them. No reply may be read as a call of another tool.
-func TestParseCalls(t *testing.T) {
-	all := replies(t)
+// TestTextCalls reads replies as small models write them. No reply may be read as a call of another tool.
+func TestTextCalls(t *testing.T) {
+	all := samples(t)
 	formats, good := map[string]int{}, 0
 	for _, r := range all {
 		format, _, _ := strings.Cut(r.title, ":")
 		formats[format]++
-		calls, rest := parseCalls(r.text, toolNames)
+		calls, rest := TextCalls(r.text, toolNames)
 		if !slices.Equal(shown(calls), r.calls) {
 			t.Errorf("%s: got %q, want %q", r.title, shown(calls), r.calls)
 			continue
@@ -82,12 +82,12 @@ func TestParseCalls(t *testing.T) {
 	}
 }
 
-// TestParseCallsOfAnswers checks that answers are returned as they are, but for their thoughts.
-func TestParseCallsOfAnswers(t *testing.T) {
+// TestTextCallsOfAnswers checks that answers are returned as they are, but for their thoughts.
+func TestTextCallsOfAnswers(t *testing.T) {
 	all := sections(t, "answers.txt")
 	for _, text := range all {
 		text = strings.TrimSpace(text)
-		calls, rest := parseCalls(text, toolNames)
+		calls, rest := TextCalls(text, toolNames)
 		if len(calls) > 0 {
 			t.Errorf("%q: %q", text, shown(calls))
 		}
@@ -101,26 +101,26 @@ func TestParseCallsOfAnswers(t *testing.T) {
 	}
 }
 
-// TestParseCallsLimit checks that at most 16 calls are returned, and none without tools.
-func TestParseCallsLimit(t *testing.T) {
+// TestTextCallsLimit checks that at most 16 calls are returned, and none without tools.
+func TestTextCallsLimit(t *testing.T) {
 	many := strings.Repeat(`{"name": "count_files", "arguments": {}}`+"\n", 40)
-	if calls, rest := parseCalls(many, toolNames); len(calls) != maxCalls || rest != "" {
+	if calls, rest := TextCalls(many, toolNames); len(calls) != maxCalls || rest != "" {
 		t.Errorf("%d calls, rest %.40q", len(calls), rest)
 	}
-	if calls, rest := parseCalls("", nil); calls != nil || rest != "" {
+	if calls, rest := TextCalls("", nil); calls != nil || rest != "" {
 		t.Errorf("%v, %q", calls, rest)
 	}
-	if calls, rest := parseCalls("count_files()", nil); calls != nil || rest != "count_files()" {
+	if calls, rest := TextCalls("count_files()", nil); calls != nil || rest != "count_files()" {
 		t.Errorf("%v, %q", calls, rest)
 	}
 }
 
-// TestParseCallsDamaged damages every reply at random: a byte is deleted or doubled, or the end is cut. The tool of a
+// TestTextCallsDamaged damages every reply at random: a byte is deleted or doubled, or the end is cut. The tool of a
 // call that is read must be one of the undamaged reply.
-func TestParseCallsDamaged(t *testing.T) {
+func TestTextCallsDamaged(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	read, wrong, total := 0, 0, 0
-	for _, r := range replies(t) {
+	for _, r := range samples(t) {
 		for range 50 {
 			at := random.IntN(len(r.text))
 			damaged := r.text[:at] + r.text[min(len(r.text), at+1+random.IntN(2)):]
@@ -130,7 +130,7 @@ func TestParseCallsDamaged(t *testing.T) {
 			case 1:
 				damaged = r.text[:at+1] + r.text[at:]
 			}
-			calls, _ := parseCalls(damaged, toolNames)
+			calls, _ := TextCalls(damaged, toolNames)
 			total++
 			if len(calls) > 0 {
 				read++
@@ -156,25 +156,25 @@ var hard = []string{
 	"<tool_call>a", "{\"a\":[{\"name\":\"b\",\"arguments\":{}},", "<think>a</think>",
 }
 
-// TestParseCallsTime reads replies of 64 KB: no time grows with the square of their size.
-func TestParseCallsTime(t *testing.T) {
+// TestTextCallsTime reads replies of 64 KB: no time grows with the square of their size.
+func TestTextCallsTime(t *testing.T) {
 	for _, h := range hard {
 		for _, end := range []string{"", `",}`} {
 			text := strings.Repeat(h, 1<<16/len(h)) + end
-			promise.Ends(t, func() { parseCalls(text, toolNames) }, "%q and %q", h, end)
+			promise.Ends(t, func() { TextCalls(text, toolNames) }, "%q and %q", h, end)
 		}
 	}
 }
 
-func FuzzParseCalls(f *testing.F) {
-	for _, r := range replies(f) {
+func FuzzTextCalls(f *testing.F) {
+	for _, r := range samples(f) {
 		f.Add(r.text)
 	}
 	for _, h := range hard {
 		f.Add(strings.Repeat(h, 9))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		calls, rest := parseCalls(text, toolNames)
+		calls, rest := TextCalls(text, toolNames)
 		if len(calls) > maxCalls || len(rest) > len(text) {
 			t.Fatalf("%d calls, rest %q", len(calls), rest)
 		}

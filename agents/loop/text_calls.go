@@ -1,6 +1,4 @@
-// Package answerer answers a question about files through a model's endpoint: a loop of at most five steps over seven
-// functions.
-package answerer
+package loop
 
 import (
 	"encoding/json"
@@ -38,11 +36,14 @@ var (
 	argumentKeys = []string{"arguments", "parameters", "args", "params", "tool_input", "action_input", "input"}
 )
 
-// parseCalls finds tool calls that a model wrote as text, and returns at most 16 of them, without ids. names are the
+// WithoutThoughts returns a text without what a model thought aloud between tags.
+func WithoutThoughts(text string) string { return thoughts().ReplaceAllString(text, "") }
+
+// TextCalls finds tool calls that a model wrote as text, and returns at most 16 of them, without ids. names are the
 // tools; the name of a call may be another one. rest is the text without calls and thoughts. A text that could be an
 // answer is no call. The time is linear in the length of text.
-func parseCalls(text string, names []string) (calls []chat.ToolCall, rest string) {
-	text = strings.ReplaceAll(strings.TrimSpace(thoughts().ReplaceAllString(text, "")), "\x00", "")
+func TextCalls(text string, names []string) (calls []chat.ToolCall, rest string) {
+	text = strings.ReplaceAll(strings.TrimSpace(WithoutThoughts(text)), "\x00", "")
 	f := finder{names: names, work: 4*len(text) + 1<<16}
 	from, tagged := 0, false
 	for _, t := range append(callTag().FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
