@@ -4,11 +4,13 @@ package investigator
 
 import (
 	"context"
+	_ "embed" // schemas.json
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/loop"
@@ -95,32 +97,20 @@ func submitTool(prompt string) loop.Tool {
 	if prompt == "directory" {
 		name = "submit_report"
 	}
-	return loop.Tool{Name: name, Description: "Hand in the result and end.", Schema: json.RawMessage(schemas[prompt])}
+	return loop.Tool{Name: name, Description: "Hand in the result and end.", Schema: schemas()[prompt]}
 }
 
-// schemas are the arguments of the submit tools.
-var schemas = map[string]string{
-	"survey": `{"type":"object","properties":{"description":{"type":"string"},"approach":{"type":"string"},` +
-		`"relevant_tools":{"type":"array","items":{"type":"string"}},"skip_tools":{"type":"array","items":{"type":"string"}},` +
-		`"domain_notes":{"type":"string"},"confidence":{"type":"number"}},"required":["description","confidence"]}`,
-	"plan": `{"type":"object","properties":{"priority_dirs":{"type":"array","items":{"type":"object","properties":` +
-		`{"path":{"type":"string"},"reason":{"type":"string"},"suggested_turns":{"type":"integer"}},"required":["path"]}},` +
-		`"shallow_dirs":{"type":"array","items":{"type":"string"}},"skip_dirs":{"type":"array","items":{"type":"object",` +
-		`"properties":{"path":{"type":"string"},"reason":{"type":"string"}},"required":["path"]}},` +
-		`"investigation_order":{"type":"string","enum":["leaf-first","priority-first"]},"max_orders":{"type":"integer"},` +
-		`"notes":{"type":"string"}},"required":["priority_dirs"]}`,
-	"directory": `{"type":"object","properties":{"dirs":{"type":"array","items":{"type":"object","properties":` +
-		`{"path":{"type":"string"},"summary":{"type":"string"},"dominant_category":{"type":"string"},"notable_files":` +
-		`{"type":"array","items":{"type":"string"}}},"required":["path","summary"]}},"files":{"type":"array","items":` +
-		`{"type":"object","properties":{"path":{"type":"string"},"summary":{"type":"string"},"notable":{"type":"boolean"},` +
-		`"notable_reason":{"type":"string"}},"required":["path","summary"]}},"flags":` + flagsSchema +
-		`,"completeness":{"type":"number"},"confidence":{"type":"number"}},"required":["dirs","confidence"]}`,
-	"report": `{"type":"object","properties":{"brief":{"type":"string"},"detailed":{"type":"string"},"flags":` + flagsSchema +
-		`},"required":["brief","detailed"]}`,
-}
+//go:embed schemas.json
+var schemasJSON []byte
 
-const flagsSchema = `{"type":"array","items":{"type":"object","properties":{"path":{"type":"string"},"severity":` +
-	`{"type":"string","enum":["info","concern","critical"]},"finding":{"type":"string"}},"required":["path","severity","finding"]}}`
+// schemas are the arguments of the submit tools, by prompt.
+var schemas = sync.OnceValue(func() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(schemasJSON, &all); err != nil {
+		panic("investigator: schemas.json: " + err.Error())
+	}
+	return all
+})
 
 // tools returns the tools that a task may use: none for survey and plan, only those that look into notes for the
 // report.
