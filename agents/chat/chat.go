@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 )
 
@@ -31,14 +32,14 @@ type Options struct {
 	Profile     string        // of [Profiles]; "": default
 	AllowRemote bool          // the host need not be this machine
 	Timeout     time.Duration // of one request without a byte from the endpoint; 5 min. In all it may take ten times that
-	MaxReply    int64         // bytes of one reply; 16 MiB
 
 	Count func(string) int // counts tokens, as an upper bound; a third of the bytes by default
 }
 
 const (
-	defaultTimeout  = 5 * time.Minute
-	defaultMaxReply = 16 << 20
+	defaultTimeout = 5 * time.Minute
+	// maxReply is how many bytes of one reply are read.
+	maxReply = 16 << 20
 	// totalTimeouts is how many times Timeout a request may take in all.
 	totalTimeouts = 10
 	// maxKey is the largest key file in bytes.
@@ -68,6 +69,7 @@ type Client struct {
 	options Options
 	profile Profile
 	url     string // of the API
+	host    string // of it
 	key     string
 	http    *http.Client
 	mask    *secrets.Masker
@@ -84,7 +86,7 @@ func New(o Options) (*Client, error) {
 	case o.URL == "":
 		return nil, errors.New("no endpoint: name one with --endpoint-url, as http://127.0.0.1:8080/v1")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("endpoint URL %q: write it as http://127.0.0.1:8080/v1", clip(o.URL))
+		return nil, fmt.Errorf("endpoint URL %q: write it as http://127.0.0.1:8080/v1", content.ClipEnd(o.URL, 200))
 	case u.User != nil:
 		return nil, errors.New("endpoint URL: a user and password in it would be shown; use --endpoint-key-file")
 	case !o.AllowRemote && !isLoopback(u.Hostname()):
@@ -92,14 +94,13 @@ func New(o Options) (*Client, error) {
 			u.Host)
 	}
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
-	o.MaxReply = cmp.Or(o.MaxReply, defaultMaxReply)
 	o.Context = cmp.Or(o.Context, profile.Context)
 	if o.Count == nil {
 		o.Count = func(s string) int { return (len(s) + 2) / 3 }
 	}
 	c := &Client{
 		options: o, profile: profile, mask: secrets.New(),
-		url: strings.TrimSuffix(u.String(), "/"),
+		url: strings.TrimSuffix(u.String(), "/"), host: u.Host,
 	}
 	if c.key, err = readKey(o.KeyFile); err != nil {
 		return nil, err
@@ -165,10 +166,3 @@ func (c *Client) MaxTokens() int { return c.profile.MaxTokens }
 
 // Prefills reports whether the endpoint goes on with an assistant's message.
 func (c *Client) Prefills() bool { return c.profile.Prefill }
-
-func clip(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "…"
-	}
-	return s
-}

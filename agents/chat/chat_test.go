@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,57 +106,42 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%+v %v", r, err)
 		}
 	})
-	t.Run("nobody listens", func(t *testing.T) {
-		s := httptest.NewServer(http.NotFoundHandler())
-		s.Close()
-		_, err := client(t, chat.Options{URL: s.URL}).Complete(t.Context(), hello(false))
-		if err == nil || !strings.Contains(err.Error(), "is the model server running?") {
-			t.Error(err)
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for r.Context().Err() == nil {
+			_, _ = w.Write([]byte(": still here\n"))
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Millisecond)
 		}
-	})
-	t.Run("silence", func(t *testing.T) {
-		s := chattest.New(t, chattest.Reply{Wait: make(chan struct{})})
-		_, err := client(
-			t,
-			chat.Options{URL: s.URL, Timeout: 50 * time.Millisecond},
-		).Complete(t.Context(), hello(true))
-		if err == nil || !strings.Contains(err.Error(), "sent nothing for 50ms") {
-			t.Error(err)
+	}))
+	defer endless.Close()
+	silent := chattest.New(t, slices.Repeat([]chattest.Reply{{Wait: make(chan struct{})}}, 2)...)
+	for _, tt := range []struct {
+		name   string
+		o      chat.Options
+		stream bool
+		says   string
+	}{
+		{"nobody listens", chat.Options{URL: closed.URL}, false, "is the model server running?"},
+		{"silence", chat.Options{URL: silent.URL, Timeout: 50 * time.Millisecond}, true, "sent nothing for 50ms"},
+		{"never silent, and without end", chat.Options{URL: endless.URL + "/v1", Timeout: 200 * time.Millisecond}, true,
+			"still writing after 2s"},
+		{"a reply without end", chat.Options{
+			URL: chattest.New(t, chattest.Reply{Text: strings.Repeat("x", 17<<20)}).URL,
+		}, false, "larger than is read"},
+	} {
+		_, err := client(t, tt.o).Complete(t.Context(), hello(tt.stream))
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v", tt.name, err)
 		}
-	})
-	t.Run("never silent, and without end", func(t *testing.T) {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "text/event-stream")
-			for r.Context().Err() == nil {
-				_, _ = w.Write([]byte(": still here\n"))
-				w.(http.Flusher).Flush()
-				time.Sleep(time.Millisecond)
-			}
-		}))
-		defer s.Close()
-		_, err := client(
-			t,
-			chat.Options{URL: s.URL + "/v1", Timeout: 200 * time.Millisecond},
-		).Complete(t.Context(), hello(true))
-		if err == nil || !strings.Contains(err.Error(), "still writing after 2s") {
-			t.Error(err)
-		}
-	})
+	}
 	t.Run("cancelled", func(t *testing.T) {
-		s := chattest.New(t, chattest.Reply{Wait: make(chan struct{})})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
-		if _, err := client(t, chat.Options{URL: s.URL}).Complete(ctx, hello(true)); !errors.Is(
-			err,
-			context.Canceled,
-		) {
-			t.Error(err)
-		}
-	})
-	t.Run("a reply without end", func(t *testing.T) {
-		s := chattest.New(t, chattest.Reply{Text: strings.Repeat("x", 1<<20)})
-		_, err := client(t, chat.Options{URL: s.URL, MaxReply: 1 << 16}).Complete(t.Context(), hello(false))
-		if err == nil || !strings.Contains(err.Error(), "larger than is read") {
+		_, err := client(t, chat.Options{URL: silent.URL}).Complete(ctx, hello(true))
+		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // ErrTooLong is returned, before anything is sent, for a request that does not fit the context window.
@@ -90,7 +92,7 @@ func (c *Client) send(ctx context.Context, path string, body []byte, read func(*
 		return c.explain(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	in := &limitedBody{body: resp.Body, left: c.options.MaxReply, alive: func() { timer.Reset(c.options.Timeout) }}
+	in := &limitedBody{body: resp.Body, left: maxReply, alive: func() { timer.Reset(c.options.Timeout) }}
 	if resp.StatusCode != http.StatusOK {
 		return c.statusError(resp, in)
 	}
@@ -169,20 +171,13 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &report):
-		return &ReportError{fmt.Sprintf("the endpoint %s: %s", c.host(), c.safe(report.Message))}
+		return &ReportError{fmt.Sprintf("the endpoint %s: %s", c.host, c.safe(report.Message))}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("the endpoint %s refuses connections: is the model server running?", c.host())
+		return fmt.Errorf("the endpoint %s refuses connections: is the model server running?", c.host)
 	case errors.As(err, &dns):
 		return fmt.Errorf("the endpoint's host %q is not found; check --endpoint-url", dns.Name)
 	}
-	return fmt.Errorf("the endpoint %s: %s", c.host(), c.safe(err.Error()))
-}
-
-// host returns the endpoint without path.
-func (c *Client) host() string {
-	_, rest, _ := strings.Cut(c.url, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return host
+	return fmt.Errorf("the endpoint %s: %s", c.host, c.safe(err.Error()))
 }
 
 // safe masks secrets in a text of the endpoint, and the key.
@@ -191,11 +186,7 @@ func (c *Client) safe(s string) string {
 		s = strings.ReplaceAll(s, c.key, "[key]")
 	}
 	s, _ = c.mask.String(s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > 300 {
-		s = strings.ToValidUTF8(s[:300], "") + "…"
-	}
-	return s
+	return content.ClipEnd(strings.Join(strings.Fields(s), " "), 300)
 }
 
 // statusError reads the body of an error.
@@ -253,5 +244,5 @@ func (c *Client) read(resp *http.Response, in io.Reader, progress func(int)) (Re
 }
 
 func notJSON(kind string) error {
-	return fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url", clip(kind))
+	return fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url", content.ClipEnd(kind, 200))
 }

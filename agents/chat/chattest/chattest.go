@@ -20,8 +20,7 @@ type Reply struct {
 	Status    int
 	Header    map[string]string
 	Raw       string // sent instead of a reply, as it is
-	CutAfter  int    // of a streamed reply: the connection is closed after that many chunks; 0: it is not
-	Chunk     int    // characters of a chunk; 7
+	CutAfter  int    // of a streamed reply: the connection is closed after that many chunks of 7 characters; 0: it is not
 	ToolCalls []any
 	Wait      chan struct{} // the reply begins when it is closed
 }
@@ -38,7 +37,6 @@ type Server struct {
 	URL string // with /v1
 
 	mu       sync.Mutex
-	replies  []Reply
 	answer   func(n int, r Request) Reply
 	requests []Request
 }
@@ -47,23 +45,22 @@ type Server struct {
 // error 500.
 func New(t testing.TB, replies ...Reply) *Server {
 	t.Helper()
-	s := &Server{replies: replies}
-	s.start(t)
-	return s
+	return Answering(t, func(n int, _ Request) Reply {
+		if n < len(replies) {
+			return replies[n]
+		}
+		return Reply{Status: http.StatusInternalServerError, Raw: `{"error":{"message":"no reply is left in the script"}}`}
+	})
 }
 
 // Answering starts a server whose replies a function makes of the requests, counted from 0.
 func Answering(t testing.TB, answer func(n int, r Request) Reply) *Server {
 	t.Helper()
 	s := &Server{answer: answer}
-	s.start(t)
-	return s
-}
-
-func (s *Server) start(t testing.TB) {
 	h := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(h.Close)
 	s.URL = h.URL + "/v1"
+	return s
 }
 
 // Requests returns the requests so far.
@@ -81,14 +78,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	n := len(s.requests)
 	s.requests = append(s.requests, req)
-	reply := Reply{Status: http.StatusInternalServerError, Raw: `{"error":{"message":"no reply is left in the script"}}`}
-	switch {
-	case r.URL.Path != "/v1/chat/completions":
-		reply = Reply{Status: http.StatusNotFound, Raw: "no such path"}
-	case s.answer != nil:
+	reply := Reply{Status: http.StatusNotFound, Raw: "no such path"}
+	if r.URL.Path == "/v1/chat/completions" {
 		reply = s.answer(n, req)
-	case n < len(s.replies):
-		reply = s.replies[n]
 	}
 	s.mu.Unlock()
 	if reply.Wait != nil {
@@ -141,13 +133,12 @@ func (r Reply) stream(w http.ResponseWriter, finish string, usage map[string]any
 		_, _ = fmt.Fprintf(w, "data: %s\n\n", b)
 		w.(http.Flusher).Flush()
 	}
-	size := cmp.Or(r.Chunk, 7)
 	runes := []rune(r.Text)
 	if r.Reasoning != "" {
 		send(map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"reasoning_content": r.Reasoning}}}})
 	}
 	for n := 1; len(runes) > 0; n++ {
-		k := min(size, len(runes))
+		k := min(7, len(runes))
 		send(map[string]any{"choices": []any{map[string]any{"delta": map[string]any{"content": string(runes[:k])}}}})
 		runes = runes[k:]
 		if n == r.CutAfter {
