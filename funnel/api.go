@@ -105,6 +105,10 @@ type Answer struct {
 	Receipts []Receipt // one for each observation or source the answer names; at least one
 	Failed   bool      // isError
 	Extra    any       // see [tools.Output.Attach]; nil: nothing
+
+	// Raw is the result of another server that is sent in place of all this; Blocks then follow its content. nil: none.
+	Raw  json.RawMessage
+	Meta map[string]json.RawMessage // further members of _meta, of another server
 }
 
 // Receipt describes an answer for programs. The server sends it as _meta["funnel/receipt"] with every answer.

@@ -26,10 +26,11 @@ type display struct {
 	size     policy.Size  // of the output, or of the page
 	total    tokens.Total // its tokens
 	decision Decision
-	complete bool // all of it is shown
-	news     bool // only what an earlier answer has not shown
-	lost     bool // the answer has a receipt of an output that was not stored
-	rejected bool // a notice is shown instead
+	complete bool          // all of it is shown
+	whole    receipt.Whole // how it is shown, if it is shown whole
+	news     bool          // only what an earlier answer has not shown
+	lost     bool          // the answer has a receipt of an output that was not stored
+	rejected bool          // a notice is shown instead
 }
 
 // measure sets size and decision from the output.
@@ -262,9 +263,12 @@ func (c *call) mostWhole() (lines, chars, tokens int) {
 }
 
 func (d *display) writeWhole(p plan) []string {
-	d.complete = true
-	if p.whole.Text == "" { // there are only images
+	d.complete, d.whole = true, p.whole
+	switch {
+	case p.whole.Text == "": // there are only images
 		return nil
+	case p.whole.Written && p.whole.Output != "" && p.whole.Notes != "" && d.call.output.result != nil:
+		return []string{p.whole.Output, p.whole.Notes} // the text of another server stays what it is
 	}
 	return []string{p.whole.Text}
 }

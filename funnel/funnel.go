@@ -152,7 +152,11 @@ func (c *call) execute() (Answer, error) {
 	d.enforce()
 	c.notice = d.rejected
 	c.files = c.opened(d)
-	return c.finish(d.receipt(), o), nil
+	a := c.finish(d.receipt(), o)
+	if c.output.result != nil {
+		d.passResult(&a, c.output.result)
+	}
+	return a, nil
 }
 
 func (c *call) openOutput(ctx context.Context, spent policy.Spent) {

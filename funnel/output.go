@@ -59,6 +59,7 @@ type output struct {
 	record   func() (*observations.Recording, error) // opens the recording of the output
 	store    func(tools.Stored) (string, error)      // see [tools.Output.Store]
 	extra    any                                     // see [tools.Output.Attach]
+	result   *tools.Result                           // see [tools.Passer]
 	resolve  func(name string) (string, bool)        // see [tools.Resolver]
 
 	progressMu sync.Mutex // held while a progress report is passed on
@@ -147,6 +148,9 @@ func (o *output) Unchanged() { o.set(func() { o.same = true }) }
 func (o *output) Since(says string) {
 	o.set(func() { o.since, _ = o.mask.String(says) })
 }
+
+// Pass implements [tools.Passer].
+func (o *output) Pass(r tools.Result) { o.set(func() { o.result = &r }) }
 
 func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
@@ -413,7 +414,7 @@ func (s *Server) masked(raw json.RawMessage) json.RawMessage {
 
 // complete adds the resultType that the stateless era requires.
 func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
-	if !f.Stateless() || len(result) < 2 || result[0] != '{' || hasResultType(result) {
+	if !f.Stateless() || len(result) < 2 || result[0] != '{' || membersOf(result)["resultType"] != nil {
 		return result
 	}
 	head := `{"resultType":"complete"`
@@ -423,30 +424,34 @@ func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
 	return json.RawMessage(head + string(result[1:]))
 }
 
-// withoutOurMeta removes the members of a result's _meta whose names have our prefix: a client would take them for
-// ours. A result without any stays as it was written.
-func withoutOurMeta(result json.RawMessage) json.RawMessage {
-	var all, meta map[string]json.RawMessage
-	if json.Unmarshal(result, &all) != nil || json.Unmarshal(all["_meta"], &meta) != nil {
-		return result
-	}
+// relayedResult returns the result of another server's tool as that wrote it, with the notes on it as further texts. It
+// removes members of _meta whose names have our prefix: a client would take them for ours.
+func (k *call) relayedResult(a funnel.Answer) json.RawMessage {
+	all, result := membersOf(a.Raw), a.Raw
+	meta, content := membersOf(all["_meta"]), []json.RawMessage{}
 	n := len(meta)
 	maps.DeleteFunc(meta, func(name string, _ json.RawMessage) bool { return strings.HasPrefix(name, metaPrefix) })
-	if len(meta) == n {
-		return result
+	if len(meta) < n && !k.conn.server.observes() {
+		if delete(all, "_meta"); len(meta) > 0 {
+			all["_meta"], _ = json.Marshal(meta) // it came as JSON
+		}
+		result, _ = json.Marshal(all)
 	}
-	if delete(all, "_meta"); len(meta) > 0 {
-		all["_meta"], _ = json.Marshal(meta) // it came as JSON
+	if json.Unmarshal(all["content"], &content) == nil && len(a.Blocks) > 0 {
+		for _, note := range a.Blocks {
+			text, _ := json.Marshal(mcp.NewTextContent(note.Text)) // plain members
+			content = append(content, text)
+		}
+		all["content"], _ = json.Marshal(content)
+		result, _ = json.Marshal(all)
 	}
-	result, _ = json.Marshal(all)
-	return result
+	return complete(k.frame, result)
 }
 
-// hasResultType reports whether a result has that member itself.
-func hasResultType(result json.RawMessage) bool {
-	var members map[string]json.RawMessage
-	return strings.Contains(string(result), `"resultType"`) && json.Unmarshal(result, &members) == nil &&
-		members["resultType"] != nil
+// membersOf returns the members of a JSON object; nil if it is none.
+func membersOf(object json.RawMessage) (members map[string]json.RawMessage) {
+	_ = json.Unmarshal(object, &members)
+	return members
 }
 
 // relayedLists are the lists that other servers' entries are added to.

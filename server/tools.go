@@ -13,7 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	shown "github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -215,8 +214,8 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 					return nil, fault
 				}
 			}
-			if v, ok := answer.Extra.(tools.Verbatim); ok {
-				return verbatim(v, answer, k, s.observes()), nil
+			if answer.Raw != nil {
+				return k.relayedResult(answer), nil
 			}
 			return callResult(t.Name, answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -250,91 +249,6 @@ func (k *call) logOutcome(tool string, a funnel.Answer) {
 	}
 }
 
-// verbatim returns the result of another server as it is, if the answer shows all of it and nothing else, or always.
-// Unless always is set, it removes members of _meta that only this server may send.
-func verbatim(v tools.Verbatim, a funnel.Answer, k *call, always bool) any {
-	text, parts := "", 0
-	for _, b := range a.Blocks {
-		if b.MIME == "" {
-			text += b.Text
-		} else {
-			parts++
-		}
-	}
-	if always {
-		return complete(k.frame, v.Result)
-	}
-	// What cannot be kept is worth more whole than its two ends: the call may have changed something, and nobody would
-	// repeat it.
-	unkept := func(r funnel.Receipt) bool { return r.NotKept != "" || r.Truncated }
-	tooMuch := func(r funnel.Receipt) bool { return r.Decision.Deficit > 0 }
-	lost := (v.Unkept || slices.ContainsFunc(a.Receipts, unkept)) && !slices.ContainsFunc(a.Receipts, tooMuch) &&
-		len(v.Result) <= maxUnkept && shown.Sanitize(v.All, false, shown.Standalone) == v.All
-	note := noteBelow(text, v.Text)
-	whole := (text == v.Text || v.Text == "" || note != "") && parts == v.Parts && !v.Split
-	if !v.Altered && (whole || lost) {
-		result := withoutOurMeta(v.Result)
-		if note != "" && !lost {
-			result = withBlock(result, note)
-		}
-		return complete(k.frame, result)
-	}
-	if note != "" { // the text of the server stays what it is
-		a.Blocks = slices.DeleteFunc(a.Blocks, func(b funnel.Block) bool { return b.MIME == "" })
-		a.Blocks = append([]funnel.Block{{Text: v.Text}, {Text: note}}, a.Blocks...)
-	}
-	a.Failed, a.Extra = a.Failed || v.Failed, nil
-	if v.Beside != "" {
-		a.Blocks = append(a.Blocks, funnel.Block{Text: k.conn.server.sanitize(v.Beside, true)})
-	}
-	for i := range a.Receipts {
-		if v.Failed && a.Receipts[i].Status == "success" {
-			a.Receipts[i].Status = "failure"
-		}
-	}
-	out := callResult("", a, k.notes.Messages)
-	for name, value := range v.Meta {
-		if out.Meta == nil {
-			out.Meta = &mcp.Meta{AdditionalFields: map[string]any{}}
-		}
-		if !strings.HasPrefix(name, metaPrefix) {
-			out.Meta.AdditionalFields[name] = value
-		}
-	}
-	return out
-}
-
-// noteBelow returns the note below a whole text of another server; "" if there is none.
-func noteBelow(all, text string) string {
-	rest, ok := strings.CutPrefix(all, text)
-	if ok && strings.HasPrefix(strings.TrimPrefix(rest, "\n"), shown.NotePrefix) {
-		return strings.TrimSpace(rest)
-	}
-	return ""
-}
-
-// withBlock returns a result of a call with one more text; as it was if it has no content.
-func withBlock(result json.RawMessage, text string) json.RawMessage {
-	var all map[string]json.RawMessage
-	var blocks []any
-	var list []json.RawMessage
-	if json.Unmarshal(result, &all) != nil || json.Unmarshal(all["content"], &list) != nil {
-		return result
-	}
-	for _, one := range list {
-		blocks = append(blocks, one)
-	}
-	all["content"], _ = json.Marshal(append(blocks, mcp.NewTextContent(text))) // JSON and a text
-	with, err := json.Marshal(all)
-	if err != nil {
-		return result
-	}
-	return with
-}
-
-// maxUnkept is the size up to which a result of another server that cannot be stored is passed on as it is, in bytes.
-const maxUnkept = 1_000_000
-
 // callResult converts the funnel's answer to an MCP result of text, images, audio and embedded resources. If sound is
 // false, audio becomes a resource: protocols before 2025-03-26 have no audio content. It never sets structured
 // content, since some clients then show nothing else.
@@ -364,6 +278,11 @@ func callResult(tool string, a funnel.Answer, sound bool) *mcp.CallToolResult {
 		receipt = a.Receipts
 	}
 	out.Meta = &mcp.Meta{AdditionalFields: map[string]any{receiptMetaKey: receipt}}
+	for name, value := range a.Meta {
+		if !strings.HasPrefix(name, metaPrefix) { // a client would take it for ours
+			out.Meta.AdditionalFields[name] = value
+		}
+	}
 	if a.Extra != nil {
 		if named, ok := a.Extra.(tools.MetaNamed); ok {
 			tool = named.MetaName()

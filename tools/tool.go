@@ -53,20 +53,30 @@ type Comparer interface{ Since(says string) }
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 
-// Verbatim is a value for [Output.Attach] of a tool that passes on the result of another server. If the answer shows
-// Text and Parts and nothing else, Result is sent as it is.
-type Verbatim struct {
-	Result  json.RawMessage            // of tools/call
-	Text    string                     // all text that was written
-	Parts   int                        // images and sounds that were written
-	Beside  string                     // further content that Text does not have; it is added to the answer if Result is not sent
-	Meta    map[string]json.RawMessage // of Result; it is added to the answer if Result is not sent
-	All     string                     // all text of Result, also what is in a note or stored apart
-	Altered bool                       // Result must not be sent: it holds what must be masked or made visible, or was stored in part
-	Split   bool                       // Text has not all text of Result: that is sent only if it cannot be stored
-	Unkept  bool                       // a part of Result could not be stored
-	Failed  bool                       // the other server says that the call failed
+// Passer is implemented by an [Output] whose answer may be the result of another server, as that server wrote it.
+type Passer interface{ Pass(r Result) }
+
+// Result is the result of tools/call of another server, of which a tool has written the output. It is sent in place of
+// the answer as Pass says.
+type Result struct {
+	Raw    json.RawMessage // as the server wrote it
+	Pass   Pass
+	Text   string                     // all text of Raw, also what is in a note or stored apart
+	Second string                     // JSON that the output does not have: a second text if Raw is not sent
+	Meta   map[string]json.RawMessage // of Raw; sent with the answer if Raw is not
+	Unkept bool                       // a part of Raw could not be stored
+	Failed bool                       // the server says that the call failed
 }
+
+// Pass says when a [Result] is sent as it was written.
+type Pass int
+
+// When a result is sent as it was written.
+const (
+	PassWhole  Pass = iota // if the answer shows the whole output as it was written, or if that cannot be stored
+	PassUnkept             // only if it cannot be stored: the output has not all text of it
+	PassNever              // it holds what must be masked or made visible, or is stored in part
+)
 
 // Core is the toolset that is on by default.
 const Core = "core"

@@ -21,6 +21,10 @@ type Whole struct {
 	Text      string
 	Tokens    int
 	Collapsed bool // it is shown as a terminal would: the output itself has more bytes
+
+	Output  string // Text without its notes
+	Notes   string // "": none
+	Written bool   // Output is as it was written: nothing in it is masked, escaped or laid out
 }
 
 // Render returns the output as it would be shown in full, without notes: records in their compact layout if that costs
@@ -44,7 +48,7 @@ func Render(f Facts, asIs bool) (w Whole, ok bool) {
 	if asIs && len(w.Text) > MaxAnswer {
 		return Whole{}, false
 	}
-	if c.Unmasked() && c.Tokens.Margin == 0 && w.Text == string(held) { // the very text whose tokens were counted
+	if w.Written = c.Unmasked() && w.Text == string(held); w.Written && c.Tokens.Margin == 0 {
 		w.Tokens = int(c.Tokens.N)
 	} else {
 		w.Tokens = f.Count(w.Text)
@@ -63,6 +67,7 @@ func Render(f Facts, asIs bool) (w Whole, ok bool) {
 // WithNotes returns the output with its notes below. One that is empty is named.
 func (w Whole) WithNotes(f Facts) Whole {
 	notes := Notes(f.wholeNotes())
+	w.Output, w.Notes = w.Text, notes
 	switch {
 	case notes != "":
 		if w.Text != "" && !strings.HasSuffix(w.Text, "\n") {

@@ -54,12 +54,14 @@ var lenient = jsonv2.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.Allow
 
 // result is a result that is written as output of a tool.
 type result struct {
-	tools.Verbatim
-	in    tools.Input
-	out   tools.Output
-	size  int  // of the images and sounds
-	known int  // bytes of the result that are accounted for
-	apart bool // a part of it is stored apart
+	tools.Result
+	in     tools.Input
+	out    tools.Output
+	output string // all text that is written
+	parts  int    // images and sounds that are written
+	size   int    // bytes of these
+	known  int    // bytes of the result that are accounted for
+	apart  bool   // a part of it is stored apart
 }
 
 // writeResult writes the result of a call. Structured content that says the same as the text replaces the text. If they
@@ -73,44 +75,46 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 		Meta       map[string]json.RawMessage `json:"_meta"`
 	}
 	const serverInfo = "io.modelcontextprotocol/serverInfo" // in each result of the stateless era
-	r := result{Verbatim: tools.Verbatim{Result: raw}, in: in, out: out}
+	r := result{Result: tools.Result{Raw: raw}, in: in, out: out}
 	if jsonv2.Unmarshal(raw, &all) != nil { // readers differ in what they make of it
 		switch value := jsontext.Value(raw); {
 		case jsonv2.Unmarshal(raw, &all, lenient) != nil:
-			r.Text, r.Altered = string(raw), true
+			r.output, r.Pass = string(raw), tools.PassNever
 			return r.write()
 		case value.IsValid(jsontext.AllowInvalidUTF8(true)):
-			r.Split = true
+			r.splits()
 			out.Note("half characters in the result of the server are shown as U+FFFD")
 		default:
-			r.Altered = true
+			r.Pass = tools.PassNever
 			r.keep(raw, "the whole result, in which a name stands twice,")
 		}
 	}
 	r.Failed = all.IsError
 	texts := r.texts(all.Content)
-	r.Text = strings.Join(texts, "\n")
+	r.output = strings.Join(texts, "\n")
 	structured := string(all.Structured)
 	r.known += len(structured) + len(all.Meta[serverInfo])
 	if structured == "null" {
 		structured = ""
 	}
 	// A small result is passed on as it is, if nothing in it must be masked or made visible.
-	r.Altered = r.Altered || len(r.Text) > maxShown || !in.AsShown(r.Text) || !in.AsShown(string(raw))
-	r.All = r.Text + "\n" + structured
+	if len(r.output) > maxShown || !in.AsShown(r.output) || !in.AsShown(string(raw)) {
+		r.Pass = tools.PassNever
+	}
+	r.Text = r.output + "\n" + structured
 	switch {
-	case structured == "" && isLarge(r.Text):
+	case structured == "" && isLarge(r.output):
 		r.splitOff(texts)
-	case structured == "" || repeats(structured, r.Text):
-	case r.Text == "" || sameJSON(r.Text, structured):
-		r.Text = structured
-	case isLarge(r.Text):
+	case structured == "" || repeats(structured, r.output):
+	case r.output == "" || sameJSON(r.output, structured):
+		r.output = structured
+	case isLarge(r.output):
 		r.aside(structured, "the structured content")
 	case len(structured) > smallText:
-		r.aside(r.Text, "the text of the server")
-		r.Text = structured
+		r.aside(r.output, "the text of the server")
+		r.output = structured
 	default:
-		r.Beside = structured
+		r.Second = structured
 	}
 	delete(all.Meta, serverInfo)
 	if meta, _ := json.Marshal(all.Meta); len(meta) <= smallText && in.AsShown(string(meta)) {
@@ -119,14 +123,17 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	if len(raw)-r.known > smallText {
 		r.keep(raw, "the whole result, with members that are not known,")
 	}
-	if r.Altered && r.Beside != "" {
-		r.Text, r.Beside = r.Text+"\n"+r.Beside, ""
+	if r.Pass == tools.PassNever && r.Second != "" {
+		r.output, r.Second = r.output+"\n"+r.Second, ""
 	}
-	if isLarge(r.Text) && r.Parts == 0 && !r.apart && !r.Failed {
-		compare(r.Text)
+	if isLarge(r.output) && r.parts == 0 && !r.apart && !r.Failed {
+		compare(r.output)
 	}
 	return r.write()
 }
+
+// splits notes that the output has not all text of the result.
+func (r *result) splits() { r.Pass = max(r.Pass, tools.PassUnkept) }
 
 // texts returns the texts of the content. If one resource is large, its text is the only one, and a note has the other
 // texts. If several are, each is stored apart.
@@ -158,7 +165,7 @@ func (r *result) texts(content []json.RawMessage) (texts []string) {
 		return texts
 	}
 	resource := blocks[large[0]].Resource
-	r.Split = true
+	r.splits()
 	r.out.Note("the output is the resource " + resource.URI)
 	if len(texts) > 0 {
 		r.aside(strings.Join(texts, "\n"), "the text beside it")
@@ -181,7 +188,8 @@ func (r *result) splitOff(texts []string) {
 		return
 	}
 	r.aside(words, "the text beside it")
-	r.Text, r.Split = texts[at], true
+	r.output = texts[at]
+	r.splits()
 }
 
 // aside shows a short text in a note, and stores a longer one.
@@ -195,8 +203,10 @@ func (r *result) aside(text, name string) {
 }
 
 func (r *result) write() error {
-	_, err := io.WriteString(r.out, r.Text)
-	r.out.Attach(r.Verbatim)
+	_, err := io.WriteString(r.out, r.output)
+	if out, ok := r.out.(tools.Passer); ok {
+		out.Pass(r.Result)
+	}
 	return err
 }
 
@@ -218,7 +228,7 @@ func (r *result) text(raw json.RawMessage, b block) string {
 		if r.size += len(data); len(data) > maxPart || r.size > maxParts || b.MIMEType == "" {
 			return r.store(data, b.Type+" "+b.MIMEType)
 		}
-		r.Parts++
+		r.parts++
 		_, _ = r.out.Part(b.MIMEType, b.Type).Write(data) // a note says what is not shown
 		return ""
 	case b.Type == "resource" && b.Resource.Text != nil:
@@ -236,13 +246,15 @@ func (r *result) text(raw json.RawMessage, b block) string {
 // store stores bytes and returns a line that says where. If it cannot store them, it sets Unkept: the server then
 // passes the result on as it is, if it may.
 func (r *result) store(data []byte, name string) string {
-	r.Altered = r.Altered || utf8.Valid(data) && r.in.Mask(string(data)) != string(data)
+	if utf8.Valid(data) && r.in.Mask(string(data)) != string(data) {
+		r.Pass = tools.PassNever
+	}
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})
 	if err != nil {
 		r.Unkept = true
 		return fmt.Sprintf("%s (%d bytes) cannot be stored: %s", name, len(data), err)
 	}
-	r.Altered, r.apart = true, true
+	r.Pass, r.apart = tools.PassNever, true
 	return fmt.Sprintf("%s (%d bytes) is stored as obs:%s", name, len(data), strings.TrimPrefix(id, "obs:"))
 }
 
