@@ -90,6 +90,7 @@ var within = map[string]string{
 	"agents/chat/chattest":              "agents/chat",        // an endpoint for tests
 	"server/servertest":                 "server",             // what tests of the server and its transports share
 	"tools/jq/plan/plantest":            "tools/jq/plan",      // filters and JSON texts for tests
+	"server/servertest/started":         "server",             // the servers that tests of the transports serve
 }
 
 // unwanted is what no package imports, and why. (The servers to compare with are modules of their own.)
@@ -104,7 +105,8 @@ var only = map[string]struct {
 }{
 	"github.com/mark3labs/mcp-go": {
 		[]string{
-			"server", "system/jsonrpc", "server/httpserver", "server/stdio", "cmd/mcp-funnel", "conformance/fixture",
+			"server", "system/jsonrpc", "system/mcpclient", "server/httpserver", "server/stdio", "cmd/mcp-funnel",
+			"conformance/fixture",
 		},
 		"the protocol library stays at the edge: a new version or another library touches one package, not every tool",
 	},

@@ -176,7 +176,7 @@ func (w *wire) open() {
 		names[i] = t.Name
 	}
 	f, err := funnel.New(funnel.Options{
-		Store: w.store, Counter: tokens.New(tokens.O200k), SavedTo: true, Offered: func() []string { return names },
+		Store: w.store, Counter: tokens.New(tokens.O200k), SavedTo: true, Offered: names,
 	})
 	check(err)
 	s, err := server.New(server.Options{

@@ -34,10 +34,10 @@ type Options struct {
 
 	Accounts *account.Accounts // of sessions whose clients report their usage; nil: in memory only
 
-	SavedTo bool            // receipts name the data file: for stdio and the command line only
-	Offered func() []string // names of the tools a receipt may name in its next step; nil: jq, grep and slice
-	Further func() string   // what else a stored output is good for, for the next step; nil or "": nothing
-	Log     *slog.Logger    // nil: none
+	SavedTo bool         // receipts name the data file: for stdio and the command line only
+	Offered []string     // names of the tools a receipt may name in its next step; nil: jq, grep and slice
+	Hint    string       // another use of a stored output, which a receipt's next step names; "": none
+	Log     *slog.Logger // nil: none
 
 	Mask   *secrets.Masker // masks what is shown, traced and logged; nil: nothing is masked
 	Redact bool            // the store gets masked text too; needs Mask
@@ -106,9 +106,9 @@ type Answer struct {
 	Failed   bool      // isError
 	Extra    any       // see [tools.Output.Attach]; nil: nothing
 
-	// Raw is the result of another server that is sent in place of all this; Blocks then follow its content. nil: none.
+	// Raw is the result of an upstream server that is sent in place of all this; Blocks then follow its content. nil: none.
 	Raw  json.RawMessage
-	Meta map[string]json.RawMessage // further members of _meta, of another server
+	Meta map[string]json.RawMessage // further members of _meta, of an upstream server
 }
 
 // Receipt describes an answer for programs. The server sends it as _meta["funnel/receipt"] with every answer.

@@ -383,7 +383,7 @@ func TestHintNamesOnlyWhatIsOffered(t *testing.T) {
 		{[]string{"slice"}, "next: direct slice at source docs; do not read it whole"},
 		{[]string{"search"}, "next: do not read it whole"},
 	} {
-		f := funnelOf(t, Options{Offered: func() []string { return c.offered }})
+		f := funnelOf(t, Options{Offered: c.offered})
 		a := answered(t, f, Request{Tool: tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
 			out.Source("docs")
 			_, err := out.Write(numbered(1000))

@@ -194,7 +194,7 @@ func (d *display) facts() receipt.Facts {
 		Terminal: tool.Terminal || c.captured.Streams.Mixed(), Findings: c.output.found,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,
-		Further:  c.options.Further,
+		Hint:     c.options.Hint,
 		Command:  c.request.Command,
 		News:     d.news, Replaces: c.output.replaces,
 	}
@@ -268,7 +268,7 @@ func (d *display) writeWhole(p plan) []string {
 	case p.whole.Text == "": // there are only images
 		return nil
 	case p.whole.Written && p.whole.Output != "" && p.whole.Notes != "" && d.call.output.result != nil:
-		return []string{p.whole.Output, p.whole.Notes} // the text of another server stays what it is
+		return []string{p.whole.Output, p.whole.Notes} // the text of an upstream server stays what it is
 	}
 	return []string{p.whole.Text}
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// maxUnkept is the size up to which a result of another server that cannot be stored is sent as it is, in bytes.
-const maxUnkept = 1_000_000
+// maxNotStored is the size up to which a result of an upstream server that cannot be stored is sent as it is, in bytes.
+const maxNotStored = 1_000_000
 
-// passResult decides whether an answer is the result of another server as that wrote it, and adds the rest of the result
+// passResult decides whether an answer is the result of an upstream server as that wrote it, and adds the rest of the result
 // to one that is not. A result that cannot be stored is worth more whole than its two ends: the call may have changed
 // something, and nobody would repeat it.
 func (d *display) passResult(a *Answer, r *tools.Result) {
 	receipt := &a.Receipts[0]
-	unkept := (r.Unkept || receipt.NotKept != "" || receipt.Truncated) && receipt.Decision.Deficit <= 0 &&
-		len(r.Raw) <= maxUnkept && text.Sanitize(r.Text, false, text.Standalone) == r.Text
+	notStored := (r.NotStored || receipt.NotKept != "" || receipt.Truncated) && receipt.Decision.Deficit <= 0 &&
+		len(r.Raw) <= maxNotStored && text.Sanitize(r.Text, false, text.Standalone) == r.Text
 	whole := d.whole.Written && !d.rejected && d.outcome.err == nil
 	switch {
-	case d.call.request.Via == trace.ViaObserved, unkept && r.Pass != tools.PassNever:
+	case d.call.request.Via == trace.ViaObserved, notStored && r.Pass != tools.PassNever:
 		a.Raw, a.Blocks = r.Raw, nil
 		return
 	case whole && r.Pass == tools.PassWhole:

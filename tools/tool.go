@@ -53,19 +53,19 @@ type Comparer interface{ Since(says string) }
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 
-// Passer is implemented by an [Output] whose answer may be the result of another server, as that server wrote it.
+// Passer is implemented by an [Output] whose answer may be the result of an upstream server, as that server wrote it.
 type Passer interface{ Pass(r Result) }
 
-// Result is the result of tools/call of another server, of which a tool has written the output. It is sent in place of
+// Result is the result of tools/call of an upstream server, of which a tool has written the output. It is sent in place of
 // the answer as Pass says.
 type Result struct {
-	Raw    json.RawMessage // as the server wrote it
-	Pass   Pass
-	Text   string                     // all text of Raw, also what is in a note or stored apart
-	Second string                     // JSON that the output does not have: a second text if Raw is not sent
-	Meta   map[string]json.RawMessage // of Raw; sent with the answer if Raw is not
-	Unkept bool                       // a part of Raw could not be stored
-	Failed bool                       // the server says that the call failed
+	Raw       json.RawMessage // as the server wrote it
+	Pass      Pass
+	Text      string                     // all text of Raw, also what is in a note or stored apart
+	Second    string                     // JSON that the output does not have: a second text if Raw is not sent
+	Meta      map[string]json.RawMessage // of Raw; sent with the answer if Raw is not
+	NotStored bool                       // a part of Raw could not be stored
+	Failed    bool                       // the server says that the call failed
 }
 
 // Pass says when a [Result] is sent as it was written.
@@ -73,9 +73,9 @@ type Pass int
 
 // When a result is sent as it was written.
 const (
-	PassWhole  Pass = iota // if the answer shows the whole output as it was written, or if that cannot be stored
-	PassUnkept             // only if it cannot be stored: the output has not all text of it
-	PassNever              // it holds what must be masked or made visible, or is stored in part
+	PassWhole     Pass = iota // if the answer shows the whole output as it was written, or if that cannot be stored
+	PassNotStored             // only if it cannot be stored: the output has not all text of it
+	PassNever                 // it holds what must be masked or made visible, or is stored in part
 )
 
 // Core is the toolset that is on by default.
@@ -85,7 +85,7 @@ const Core = "core"
 type Tool struct {
 	Name, Title, Description string
 	Schema                   json.RawMessage   // JSON Schema of the arguments, as listed; New sets it
-	Listing                  json.RawMessage   // its entry of tools/list, of another server; nil: made from these fields
+	Listing                  json.RawMessage   // its entry of tools/list, of an upstream server; nil: made from these fields
 	Help                     map[string]string // help text of each argument on the command line; New sets it
 	Rules                    []string          // sentences that the command line's help shows above the arguments
 	Effect                   Effect

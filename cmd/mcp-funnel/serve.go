@@ -28,19 +28,16 @@ request needs a token; if you give none, one is generated, and a line on standar
 }
 
 func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
-	return serveWith(ctx, k, s, w, func(a *cli.App) (func(), error) {
-		servers, err := s.Servers()
-		if err != nil || len(servers) == 0 {
-			return func() {}, err
-		}
-		return offer(a, s, upstream.Common{Beside: true}, servers...), nil
-	})
+	servers, err := s.Servers()
+	if err != nil {
+		return err
+	}
+	common := upstream.Common{Version: versionText(), Optional: true}
+	return serveWith(ctx, k, s, w, cli.Upstreams{Servers: servers, Common: common})
 }
 
-// serveWith serves an app to which prepare has added; the function that it returns is called at the end.
-func serveWith(
-	ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams, prepare func(*cli.App) (func(), error),
-) error {
+// serveWith serves an app with upstream servers.
+func serveWith(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams, up cli.Upstreams) error {
 	if s.HTTP == "" &&
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
 		return cli.Usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
@@ -51,17 +48,12 @@ func serveWith(
 	if s.SSE && s.HTTP == "" {
 		return cli.Usagef("--sse is served over HTTP: set --http too")
 	}
-	app, err := s.Open(w, s.HTTP == "")
+	app, err := s.OpenWith(w, s.HTTP == "", up)
 	if err != nil {
 		return err
 	}
 	app.Shell.KeepSpare()
 	defer app.Close()
-	end, err := prepare(app)
-	if err != nil {
-		return err
-	}
-	defer end()
 	if s.Root == nil && len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
 		app.Log.Warn(
 			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",

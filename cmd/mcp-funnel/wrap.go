@@ -10,12 +10,9 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
-	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
@@ -58,16 +55,11 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 	if err != nil {
 		return err
 	}
-	noRoots := len(s.Root) == 0
-	if noRoots {
-		s.Root = []string{}
+	up := cli.Upstreams{Servers: servers, Common: upstream.Common{Version: versionText(), Observe: c.Observe}}
+	if len(s.Root) == 0 {
+		s.Root, up.Without = []string{}, "read"
 	}
-	return serveWith(ctx, k, s, w, func(a *cli.App) (func(), error) {
-		if noRoots {
-			a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return t.Name == "read" })
-		}
-		return offer(a, s, upstream.Common{Observe: c.Observe}, servers...), nil
-	})
+	return serveWith(ctx, k, s, w, up)
 }
 
 // servers returns the server of the command line, or those of the configuration file.
@@ -94,33 +86,9 @@ func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
 		}
 	}
 	return []upstream.Options{{
-		Name: serverName(command), Literal: c.NoReference, Remote: remote,
+		Name: serverName(command), NoReference: c.NoReference, Remote: remote,
 		Command: mcpclient.Command{Args: command, Env: c.Env},
 	}}, nil
-}
-
-// offer has an app offer the tools of other servers. They are started for each client; end ends them.
-func offer(a *cli.App, s *cli.Settings, common upstream.Common, servers ...upstream.Options) (end func()) {
-	common.Version, common.Records, common.Log, common.NoDelta = versionText(), recordsOf(a), a.Log, !s.Deltas
-	common.Program = "mcp-funnel"
-	if s.Store != "" {
-		dir, _ := syntax.Quote(s.Store, syntax.LangPOSIX) // a path has no byte 0
-		common.Program += " --store " + dir
-	}
-	common.JQ, _ = a.Tool("jq") // every catalog has it
-	if common.Observe {
-		a.Catalog = nil
-	} else {
-		a.Further = `pass it on as "obs:ID jq FILTER"`
-	}
-	for _, t := range a.Catalog {
-		common.Ours = append(common.Ours, t.Name)
-	}
-	for _, p := range prompts.All() {
-		common.Ours = append(common.Ours, p.Name)
-	}
-	a.Upstreams = upstream.NewGroup(common, servers...)
-	return a.Upstreams.Close
 }
 
 // remote returns the endpoint of a URL that is given in place of a command; nil for a command.
@@ -175,12 +143,3 @@ func serverName(command []string) string {
 
 // noNames are names of files and directories that many servers have.
 var noNames = []string{"index", "main", "server", "cli", "dist", "build", "src", "lib", "bin"}
-
-// recordsOf returns the records of an app's store; nil if there is none.
-func recordsOf(a *cli.App) *upstream.Records {
-	if a.Store == nil {
-		return nil
-	}
-	r := upstream.RecordsIn(a.Store.Dir())
-	return &r
-}

@@ -32,8 +32,8 @@ type Facts struct {
 	Findings []string           // lines that the tool found worth showing first
 	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
-	Offered  func() []string    // the tools that the next step may name; nil: jq, grep and slice
-	Further  func() string      // what else the stored output is good for; nil or "": nothing
+	Offered  []string           // the tools that the next step may name; nil: jq, grep and slice
+	Hint     string             // another use of the stored output, for the next step; "": none
 	Command  string             // runs these tools, if the caller has only a shell; else ""
 	News     bool               // an earlier answer has shown all but its News
 	Replaces string             // the observation of that answer; "": it stays
@@ -243,8 +243,7 @@ func (f Facts) nextSteps() []string {
 		ways = []string{"slice"}
 	}
 	if f.Offered != nil {
-		offered := f.Offered()
-		ways = slices.DeleteFunc(ways, func(w string) bool { return !slices.Contains(offered, w) })
+		ways = slices.DeleteFunc(ways, func(w string) bool { return !slices.Contains(f.Offered, w) })
 	}
 	if len(ways) == 0 {
 		return []string{"do not read it whole"}
@@ -258,8 +257,8 @@ func (f Facts) nextSteps() []string {
 		return []string{fmt.Sprintf("run %s TOOL source=%s (%s); do not read it whole", f.Command, name, list)}
 	}
 	at, rest := fmt.Sprintf("direct %s at source %s", list, name), "; do not read it whole"
-	if f.Further != nil && f.Further() != "" && f.Kept.Name == name && slices.Contains(ways, "jq") { // not of binary data
-		rest += "; " + f.Further()
+	if f.Hint != "" && f.Kept.Name == name && slices.Contains(ways, "jq") { // not of binary data
+		rest += "; " + f.Hint
 	}
 	long := at + rest
 	steps := []string{long, long, fmt.Sprintf("direct %s at that source; do not read it whole", list)}

@@ -2,7 +2,6 @@ package receipt
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -84,10 +83,7 @@ func TestNextSaysWhatARecordIs(t *testing.T) {
 		{strings.Repeat("\x00\x01\x02\xff", 900), nil},
 		{`{"text":"` + strings.Repeat("words ", 900) + `"}`, nil},
 	} {
-		f := Facts{Captured: captureOf(c.text), Count: counter.Count, Source: "x"}
-		if c.offered != nil {
-			f.Offered = func() []string { return slices.Clone(c.offered) }
-		}
+		f := Facts{Captured: captureOf(c.text), Count: counter.Count, Source: "x", Offered: c.offered}
 		if next := f.nextSteps()[0]; strings.Contains(next, "for jq") {
 			t.Errorf("%.20q: %s", c.text, next)
 		}

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -133,37 +134,30 @@ func (r *Remote) Call(
 
 type headersKey struct{} // of the headers in a context
 
-// WithHeaders returns a context whose calls send these headers over HTTP, such as Mcp-Param-Region. Values that are not
-// plain ASCII are encoded as MCP demands.
+// WithHeaders returns a context whose calls send these headers over HTTP; see [ParamHeaders].
 func WithHeaders(ctx context.Context, headers map[string]string) context.Context {
 	return context.WithValue(ctx, headersKey{}, headers)
 }
 
-// headerValue encodes a text as MCP demands: as it is, or in base64 if it is not plain ASCII.
-func headerValue(s string) string {
-	hidden := func(c rune) bool { return c < ' ' || c > '~' }
-	if strings.ContainsFunc(s, hidden) || strings.Trim(s, " ") != s || strings.HasPrefix(s, "=?base64?") {
-		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
-	}
-	return s
+// ParamHeaders returns the headers that repeat arguments of a tools/call with these params, such as Mcp-Param-Region:
+// those that the definition of the tool marks by x-mcp-header. They are encoded as MCP demands.
+func ParamHeaders(definition, params json.RawMessage) map[string]string {
+	var tool mcp.Tool
+	_ = json.Unmarshal(definition, &tool) // one that cannot be read has no such arguments
+	return mcp.GenerateParamHeaders(&tool, params)
 }
 
-// stateless returns the protocol version that a message of the stateless era declares, "" for other messages, and the
-// value of its header Mcp-Name.
-func (m message) stateless() (version, name string) {
+// stateless returns the protocol version that a message of the stateless era declares; "" for other messages.
+func (m message) stateless() string {
 	var p struct {
-		Name, URI string
-		Meta      map[string]json.RawMessage `json:"_meta"`
+		Meta map[string]json.RawMessage `json:"_meta"`
 	}
-	_ = json.Unmarshal(m.params, &p)                                                // the caller's own JSON
-	version, _ = jsonrpc.Unquote(p.Meta["io.modelcontextprotocol/protocolVersion"]) // it may be missing
-	switch m.method {
-	case "tools/call", "prompts/get":
-		name = headerValue(p.Name)
-	case "resources/read":
-		name = headerValue(p.URI)
+	_ = json.Unmarshal(m.params, &p)                                  // the caller's own JSON
+	version, _ := jsonrpc.Unquote(p.Meta[mcp.MetaKeyProtocolVersion]) // it may be missing
+	if !mcp.IsModernProtocol(version) {
+		return ""
 	}
-	return version, name
+	return version
 }
 
 // do sends a request. Its errors do not name the URL, which may hold a key. The caller closes the body.
@@ -181,9 +175,12 @@ func (r *Remote) do(ctx context.Context, method string, m message, last string) 
 	if method == http.MethodPost {
 		request.Header.Set("Accept", "application/json, text/event-stream")
 	}
-	own := map[string]string{"Mcp-Session-Id": now.id, "Mcp-Protocol-Version": now.protocol, "Last-Event-Id": last}
-	if version, name := m.stateless(); version != "" {
-		own = map[string]string{"Mcp-Protocol-Version": version, "Mcp-Method": m.method, "Mcp-Name": name}
+	own := map[string]string{
+		mcp.HeaderSessionID: now.id, mcp.HeaderProtocolVersion: now.protocol, "Last-Event-Id": last,
+	}
+	if version := m.stateless(); version != "" {
+		own = mcp.StandardHeaders(version, mcp.MCPMethod(m.method), m.params)
+		own[mcp.HeaderProtocolVersion] = version
 	}
 	for name, value := range own {
 		if value != "" {
@@ -192,7 +189,7 @@ func (r *Remote) do(ctx context.Context, method string, m message, last string) 
 	}
 	headers, _ := ctx.Value(headersKey{}).(map[string]string)
 	for name, value := range headers {
-		request.Header.Set(name, headerValue(value))
+		request.Header.Set(name, value)
 	}
 	response, err := r.client.Do(request)
 	if u := (*url.Error)(nil); errors.As(err, &u) {
@@ -280,7 +277,7 @@ func (r *Remote) converse(ctx, call context.Context, m message) error {
 	}
 	var c cursor
 	err = r.consume(response, &c, "n"+m.id)
-	version, _ := m.stateless()
+	version := m.stateless()
 	for tries := 0; c.id != "" && version == "" && tries < maxResumes && !errors.Is(err, errLong) &&
 		sleep(call, min(longestPause, cmp.Or(c.retry, 100*time.Millisecond)<<tries)); tries++ {
 		at := c.id

@@ -376,7 +376,9 @@ func TestCancelledRemoteCall(t *testing.T) {
 			<-r.Context().Done()
 			closed <- true
 		}, nil)
-		ctx, cancel := context.WithCancel(WithHeaders(t.Context(), map[string]string{"Mcp-Param-Region": " x"}))
+		region := json.RawMessage(`{"inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"Region"}}}}`)
+		headers := ParamHeaders(region, json.RawMessage(`{"arguments":{"r":" x"}}`))
+		ctx, cancel := context.WithCancel(WithHeaders(t.Context(), headers))
 		failed := make(chan error)
 		go func() {
 			_, err := r.Call(ctx, "tools/call", json.RawMessage(params), nil)

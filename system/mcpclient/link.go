@@ -120,7 +120,7 @@ func (l *link) Call(
 	defer l.forget("n" + id)
 	if progress != nil {
 		var err error
-		if params, err = WithMeta(params, "progressToken", json.RawMessage(id)); err != nil {
+		if params, err = WithMeta(params, map[string]any{"progressToken": json.RawMessage(id)}); err != nil {
 			return nil, err
 		}
 	}
@@ -137,7 +137,7 @@ func (l *link) Call(
 		return nil, cause
 	}
 	l.forget("n" + id)
-	if version, _ := m.stateless(); version == "" || !l.closes {
+	if m.stateless() == "" || !l.closes {
 		_ = l.Notify("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%s}`, id)) // the call has ended
 	}
 	return nil, ctx.Err()
@@ -279,22 +279,23 @@ func paramsOf(line []byte) json.RawMessage {
 	return m.Params
 }
 
-// WithMeta returns params with a member of their _meta set.
-func WithMeta(params json.RawMessage, name string, value json.RawMessage) (json.RawMessage, error) {
+// WithMeta returns params with these members of their _meta set.
+func WithMeta(params json.RawMessage, members map[string]any) (json.RawMessage, error) {
 	all, meta := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if err := json.Unmarshal(params, &all); err != nil {
-		return nil, err
+	err := json.Unmarshal(params, &all)
+	if raw := all["_meta"]; raw != nil && err == nil {
+		err = json.Unmarshal(raw, &meta)
 	}
-	if raw := all["_meta"]; raw != nil {
-		if err := json.Unmarshal(raw, &meta); err != nil {
-			return nil, err
-		}
+	for name, value := range members {
+		var failed error
+		meta[name], failed = json.Marshal(value)
+		err = errors.Join(err, failed)
 	}
-	meta[name] = value
-	raw, err := json.Marshal(meta)
 	if err != nil {
 		return nil, err
 	}
-	all["_meta"] = raw
+	if all["_meta"], err = json.Marshal(meta); err != nil {
+		return nil, err
+	}
 	return json.Marshal(all)
 }

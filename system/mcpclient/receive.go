@@ -144,7 +144,7 @@ func (l *link) warn(what string, line []byte) {
 	}
 }
 
-// isSpared reports whether an error without an id may answer a notification that was sent beside open calls.
+// isSpared reports whether an error without an id may answer a notification that was sent during open calls.
 func (l *link) isSpared() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

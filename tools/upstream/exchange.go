@@ -82,7 +82,8 @@ func (s *Server) call(
 		e = &exchange{questions: make(chan *question), done: make(chan struct{}), out: out}
 		e.ctx, e.cancel = context.WithCancel(s.life)
 		if modern && s.options.Remote != nil {
-			e.ctx = mcpclient.WithHeaders(e.ctx, s.headers(params))
+			tool := definition(s.record.Approved, nameOf(params))
+			e.ctx = mcpclient.WithHeaders(e.ctx, mcpclient.ParamHeaders(tool, params))
 		}
 		s.open = append(s.open, e)
 		go s.hold(e, p, modern, params)
@@ -368,35 +369,4 @@ func (s *Server) whileWanted(ctx context.Context) (wanted context.Context, stop 
 		}
 		end(nil)
 	}
-}
-
-// headers returns the headers that repeat arguments of a call: those whose schema has x-mcp-header.
-func (s *Server) headers(params json.RawMessage) map[string]string {
-	var call struct {
-		Name      string                     `json:"name"`
-		Arguments map[string]json.RawMessage `json:"arguments"`
-	}
-	var tool struct {
-		Schema struct {
-			Properties map[string]struct {
-				Header string `json:"x-mcp-header"`
-			} `json:"properties"`
-		} `json:"inputSchema"`
-	}
-	out := map[string]string{}
-	if json.Unmarshal(params, &call) != nil || json.Unmarshal(definition(s.record.Approved, call.Name), &tool) != nil {
-		return out
-	}
-	for name, p := range tool.Schema.Properties {
-		value := call.Arguments[name]
-		if p.Header == "" || value == nil || string(value) == "null" {
-			continue
-		}
-		text, err := jsonrpc.Unquote(value)
-		if err != nil { // a number, or true or false
-			text = string(value)
-		}
-		out["Mcp-Param-"+p.Header] = text
-	}
-	return out
 }

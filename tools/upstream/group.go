@@ -25,15 +25,15 @@ type Group struct {
 
 // Common is what the servers of a group have in common.
 type Common struct {
-	Version string   // of this program
-	Records *Records // nil: nothing is remembered, and all tools are trusted
-	Log     *slog.Logger
-	JQ      tools.Tool // runs the filters of references
-	Observe bool       // pass results on whatever their size, and list outputSchema
-	Program string     // how messages name this program: mcp-funnel, with --store if one is set
-	Beside  bool       // our own tools are offered too: it is no error if no server starts
-	NoDelta bool       // do not compare a result with the previous one
-	Ours    []string   // names of our own tools and prompts; a server's tool with such a name gets a prefix
+	Version  string   // of this program
+	Records  *Records // nil: nothing is remembered, and all tools are trusted
+	Log      *slog.Logger
+	JQ       tools.Tool // runs the filters of references
+	Observe  bool       // pass results on whatever their size, and list outputSchema
+	Program  string     // how messages name this program: mcp-funnel, with --store if one is set
+	Optional bool       // it is no error if no server starts: other tools are offered too
+	NoDelta  bool       // do not compare a result with the previous one
+	Reserved []string   // names of other tools and prompts; a tool with such a name gets a prefix
 }
 
 // atOnce is how many servers of a group are started at the same time.
@@ -44,7 +44,7 @@ func NewGroup(c Common, servers ...Options) *Group {
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	g := &Group{common: c, sessions: map[*Session]bool{}}
 	for _, o := range servers {
-		o.Common, o.many, o.patient = c, len(servers) > 1, len(servers) == 1 && !c.Beside
+		o.Common, o.many, o.awaited = c, len(servers) > 1, len(servers) == 1 && !c.Optional
 		for _, other := range servers {
 			if other.Name != o.Name && other.key() == o.key() { // the same command with other variables
 				o.record = o.Name
@@ -103,7 +103,7 @@ func (g *Group) Open(c Client) *Session {
 	g.sessions[s] = true
 	g.mu.Unlock()
 	for _, one := range s.servers {
-		go one.warm()
+		go one.follow()
 	}
 	return s
 }
@@ -167,7 +167,7 @@ func (s *Session) unlessAll(failures []error) error {
 			bad++
 		}
 	}
-	if bad == len(s.servers) && !s.group.common.Beside {
+	if bad == len(s.servers) && !s.group.common.Optional {
 		return errors.Join(failures...)
 	}
 	for i, err := range failures {
@@ -178,7 +178,7 @@ func (s *Session) unlessAll(failures []error) error {
 	return nil
 }
 
-// Tools returns the tools of all servers. One that has the name of ours, or of an earlier server's, gets the name of
+// Tools returns the tools of all servers. One with a reserved name, or that of an earlier server's, gets the name of
 // its server before its own; a name belongs to its server until the session ends. It is an error if no server can be
 // started; the tools of others are left out.
 func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
@@ -226,7 +226,7 @@ func (s *Session) nameFor(tool route) string {
 		return name
 	}
 	for _, name := range []string{tool.name, clipName(tool.server.options.Name + "_" + tool.name)} {
-		if _, taken := s.owners[name]; !taken && !slices.Contains(s.group.common.Ours, name) {
+		if _, taken := s.owners[name]; !taken && !slices.Contains(s.group.common.Reserved, name) {
 			s.listed[tool], s.owners[name] = name, tool
 			return name
 		}

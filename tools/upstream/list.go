@@ -28,7 +28,7 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 	s.mu.Unlock()
 	if !known {
 		soon, stop := ctx, context.CancelFunc(func() {})
-		if patient := s.options.patient; !patient { // its tools are listed once they are there
+		if !s.options.awaited { // its tools are listed once they are there
 			soon, stop = context.WithTimeout(ctx, listTime)
 		}
 		_, _, err := s.running(soon)
@@ -98,7 +98,7 @@ func (r *Record) known() bool { return r.Approved != nil }
 // compare compares the tools that the server lists with those that are approved, by any process. On first sight all
 // are. The caller holds the lock; hello is what the server said at its start, nil later.
 func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
-	listed = unique(listed)
+	listed = firstOf(listed, nameOf) // JSON readers differ in which definition of a name they use
 	update := func(now *Record) (*Record, error) {
 		if now == nil {
 			now = s.record
@@ -142,12 +142,12 @@ func (s *Server) compare(listed []json.RawMessage, hello *greeting) {
 	}
 }
 
-// unique removes definitions with a name that occurred before: JSON readers differ in which one they use.
-func unique(definitions []json.RawMessage) []json.RawMessage {
+// firstOf removes entries with a key that occurred before.
+func firstOf(entries []json.RawMessage, key func(json.RawMessage) string) []json.RawMessage {
 	seen := map[string]bool{}
-	return slices.DeleteFunc(definitions, func(d json.RawMessage) bool {
-		before := seen[nameOf(d)]
-		seen[nameOf(d)] = true
+	return slices.DeleteFunc(entries, func(e json.RawMessage) bool {
+		before := seen[key(e)]
+		seen[key(e)] = true
 		return before
 	})
 }
@@ -350,19 +350,9 @@ func (s *Server) list(
 		if seen[string(cursor)] {
 			s.options.Log.Warn("a list of an upstream server does not end: its cursor does not advance",
 				"server", s.options.Name, "list", method, "cursor", jsonrpc.Quoted(string(cursor)))
-			return distinct(all), nil
+			return firstOf(all, func(e json.RawMessage) string { return string(e) }), nil
 		}
 		seen[string(cursor)] = true
 	}
 	return nil, fmt.Errorf("the list of %s has more than %d pages", member, maxPages)
-}
-
-// distinct removes entries that occurred before.
-func distinct(entries []json.RawMessage) []json.RawMessage {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(entries, func(e json.RawMessage) bool {
-		before := seen[string(e)]
-		seen[string(e)] = true
-		return before
-	})
 }

@@ -114,30 +114,17 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 			return nil, err
 		}
 		if object["$obs"] != nil {
-			var r reference
-			d := json.NewDecoder(bytes.NewReader(trimmed))
-			d.DisallowUnknownFields()
-			err := d.Decode(&r)
-			id, wrong := observations.ParseID(strings.TrimSpace(r.Obs))
-			if err == nil {
-				err = wrong
-			}
-			r.Obs = observations.Prefix + string(id)
-			if err != nil || r.JQ != nil && r.Lines != nil || r.Slurp && r.JQ == nil {
-				return nil, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" (and "slurp": true) or `+
-					`"lines": not %s`, jsonrpc.Quoted(string(trimmed)))
+			r, err := objectReference(trimmed)
+			if err != nil {
+				return nil, err
 			}
 			return s.text(ctx, r, of)
 		}
 		for name, value := range object {
-			if !mayRefer(value) {
-				continue
-			}
-			with, err := s.value(ctx, value, s.root.Member(of, name))
-			if err != nil {
+			if err := s.replace(ctx, &value, func() any { return s.root.Member(of, name) }); err != nil {
 				return nil, err
 			}
-			object[name] = with
+			object[name] = value
 		}
 		return json.Marshal(object)
 	case '[':
@@ -145,19 +132,36 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 		if err := json.Unmarshal(trimmed, &list); err != nil {
 			return nil, err
 		}
-		for i, value := range list {
-			if !mayRefer(value) {
-				continue
-			}
-			with, err := s.value(ctx, value, s.root.Element(of, i))
-			if err != nil {
+		for i := range list {
+			if err := s.replace(ctx, &list[i], func() any { return s.root.Element(of, i) }); err != nil {
 				return nil, err
 			}
-			list[i] = with
 		}
 		return json.Marshal(list)
 	}
 	return raw, nil
+}
+
+// replace replaces the references in a value; of returns its schema.
+func (s *resolver) replace(ctx context.Context, value *json.RawMessage, of func() any) (err error) {
+	if mayRefer(*value) {
+		*value, err = s.value(ctx, *value, of())
+	}
+	return err
+}
+
+// objectReference returns the reference that an object with the member $obs is.
+func objectReference(object []byte) (r reference, err error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.DisallowUnknownFields()
+	err = d.Decode(&r)
+	id, wrong := observations.ParseID(strings.TrimSpace(r.Obs))
+	r.Obs = observations.Prefix + string(id)
+	if err != nil || wrong != nil || r.JQ != nil && r.Lines != nil || r.Slurp && r.JQ == nil {
+		return r, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" (and "slurp": true) or `+
+			`"lines": not %s`, jsonrpc.Quoted(string(object)))
+	}
+	return r, nil
 }
 
 // text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.

@@ -45,7 +45,7 @@ const (
 const (
 	maxShown = 1_000_000 // size over which no answer shows a text whole, in bytes
 	maxApart = 20        // resources of a result that are stored apart
-	maxAside = 400       // size up to which a note shows what stands beside the output, in bytes
+	maxAside = 400       // size up to which a note shows what accompanies the output, in bytes
 )
 
 // lenient takes what some servers write: half characters, which are read as U+FFFD, and names that stand twice, of
@@ -82,7 +82,7 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 			r.output, r.Pass = string(raw), tools.PassNever
 			return r.write()
 		case value.IsValid(jsontext.AllowInvalidUTF8(true)):
-			r.splits()
+			r.Pass = max(r.Pass, tools.PassNotStored) // the output has not all text of the result
 			out.Note("half characters in the result of the server are shown as U+FFFD")
 		default:
 			r.Pass = tools.PassNever
@@ -132,9 +132,6 @@ func writeResult(raw json.RawMessage, in tools.Input, out tools.Output, compare 
 	return r.write()
 }
 
-// splits notes that the output has not all text of the result.
-func (r *result) splits() { r.Pass = max(r.Pass, tools.PassUnkept) }
-
 // texts returns the texts of the content. If one resource is large, its text is the only one, and a note has the other
 // texts. If several are, each is stored apart.
 func (r *result) texts(content []json.RawMessage) (texts []string) {
@@ -165,7 +162,7 @@ func (r *result) texts(content []json.RawMessage) (texts []string) {
 		return texts
 	}
 	resource := blocks[large[0]].Resource
-	r.splits()
+	r.Pass = max(r.Pass, tools.PassNotStored)
 	r.out.Note("the output is the resource " + resource.URI)
 	if len(texts) > 0 {
 		r.aside(strings.Join(texts, "\n"), "the text beside it")
@@ -189,7 +186,7 @@ func (r *result) splitOff(texts []string) {
 	}
 	r.aside(words, "the text beside it")
 	r.output = texts[at]
-	r.splits()
+	r.Pass = max(r.Pass, tools.PassNotStored)
 }
 
 // aside shows a short text in a note, and stores a longer one.
@@ -243,7 +240,7 @@ func (r *result) text(raw json.RawMessage, b block) string {
 	return string(raw) // a link to a resource, or what is not known yet
 }
 
-// store stores bytes and returns a line that says where. If it cannot store them, it sets Unkept: the server then
+// store stores bytes and returns a line that says where. If it cannot store them, it sets NotStored: the server then
 // passes the result on as it is, if it may.
 func (r *result) store(data []byte, name string) string {
 	if utf8.Valid(data) && r.in.Mask(string(data)) != string(data) {
@@ -251,7 +248,7 @@ func (r *result) store(data []byte, name string) string {
 	}
 	id, err := r.out.Store(tools.Stored{Text: data, Name: name})
 	if err != nil {
-		r.Unkept = true
+		r.NotStored = true
 		return fmt.Sprintf("%s (%d bytes) cannot be stored: %s", name, len(data), err)
 	}
 	r.Pass, r.apart = tools.PassNever, true

@@ -61,10 +61,10 @@ func (s *Session) List(ctx context.Context, method string) (entries []json.RawMe
 	return entries, kind.member
 }
 
-// isTaken reports whether another server's entry, or a prompt of ours, has a name. The caller holds the lock.
+// isTaken reports whether another server's entry, or a reserved prompt, has a name. The caller holds the lock.
 func (s *Session) isTaken(method, name string, by *Server) bool {
 	r, known := s.routes[method+" "+name]
-	return known && r.server != by || method == "prompts/list" && slices.Contains(s.group.common.Ours, name)
+	return known && r.server != by || method == "prompts/list" && slices.Contains(s.group.common.Reserved, name)
 }
 
 // Request is a request about something of a server that is no tool.

@@ -107,10 +107,6 @@ func (s *Server) begin(started chan struct{}) {
 	s.failed, s.process = 0, hello.p
 	s.compare(listed, &hello)
 	s.greeted(hello)
-	if s.again && !s.listing { // they changed while they were listed
-		s.listing = true
-		go s.relist(hello.p, hello.modern)
-	}
 }
 
 // greet starts the server and lists its tools.

@@ -44,19 +44,19 @@ const (
 // Options configures one server.
 type Options struct {
 	Common
-	Name    string // of [a-z0-9_-]; prefix of names that clash with others
-	Command mcpclient.Command
-	Written []string            // the words of Command with their variables, which may be secrets; nil: it has none
-	Remote  *mcpclient.Endpoint // instead of Command
-	Literal []string            // tools whose arguments are no references
-	Allow   []string            // patterns of the tools that are offered, with * and ?; none: all
-	Deny    []string            // patterns of tools that are not
-	Timeout time.Duration       // of a call; 0: none
-	record  string              // distinguishes records of servers with the same command; "": no other has it
-	place   string              // distinguishes records of servers with the same words: see [mcpclient.Command.Place]
-	many    bool                // the group has other servers
-	patient bool                // tools waits until the start has ended, not only listTime
-	starts  chan struct{}       // semaphore of concurrent starts
+	Name        string // of [a-z0-9_-]; prefix of names that clash with others
+	Command     mcpclient.Command
+	Written     []string            // the words of Command with their variables, which may be secrets; nil: it has none
+	Remote      *mcpclient.Endpoint // instead of Command
+	NoReference []string            // tools whose arguments are no references
+	Allow       []string            // patterns of the tools that are offered, with * and ?; none: all
+	Deny        []string            // patterns of tools that are not
+	Timeout     time.Duration       // of a call; 0: none
+	record      string              // distinguishes records of servers with the same command; "": no other has it
+	place       string              // distinguishes records of servers with the same words: see [mcpclient.Command.Place]
+	many        bool                // the group has other servers
+	awaited     bool                // tools waits until the start has ended, not only listTime
+	starts      chan struct{}       // semaphore of concurrent starts
 }
 
 // Server is another MCP server of one client. It is started by its first use, and again after it has ended.
@@ -67,7 +67,8 @@ type Server struct {
 	life    context.Context // ends with close
 	end     context.CancelFunc
 
-	level atomic.Pointer[string] // lowest level of log messages that the client wants; nil: not set
+	level   atomic.Pointer[string] // lowest level of log messages that the client wants; nil: not set
+	changed chan struct{}          // holds a token if the server said that its tools changed
 
 	mu       sync.Mutex // guards the fields below; never held during a request to the server
 	process  connection
@@ -82,8 +83,6 @@ type Server struct {
 	version  int
 	failed   int // starts in a row
 	next     time.Time
-	listing  bool                          // relist is running
-	again    bool                          // relist must run once more
 	mentions []string                      // URIs of resources that its results named, the latest last
 	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
 	open     []*exchange
@@ -131,7 +130,7 @@ func (o Options) key() string {
 func newServer(o Options, c Client) *Server {
 	s := &Server{
 		options: o, client: c, record: &Record{V: 1, Command: o.Words(), Dir: o.place}, waiting: map[string][]*exchange{},
-		watched: map[string]context.CancelFunc{},
+		watched: map[string]context.CancelFunc{}, changed: make(chan struct{}, 1),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if o.Records == nil {
@@ -152,10 +151,18 @@ func newServer(o Options, c Client) *Server {
 	return s
 }
 
-// warm starts the server before it is used.
-func (s *Server) warm() {
+// follow starts the server before it is used, and lists its tools again whenever they change.
+func (s *Server) follow() {
 	if _, _, err := s.running(s.life); err != nil && s.life.Err() == nil {
 		s.options.Log.Warn("an upstream server does not start", "server", s.options.Name, "cause", err)
+	}
+	for {
+		select {
+		case <-s.changed:
+			s.relist()
+		case <-s.life.Done():
+			return
+		}
 	}
 }
 
@@ -180,11 +187,9 @@ func (s *Server) close() {
 func (s *Server) hear(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/tools/list_changed":
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.again = true; !s.listing && s.process != nil { // otherwise begin does it
-			s.listing = true
-			go s.relist(s.process, s.record.Modern)
+		select {
+		case s.changed <- struct{}{}:
+		default: // relist has not begun yet
 		}
 	case "notifications/prompts/list_changed", "notifications/resources/list_changed", "notifications/resources/updated",
 		"notifications/message", "notifications/elicitation/complete":
@@ -192,27 +197,31 @@ func (s *Server) hear(method string, params json.RawMessage) {
 	}
 }
 
-// relist lists the tools again, and once more if they change meanwhile.
-func (s *Server) relist(p connection, modern bool) {
-	for more := true; more; {
+// relist lists the tools again. It waits for a start that lists them now: they may have changed after that.
+func (s *Server) relist() {
+	s.mu.Lock()
+	p, modern, starting := s.process, s.record.Modern, s.starting
+	s.mu.Unlock()
+	if starting != nil {
+		<-starting
 		s.mu.Lock()
-		s.again = false
+		p, modern = s.process, s.record.Modern
 		s.mu.Unlock()
-		ctx, stop := context.WithTimeout(s.life, startTime)
-		listed, err := s.list(ctx, p, modern, "tools/list", "tools")
-		stop()
-		s.mu.Lock()
-		switch {
-		case s.process != p: // its successor lists its own
-		case err != nil:
-			s.options.Log.Warn("the changed tools of an upstream server cannot be listed", "cause", err)
-		default:
-			s.compare(listed, nil)
-		}
-		p, modern = s.process, s.record.Modern // a successor may have said that they changed, too
-		more = s.again && s.life.Err() == nil && p != nil
-		s.listing = more
-		s.mu.Unlock()
+	}
+	if p == nil {
+		return // its next start lists them
+	}
+	ctx, stop := context.WithTimeout(s.life, startTime)
+	defer stop()
+	listed, err := s.list(ctx, p, modern, "tools/list", "tools")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.process != p: // its successor lists its own
+	case err != nil:
+		s.options.Log.Warn("the changed tools of an upstream server cannot be listed", "cause", err)
+	default:
+		s.compare(listed, nil)
 	}
 }
 
@@ -281,16 +290,7 @@ func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 	if level := s.level.Load(); level != nil {
 		all[metaPrefix+"logLevel"] = *level
 	}
-	for name, value := range all {
-		raw, err := json.Marshal(value)
-		if err != nil {
-			return nil, err
-		}
-		if params, err = mcpclient.WithMeta(params, name, raw); err != nil {
-			return nil, err
-		}
-	}
-	return params, nil
+	return mcpclient.WithMeta(params, all)
 }
 
 // hasEnded reports whether a session with a server at a URL is lost.
@@ -317,7 +317,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 		if err != nil {
 			return err
 		}
-		if !s.options.Observe && !s.isLiteral(name) {
+		if !s.options.Observe && !s.takesNoReference(name) {
 			names := &resolver{jq: s.options.JQ, in: in}
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
@@ -413,7 +413,7 @@ func refused(fault *jsonrpc.Fault) error {
 	return fmt.Errorf("%s (%d)", fault.Message, fault.Code)
 }
 
-// isLiteral reports whether Options.Literal names a tool, with or without the prefix of the server.
-func (s *Server) isLiteral(name string) bool {
-	return slices.Contains(s.options.Literal, name) || slices.Contains(s.options.Literal, s.options.Name+"_"+name)
+// takesNoReference reports whether Options.NoReference names a tool, with or without the prefix of the server.
+func (s *Server) takesNoReference(name string) bool {
+	return slices.Contains(s.options.NoReference, name) || slices.Contains(s.options.NoReference, s.options.Name+"_"+name)
 }

@@ -41,8 +41,7 @@ type App struct {
 	Sources   source.Set
 	Shell     *shell.Shell
 	Log       *slog.Logger
-	Further   string          // what else a stored output is good for, in a receipt
-	Upstreams *upstream.Group // other servers that are offered too; nil: none
+	Upstreams *upstream.Group // servers whose tools are offered too; nil: none
 	local     bool            // callers are on this machine
 
 	Investigator *investigate.Investigator
@@ -52,7 +51,12 @@ type App struct {
 // Open wires an app. If local is true its callers are on this machine, and receipts may name the data file. If the
 // store cannot be opened, Open logs a warning instead of failing: tools still answer, and every receipt says that
 // nothing was kept.
-func (s *Settings) Open(w *Streams, local bool) (opened *App, err error) {
+func (s *Settings) Open(w *Streams, local bool) (*App, error) {
+	return s.OpenWith(w, local, Upstreams{})
+}
+
+// OpenWith is Open for an app that also offers the tools of upstream servers. They are started for each client.
+func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, err error) {
 	if err := CheckToolchain(runtime.Version()); err != nil {
 		return nil, err
 	}
@@ -89,6 +93,13 @@ func (s *Settings) Open(w *Streams, local bool) (opened *App, err error) {
 		JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Investigator: a.Investigator, Asker: a.Asker,
 		Toolsets: s.ToolsetNames(),
 	})
+	hint := ""
+	if len(up.Servers) > 0 {
+		a.offer(up, s)
+		if !up.Common.Observe {
+			hint = `pass it on as "obs:ID jq FILTER"`
+		}
+	}
 	if a.Sources, err = s.OpenRoots(a.Store, a.places(observations.Local)...); err != nil {
 		return nil, err
 	}
@@ -108,8 +119,7 @@ func (s *Settings) Open(w *Streams, local bool) (opened *App, err error) {
 		Store: a.Store, NoStore: noStore, Trace: a.Trace, Counter: a.Counter, Model: s.Model,
 		Policy: o.Policy, Limits: o.Limits,
 		Tools:    perTool,
-		Accounts: a.Accounts(), SavedTo: local, Offered: func() []string { return toolNames(a.Catalog) },
-		Further: func() string { return a.Further }, Log: a.Log,
+		Accounts: a.Accounts(), SavedTo: local, Offered: toolNames(a.Catalog), Hint: hint, Log: a.Log,
 		Mask: s.Masker().OnPanic(a.LogUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
@@ -351,6 +361,9 @@ func (a *App) Tool(name string) (tools.Tool, error) {
 
 // Close closes all that Open opened, and ends the commands that run.
 func (a *App) Close() {
+	if a.Upstreams != nil {
+		a.Upstreams.Close()
+	}
 	a.Shell.Close()
 	a.Investigator.Close()
 	a.Sources.Close()

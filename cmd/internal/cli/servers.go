@@ -240,7 +240,7 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 			return o, fmt.Errorf("%.60q is no pattern of tools", pattern)
 		}
 	}
-	o.Allow, o.Deny, o.Literal = texts(e.Allow), texts(e.Deny), texts(e.NoReference)
+	o.Allow, o.Deny, o.NoReference = texts(e.Allow), texts(e.Deny), texts(e.NoReference)
 	if e.URL != "" {
 		o.Remote = &mcpclient.Endpoint{Headers: map[string]string{}}
 		if o.Remote.URL, err = Expanded(string(e.URL)); err != nil {
