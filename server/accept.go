@@ -99,13 +99,13 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 		if c.Initialized() && c.ready.CompareAndSwap(false, true) {
 			c.updateCounts(func(*Conn) {}) // wakes those that wait for it
 			c.startNotifications()
-			c.hearRelay()
+			c.hearUpstreams()
 			c.rootsChanged()
 		}
 	case mcp.MethodNotificationRootsListChanged:
 		if c.ready.Load() {
 			c.rootsChanged()
-			if up := c.openedRelay(); up != nil {
+			if up := c.openedUpstreams(); up != nil {
 				go up.Tell(f.Method)
 			}
 		}

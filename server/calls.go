@@ -24,8 +24,8 @@ func (c *Conn) startCall(
 		return nil, nil, jsonrpc.Faultf(jsonrpc.CodeEnding, "%s: the server is ending", f.Method)
 	}
 	limit := &c.server.callLimit
-	if c.server.isForeignTool(f) {
-		limit = &c.server.foreignLimit
+	if c.server.isUpstreamTool(f) {
+		limit = &c.server.upstreamLimit
 	}
 	if fault := limit.Acquire(c.account.Owner, f.Size); fault != nil {
 		return nil, nil, fault
@@ -62,11 +62,11 @@ func (k *call) run(ctx context.Context) {
 	stack.Grow()
 	s := k.conn.server
 	allowed := s.options.CallTimeout
-	if s.isForeignTool(k.frame) {
-		allowed = relayTime
+	if s.isUpstreamTool(k.frame) {
+		allowed = upstreamCallTime
 	}
 	ctx, stop := context.WithTimeout(ctx, allowed)
-	if !s.isForeignTool(k.frame) { // another server reports its own progress, and no other
+	if !s.isUpstreamTool(k.frame) { // an upstream server reports its own progress, and no other
 		k.notes.StartHeartbeat()
 	}
 	late := time.AfterFunc(allowed+lateGrace, func() {

@@ -101,11 +101,11 @@ func TestBusy(t *testing.T) {
 	if !got.Result.IsError || !strings.Contains(got.Text(), "busy: 2 calls are running") {
 		t.Errorf("a third call: %+v", got)
 	}
-	if got := servertest.Read(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"prompts/list"}`)); got.Error == nil ||
+	if got := servertest.Read(t, c.request("prompts/list", `{}`)); got.Error == nil ||
 		got.Error.Code != jsonrpc.CodeBusy {
 		t.Errorf("another method: %+v", got)
 	}
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":9,"method":"ping"}`), `"result":{}`)
+	c.says("ping", `{}`, `"result":{}`)
 	for i, done := range running {
 		c.post(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
 		servertest.Within(t, "a cancelled call", done)
@@ -194,23 +194,17 @@ func TestOverdueAnswerIsOut(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	c := newClient(t, newTestServer(t))
-	got := c.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5},"_meta":{"progressToken":9007199254740993}}}`,
-	)
+	got := c.request("tools/call", `{"name":"steps","arguments":{"n":5},"_meta":{"progressToken":9007199254740993}}`)
 	servertest.Contains(
 		t, got, `"progressToken":9007199254740993,"progress":1,"total":5,"message":"step"`, `"text":"done"`,
 	)
-	if got := c.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":5}}}`,
-	); strings.Contains(got, "notifications/progress") {
+	if got := c.request("tools/call", `{"name":"steps","arguments":{"n":5}}`); strings.Contains(got, "notifications/progress") {
 		t.Errorf("progress that nobody asked for: %s", got)
 	}
 	// The message came with 2025-03-26.
 	old := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
 	old.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2024-11-05", 1))
-	got = old.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"steps","arguments":{"n":1},"_meta":{"progressToken":"t"}}}`,
-	)
+	got = old.request("tools/call", `{"name":"steps","arguments":{"n":1},"_meta":{"progressToken":"t"}}`)
 	servertest.Contains(t, got, `"progressToken":"t","progress":1,"total":1}`)
 }
 

@@ -19,7 +19,7 @@ const maxCompletions = 100
 // maxWalk is the time limit for listing paths in one completion.
 const maxWalk = 50 * time.Millisecond
 
-func (s *Server) complete(ctx context.Context, k *call) (any, error) {
+func (s completionArea) complete(ctx context.Context, k *call) (any, error) {
 	var ref struct {
 		Type string `json:"type"`
 		Name string `json:"name"`
@@ -53,8 +53,8 @@ func (s *Server) complete(ctx context.Context, k *call) (any, error) {
 var sourceArguments = []string{"source", "path", "document", "intent", "action"}
 
 // completePrompt proposes observations and paths for arguments that name a source, and nothing for other arguments.
-func (s *Server) completePrompt(ctx context.Context, name, argument, value string) (*mcp.Completion, error) {
-	p, fault := s.prompt(name)
+func (s completionArea) completePrompt(ctx context.Context, name, argument, value string) (*mcp.Completion, error) {
+	p, fault := promptArea{s.Server}.prompt(name)
 	if fault != nil {
 		return nil, fault
 	}
@@ -74,7 +74,7 @@ func (s *Server) completePrompt(ctx context.Context, name, argument, value strin
 }
 
 // completeSource proposes the sources whose names start with value: observations, newest first, then paths.
-func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Completion, error) {
+func (s completionArea) completeSource(ctx context.Context, value string) (*mcp.Completion, error) {
 	k := callOf(ctx)
 	out, err := s.completeID(k.conn.account.Owner, observations.Prefix, value)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Server) completeSource(ctx context.Context, value string) (*mcp.Complet
 }
 
 // completeResource proposes the IDs of observations.
-func (s *Server) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
+func (s completionArea) completeResource(ctx context.Context, uri, argument, value string) (*mcp.Completion, error) {
 	if uri == reportURI && argument == "id" {
 		return s.completeInvestigation(ctx, "", value)
 	}
@@ -117,8 +117,8 @@ func (s *Server) completeResource(ctx context.Context, uri, argument, value stri
 }
 
 // completeID proposes observation IDs, newest first, each with prefix; it compares them with value ignoring its case.
-func (s *Server) completeID(owner, prefix, value string) (*mcp.Completion, error) {
-	list, err := s.observations(owner)
+func (s completionArea) completeID(owner, prefix, value string) (*mcp.Completion, error) {
+	list, err := resourceArea{s.Server}.observations(owner)
 	if err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ type call struct {
 	isListen   bool                   // a subscriptions/listen, which does not count as unanswered
 	filter     mcp.SubscriptionFilter // for subscriptions/listen: the part that this server can serve
 	limit      *jsonrpc.CallLimiter   // that counts it
-	relayed    *relay                 // the other servers that it uses; nil: none
+	opened     *upstreams             // the upstream servers that it uses; nil: none
 }
 
 type callKey struct{}
@@ -207,7 +207,7 @@ var errNoStream = errors.New("the client has no open stream for messages of the 
 // connection call send, which may block.
 func (c *Conn) Listen(send jsonrpc.Send) (stop func()) {
 	c.updateCounts(func(c *Conn) { c.streams = append(c.streams, &send) })
-	c.subscriber.enqueue(false, "") // sends the changes that could not be sent before
+	c.subscriber.enqueue(false) // sends the changes that could not be sent before
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

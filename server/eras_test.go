@@ -130,7 +130,7 @@ func TestLogging(t *testing.T) {
 	}
 	modern := newModern(t, s)
 	for meta, want := range map[string]bool{servertest.ModernMeta: false, level("error"): false, level("warning"): true, level("debug"): true} {
-		got := modern.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `,` + meta + `}}`)
+		got := modern.request("tools/call", `{`+big+`,`+meta+`}`)
 		if strings.Contains(got, told) != want {
 			t.Errorf("%s: %s", meta, got)
 		}
@@ -138,34 +138,19 @@ func TestLogging(t *testing.T) {
 			t.Errorf("a path of the operator's is told: %s", got)
 		}
 	}
-	servertest.Contains(
-		t,
-		modern.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug",`+servertest.ModernMeta+`}}`,
-		),
-		"-32601",
-	)
+	modern.says("logging/setLevel", `{"level":"debug",`+servertest.ModernMeta+`}`, "-32601")
 	c := newClient(t, s)
-	if got := c.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + big + `}}`,
-	); strings.Contains(got, "notifications/message") {
+	if got := c.request("tools/call", `{`+big+`}`); strings.Contains(got, "notifications/message") {
 		t.Errorf("nobody asked for %s", got)
 	}
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`), "-32602",
-	)
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"warning"}}`), `"result":{}`,
-	)
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+big+`}}`), told, `"level":"warning"`,
-		`"logger":"observations"`,
-	)
+	c.says("logging/setLevel", `{"level":"loud"}`, "-32602")
+	c.says("logging/setLevel", `{"level":"warning"}`, `"result":{}`)
+	c.says("tools/call", `{`+big+`}`, told, `"level":"warning"`, `"logger":"observations"`)
 	s.options.CallTimeout = 100 * time.Millisecond
 	servertest.Contains(
 		t, c.ask(servertest.ToolCall("1", "sleep", `{"ms":60000}`, "")), `"level":"warning"`, `"isError":true`,
 	)
-	s.callLimit.MaxCalls = 0
+	s.callLimit.SetLimits(0, 0)
 	servertest.Contains(
 		t, c.ask(servertest.ToolCall("1", "say", `{"text":"x"}`, "")), `"data":"busy: 0 calls are running`, `"isError":true`,
 	)

@@ -110,7 +110,7 @@ func TestExtraResourcesStandOnTheFirstPage(t *testing.T) {
 			}
 		}
 		if err := json.Unmarshal(
-			[]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":`+cursor+`}`)), &page,
+			[]byte(c.request("resources/list", cursor)), &page,
 		); err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func (s *Server) offersToolset(name string) bool {
 }
 
 // reportTemplates returns the template of reports; none if no investigations are offered.
-func (s *Server) reportTemplates() []Template {
+func (s resourceArea) reportTemplates() []Template {
 	if !s.offersToolset(investigate.Toolset) {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (s *Server) reportTemplates() []Template {
 }
 
 // readReport reads a report as the tool read does.
-func (s *Server) readReport(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
+func (s resourceArea) readReport(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	id := strings.TrimSuffix(strings.TrimPrefix(uri, reportURIPrefix), reportURIEnd)
 	answer, err := s.readWith(ctx, uri, "read", "reports", map[string]string{"path": investigations + id + reportURIEnd})
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Server) readReport(ctx context.Context, uri string) ([]mcp.ResourceCont
 }
 
 // completeInvestigation proposes IDs of investigations, each with prefix.
-func (s *Server) completeInvestigation(ctx context.Context, prefix, value string) (*mcp.Completion, error) {
+func (s completionArea) completeInvestigation(ctx context.Context, prefix, value string) (*mcp.Completion, error) {
 	out := &mcp.Completion{}
 	if !s.offersToolset(investigate.Toolset) {
 		return out, nil

@@ -128,21 +128,22 @@ func (k *call) listen(ctx context.Context) {
 		})
 	}}
 	one.sending = true // blocks notifications until the acknowledgement is sent
-	var accepted, foreign []string
+	var accepted, upstreams []string
 	wanted := k.filter.ResourceSubscriptions
+	resources := resourceArea{s}
 	for _, uri := range wanted[:min(len(wanted), 2*maxSubscriptions)] { // each needs a lookup in the store
-		if s.options.Upstreams != nil && !strings.HasPrefix(uri, observations.URIPrefix) && s.resource(uri) == nil {
-			foreign = append(foreign, uri)
+		if s.options.Upstreams != nil && !strings.HasPrefix(uri, observations.URIPrefix) && resources.resource(uri) == nil {
+			upstreams = append(upstreams, uri)
 			continue
 		}
-		observation, err := s.subscribable(one.owner, uri, true)
+		observation, err := resources.subscribable(one.owner, uri, true)
 		if err != nil || observation != "" && one.subscribe(observation, uri) != nil {
 			continue
 		}
 		accepted = append(accepted, uri)
 	}
-	subscribed, left := k.listenRelay(ctx, id, foreign)
-	defer k.leaveRelay()
+	subscribed, left := k.listenUpstreams(ctx, id, upstreams)
+	defer k.leaveUpstreams()
 	defer left()
 	k.filter.ResourceSubscriptions = append(accepted, subscribed...)
 	if !k.filter.IsEmpty() {
@@ -182,6 +183,6 @@ func (c *Conn) EndListening() {
 // there is more than one identity.
 func (s *Server) ReserveForOthers() {
 	s.callLimit.ReserveForOthers()
-	s.foreignLimit.ReserveForOthers()
+	s.upstreamLimit.ReserveForOthers()
 	s.listens.SetPerOwner(jsonrpc.OwnerShare(maxAllListens))
 }

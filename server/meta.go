@@ -68,7 +68,7 @@ func (k *call) addLimits(r *funnel.Request) *jsonrpc.Fault {
 	return nil
 }
 
-// passedMeta returns the members of _meta that another server gets too, such as traceparent: all but those that
+// passedMeta returns the members of _meta that an upstream server gets too, such as traceparent: all but those that
 // describe this connection, or that are for this server.
 func (k *call) passedMeta() map[string]json.RawMessage {
 	var meta map[string]json.RawMessage

@@ -10,10 +10,7 @@ import (
 func TestMetaOfACall(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	ask := func(meta string) string {
-		return c.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"hello"},"_meta":{` +
-				meta + `}}}`,
-		)
+		return c.request("tools/call", `{"name":"say","arguments":{"text":"hello"},"_meta":{`+meta+`}}`)
 	}
 	for meta, want := range map[string]string{
 		`"funnel/usage":{"prompt_tokens":1000,"window":200000,"turn":"1"}`: `"window_from":"reported","usage_from":"meta"`,

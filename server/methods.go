@@ -39,23 +39,38 @@ var methods = map[mcp.MCPMethod]method{
 	mcp.MethodServerDiscover:         {statelessEra, (*Server).discover},
 	mcp.MethodPing:                   {sessionsEra, (*Server).ping},
 	mcp.MethodSetLogLevel:            {sessionsEra, (*Server).setLevel},
-	mcp.MethodToolsList:              {everyEra, (*Server).listTools},
-	mcp.MethodToolsCall:              {everyEra, (*Server).callTool},
-	mcp.MethodPromptsList:            {everyEra, (*Server).listPrompts},
-	mcp.MethodPromptsGet:             {everyEra, (*Server).getPrompt},
-	mcp.MethodResourcesList:          {everyEra, (*Server).listResources},
-	mcp.MethodResourcesTemplatesList: {everyEra, (*Server).listTemplates},
-	mcp.MethodResourcesRead:          {everyEra, (*Server).readResource},
-	mcp.MethodResourcesSubscribe:     {sessionsEra, (*Server).subscribe},
-	mcp.MethodResourcesUnsubscribe:   {sessionsEra, (*Server).unsubscribe},
-	mcp.MethodCompletionComplete:     {everyEra, (*Server).complete},
+	mcp.MethodToolsList:              {everyEra, in(toolArea.listTools)},
+	mcp.MethodToolsCall:              {everyEra, in(toolArea.callTool)},
+	mcp.MethodPromptsList:            {everyEra, in(promptArea.listPrompts)},
+	mcp.MethodPromptsGet:             {everyEra, in(promptArea.getPrompt)},
+	mcp.MethodResourcesList:          {everyEra, in(resourceArea.listResources)},
+	mcp.MethodResourcesTemplatesList: {everyEra, in(resourceArea.listTemplates)},
+	mcp.MethodResourcesRead:          {everyEra, in(resourceArea.readResource)},
+	mcp.MethodResourcesSubscribe:     {sessionsEra, in(resourceArea.subscribe)},
+	mcp.MethodResourcesUnsubscribe:   {sessionsEra, in(resourceArea.unsubscribe)},
+	mcp.MethodCompletionComplete:     {everyEra, in(completionArea.complete)},
 	mcp.MethodSubscriptionsListen:    {statelessEra, (*Server).listenFilter},
+}
+
+// These types have the methods of one area of the protocol each.
+type (
+	toolArea       struct{ *Server }
+	promptArea     struct{ *Server }
+	resourceArea   struct{ *Server }
+	completionArea struct{ *Server }
+)
+
+// in returns the function that serves a method of an area.
+func in[A ~struct{ *Server }](
+	serve func(A, context.Context, *call) (any, error),
+) func(*Server, context.Context, *call) (any, error) {
+	return func(s *Server, ctx context.Context, k *call) (any, error) { return serve(A{s}, ctx, k) }
 }
 
 // dispatch serves the call and returns its result, or a fault whose secrets are masked. It recovers panics.
 func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *jsonrpc.Fault) {
 	f := k.frame
-	defer k.leaveRelay()
+	defer k.leaveUpstreams()
 	defer func() {
 		if p := recover(); p != nil {
 			s.options.Log.Error("panic", "method", f.Method, "tool", f.StringOrEmpty("name"), "panic", p,
@@ -76,7 +91,7 @@ func (s *Server) dispatch(ctx context.Context, k *call) (result any, fault *json
 	if f.Stateless() {
 		s.addResultMeta(result)
 	}
-	if result, err = k.withRelayed(ctx, result); err != nil {
+	if result, err = k.withUpstreamEntries(ctx, result); err != nil {
 		return nil, s.faultOf(f, err)
 	}
 	return result, nil
@@ -102,8 +117,8 @@ func (s *Server) serve(ctx context.Context, k *call) (any, error) {
 			mcp.METHOD_NOT_FOUND, "%q requires protocol version %s or later", f.Method, mcp.ProtocolVersion20260728,
 		)
 	}
-	if r, foreign := s.foreign(f); foreign {
-		return k.passOn(ctx, r)
+	if r, ok := s.upstreamRequest(f); ok {
+		return k.forward(ctx, r)
 	}
 	return m.serve(s, ctx, k)
 }
@@ -136,7 +151,7 @@ func (k *call) capabilities() mcp.ClientCapabilities {
 // lifetime returns how long a client may keep a result: the lists of tools, prompts and templates change only with the
 // server's program and settings.
 func (s *Server) lifetime(result any) time.Duration {
-	if s.options.Upstreams != nil { // lists of other servers may change at any time
+	if s.options.Upstreams != nil { // lists of upstream servers may change at any time
 		return 0
 	}
 	switch result.(type) {
@@ -210,11 +225,11 @@ func (s *Server) ownInstructions(k *call) string {
 }
 
 // instructions returns the server's instructions, with the names of its roots if there are several, but not if the
-// client's roots, which are not known yet, will narrow them. The instructions of other servers follow; it is an error
+// client's roots, which are not known yet, will narrow them. The instructions of upstream servers follow; it is an error
 // if none of these can be started.
 func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
 	text := s.ownInstructions(k)
-	up, err := k.relay()
+	up, err := k.upstreams()
 	if up == nil || err != nil {
 		return text, err
 	}
@@ -232,16 +247,16 @@ func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
 // change.
 func (s *Server) capabilities() mcp.ServerCapabilities {
 	var c mcp.ServerCapabilities
-	theirs := s.options.Upstreams != nil
+	changing := s.options.Upstreams != nil
 	c.Logging, c.Completions = &struct{}{}, &struct{}{}
 	c.Tools = &struct {
 		ListChanged bool `json:"listChanged,omitempty"`
-	}{theirs}
+	}{changing}
 	c.Prompts = c.Tools
 	c.Resources = &struct {
 		Subscribe   bool `json:"subscribe,omitempty"`
 		ListChanged bool `json:"listChanged,omitempty"`
-	}{s.options.Store != nil || theirs, s.options.Store != nil || theirs}
+	}{s.options.Store != nil || changing, s.options.Store != nil || changing}
 	return c
 }
 
@@ -257,7 +272,7 @@ func (s *Server) setLevel(ctx context.Context, k *call) (any, error) {
 			"invalid logging level %s; levels: %s", jsonrpc.Quoted(text), strings.Join(levels, ", "))
 	}
 	k.conn.logLevel.Store(new(mcp.LoggingLevel(text)))
-	if up := k.conn.openedRelay(); up != nil {
+	if up := k.conn.openedUpstreams(); up != nil {
 		up.SetLevel(ctx, text)
 	}
 	return &mcp.EmptyResult{}, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -32,7 +33,7 @@ func New(o Options) (*Server, error) {
 		o.Counter = tokens.New(tokens.O200k)
 	}
 	s := &Server{
-		options: o, sealer: callstate.NewSealer(), relays: map[string]*relay{}, lateRoots: lateRoots,
+		options: o, sealer: callstate.NewSealer(), upstreams: map[string]*upstreams{}, lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}
 	s.run = func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
@@ -44,16 +45,17 @@ func New(o Options) (*Server, error) {
 		return answer, err
 	}
 	// The messages of all running calls together may be four times as large as one message.
-	s.callLimit.MaxCalls, s.callLimit.MaxBytes = o.MaxCalls, 4*o.MaxMessage
-	s.foreignLimit.MaxCalls, s.foreignLimit.MaxBytes = 8*o.MaxCalls, 4*o.MaxMessage
+	allBytes := int(min(4*o.MaxMessage, math.MaxInt))
+	s.callLimit.SetLimits(o.MaxCalls, allBytes)
+	s.upstreamLimit.SetLimits(8*o.MaxCalls, allBytes)
 	s.listens.Total, s.listens.PerOwner = maxAllListens, maxAllListens
 	s.storeWatch = storeWatcher{store: o.Store, interval: storePollInterval, subscribers: map[*subscriber]bool{}}
-	if err := s.addTools(o.Tools); err != nil {
+	if err := (toolArea{s}).addTools(o.Tools); err != nil {
 		return nil, err
 	}
 	s.offers.Tools = append(s.offers.Tools, o.Extra.Tools...)
 	s.offers.Resources = o.Extra.Resources
-	s.offers.Templates = slices.Concat(s.templates(), s.reportTemplates(), o.Extra.Templates)
+	s.offers.Templates = slices.Concat(resourceArea{s}.templates(), resourceArea{s}.reportTemplates(), o.Extra.Templates)
 	if s.observes() { // nothing of ours is listed
 		s.offers.Templates = nil
 	}

@@ -24,7 +24,7 @@ const windowArgument = "context_window"
 // promptValues returns the prompt and its values, masked and escaped, for what a client sent. A fenced value that is
 // the obs:ID of a small text is replaced by that text. A long message is kept, and replaced by its receipt: the prompt
 // then names the observation.
-func (s *Server) promptValues(
+func (s promptArea) promptValues(
 	ctx context.Context, p prompts.Prompt, sent map[string]string,
 ) (prompts.Prompt, map[string]string, error) {
 	values, given := make(map[string]string, len(sent)), make(map[string]string, len(sent))
@@ -68,12 +68,12 @@ func (s *Server) promptValues(
 }
 
 // promptText masks and escapes a text for a prompt.
-func (s *Server) promptText(value string) string {
+func (s promptArea) promptText(value string) string {
 	return text.Escape(s.sanitize(value, false), text.Standalone)
 }
 
 // promptWindow returns the context window in tokens: the client's argument, else the server's; 0 if it is unknown.
-func (s *Server) promptWindow(prompt string, sent map[string]string) (int64, error) {
+func (s promptArea) promptWindow(prompt string, sent map[string]string) (int64, error) {
 	value := strings.TrimSpace(sent[windowArgument])
 	if value == "" {
 		return int64(s.options.Window), nil
@@ -92,7 +92,7 @@ func (s *Server) promptWindow(prompt string, sent map[string]string) (int64, err
 
 // bulky reports whether a message is stored instead of being shown whole: if it takes a tenth of the window or more. If
 // the window is unknown, the limit is that of the other arguments.
-func (s *Server) bulky(message string, window int64) bool {
+func (s promptArea) bulky(message string, window int64) bool {
 	if window <= 0 {
 		return len(message) > prompts.MaxValue
 	}
@@ -106,7 +106,7 @@ func isObservationName(value string) bool {
 
 // observationText returns the text of an observation for a prompt, and its name. Instead of a text that is too long it
 // returns the name alone: the prompt then says how to read it.
-func (s *Server) observationText(
+func (s promptArea) observationText(
 	ctx context.Context, name string, message bool, window int64,
 ) (value, id string, err error) {
 	k := callOf(ctx)
@@ -134,7 +134,7 @@ func (s *Server) observationText(
 
 // keepMessage stores a message as an observation of the caller. It returns the receipt, and the observation's name; ""
 // if it could not be stored.
-func (s *Server) keepMessage(ctx context.Context, message string) (receipt, id string, err error) {
+func (s promptArea) keepMessage(ctx context.Context, message string) (receipt, id string, err error) {
 	k := callOf(ctx)
 	type none struct{}
 	keep := tools.New(tools.Tool{Name: "keep", Title: "Keep", Description: "Keeps a message."},

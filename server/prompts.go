@@ -18,7 +18,7 @@ import (
 
 // prompts returns the built-in prompts and those of [Options].Extra. The built-in ones are read on first use: most
 // clients never ask for prompts.
-func (s *Server) prompts() []Prompt {
+func (s promptArea) prompts() []Prompt {
 	all := prompts.All()
 	if s.observes() {
 		all = nil
@@ -40,7 +40,7 @@ func (s *Server) prompts() []Prompt {
 }
 
 // promptHandler returns the function that fills a prompt with a client's arguments.
-func (s *Server) promptHandler(p prompts.Prompt) func(
+func (s promptArea) promptHandler(p prompts.Prompt) func(
 	context.Context, map[string]string,
 ) (*mcp.GetPromptResult, error) {
 	return func(ctx context.Context, sent map[string]string) (*mcp.GetPromptResult, error) {
@@ -65,7 +65,7 @@ func (s *Server) promptHandler(p prompts.Prompt) func(
 }
 
 // prompt returns the prompt with this name, or a fault that lists the valid names.
-func (s *Server) prompt(name string) (Prompt, *jsonrpc.Fault) {
+func (s promptArea) prompt(name string) (Prompt, *jsonrpc.Fault) {
 	all := s.prompts()
 	if at := slices.IndexFunc(all, func(p Prompt) bool { return p.Name == name }); at >= 0 {
 		return all[at], nil
@@ -81,7 +81,7 @@ func (s *Server) prompt(name string) (Prompt, *jsonrpc.Fault) {
 	)
 }
 
-func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {
+func (s promptArea) listPrompts(_ context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
@@ -93,7 +93,7 @@ func (s *Server) listPrompts(_ context.Context, k *call) (any, error) {
 	return list, nil
 }
 
-func (s *Server) getPrompt(ctx context.Context, k *call) (any, error) {
+func (s promptArea) getPrompt(ctx context.Context, k *call) (any, error) {
 	var sent map[string]json.RawMessage
 	name, fault := k.frame.RequiredString("name")
 	if fault == nil {

@@ -32,7 +32,7 @@ const (
 const maxWhole = 16 << 20
 
 // templates returns the templates of an observation and its parts.
-func (s *Server) templates() []Template {
+func (s resourceArea) templates() []Template {
 	list := make([]Template, 0, len(observationTemplates))
 	for _, t := range observationTemplates {
 		list = append(list, Template{
@@ -64,7 +64,7 @@ func templateNames() (names []string) {
 
 // readObservation reads an observation or the part of it that the end of the URI names. What is read passes the funnel
 // like the answer of a tool, so that it is counted, traced and no larger than one.
-func (s *Server) readObservation(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
+func (s resourceArea) readObservation(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	rest := strings.TrimPrefix(uri, observations.URIPrefix)
 	id, part, _ := strings.Cut(rest, "/")
 	if part != "" {
@@ -123,7 +123,7 @@ func ranges(o observations.Observation) string {
 }
 
 // readRange reads lines or records of an observation, as the tool slice does.
-func (s *Server) readRange(
+func (s resourceArea) readRange(
 	ctx context.Context, uri string, o observations.Observation, by, span string,
 ) ([]mcp.ResourceContents, error) {
 	answer, err := s.readWith(ctx, uri, "slice", "ranges", map[string]string{"source": nameOf(o), by: span})
@@ -137,7 +137,7 @@ func (s *Server) readRange(
 }
 
 // aboutObservation shows a text of this server's own.
-func (s *Server) aboutObservation(ctx context.Context, uri string, o observations.Observation, about string) (
+func (s resourceArea) aboutObservation(ctx context.Context, uri string, o observations.Observation, about string) (
 	[]mcp.ResourceContents, error,
 ) {
 	r := funnel.Request{
@@ -150,7 +150,7 @@ func (s *Server) aboutObservation(ctx context.Context, uri string, o observation
 }
 
 // readText shows the text of an observation. An uncut text is shown whole or not at all.
-func (s *Server) readText(
+func (s resourceArea) readText(
 	ctx context.Context, uri string, o observations.Observation, shown string, uncut bool,
 ) ([]mcp.ResourceContents, error) {
 	type named struct {
@@ -185,7 +185,7 @@ func sourceArgument(o observations.Observation) json.RawMessage {
 }
 
 // readWith runs one of the server's tools to read what a URI names; what names the kind of such sources.
-func (s *Server) readWith(ctx context.Context, uri, tool, what string, args map[string]string) (funnel.Answer, error) {
+func (s resourceArea) readWith(ctx context.Context, uri, tool, what string, args map[string]string) (funnel.Answer, error) {
 	at := slices.IndexFunc(s.options.Tools, func(t tools.Tool) bool { return t.Name == tool })
 	if at < 0 {
 		return funnel.Answer{}, jsonrpc.BadParams("%s: this server has no tool that reads %s", jsonrpc.Quoted(uri), what)
@@ -195,7 +195,7 @@ func (s *Server) readWith(ctx context.Context, uri, tool, what string, args map[
 }
 
 // readThrough passes a read through the funnel.
-func (s *Server) readThrough(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
+func (s resourceArea) readThrough(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
 	k := callOf(ctx)
 	r.Sources, r.Keep, r.Via = s.options.Sources(k.conn.account), funnel.Never, trace.ViaResource
 	if fault := k.addMeta(&r); fault != nil {
@@ -205,7 +205,7 @@ func (s *Server) readThrough(ctx context.Context, r funnel.Request) (funnel.Answ
 }
 
 // resourceText returns the texts of an answer as one content.
-func (s *Server) resourceText(uri, mime string, a funnel.Answer) []mcp.ResourceContents {
+func (s resourceArea) resourceText(uri, mime string, a funnel.Answer) []mcp.ResourceContents {
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: textOf(a)}}
 }
 

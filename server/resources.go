@@ -20,7 +20,7 @@ import (
 // resourcesPage is the number of observations on one page of resources/list.
 const resourcesPage = 100
 
-func (s *Server) listTemplates(_ context.Context, k *call) (any, error) {
+func (s resourceArea) listTemplates(_ context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
@@ -32,7 +32,7 @@ func (s *Server) listTemplates(_ context.Context, k *call) (any, error) {
 }
 
 // resource returns the resource with this fixed URI, or nil.
-func (s *Server) resource(uri string) *Resource {
+func (s resourceArea) resource(uri string) *Resource {
 	at := slices.IndexFunc(s.offers.Resources, func(r Resource) bool { return r.URI == uri })
 	if at < 0 {
 		return nil
@@ -40,7 +40,7 @@ func (s *Server) resource(uri string) *Resource {
 	return &s.offers.Resources[at]
 }
 
-func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
+func (s resourceArea) readResource(ctx context.Context, k *call) (any, error) {
 	uri, fault := k.frame.RequiredString("uri")
 	if fault != nil {
 		return nil, fault
@@ -64,7 +64,7 @@ func (s *Server) readResource(ctx context.Context, k *call) (any, error) {
 }
 
 // observations lists the owner's observations, newest first.
-func (s *Server) observations(owner string) ([]*observations.Observation, error) {
+func (s resourceArea) observations(owner string) ([]*observations.Observation, error) {
 	if s.options.Store == nil {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (s *Server) observations(owner string) ([]*observations.Observation, error)
 
 // listResources lists one page of observations, newest first. The first page starts with the resources of
 // [Options].Extra.
-func (s *Server) listResources(_ context.Context, k *call) (any, error) {
+func (s resourceArea) listResources(_ context.Context, k *call) (any, error) {
 	text, fault := k.frame.StringParam("cursor")
 	if fault != nil {
 		return nil, fault
@@ -107,7 +107,7 @@ func (s *Server) listResources(_ context.Context, k *call) (any, error) {
 	return list, nil
 }
 
-func (s *Server) resourceOf(o *observations.Observation) mcp.Resource {
+func (s resourceArea) resourceOf(o *observations.Observation) mcp.Resource {
 	size := o.Bytes
 	r := mcp.NewResource(observations.URIPrefix+string(o.ID), o.File, mcp.WithMIMEType(mimeOf(*o)))
 	r.Size = &size
@@ -156,7 +156,7 @@ func afterCursor(list []*observations.Observation, cursor mcp.Cursor) ([]*observ
 	return list[at:], nil
 }
 
-func (s *Server) open(k *call, name string) (*observations.Reader, error) {
+func (s resourceArea) open(k *call, name string) (*observations.Reader, error) {
 	id, err := observations.ParseID(name)
 	if err != nil {
 		return nil, notFound(k.frame.Stateless(),
@@ -176,7 +176,7 @@ func (s *Server) open(k *call, name string) (*observations.Reader, error) {
 }
 
 // unreadable converts an error of the store into a fault that says whether the observation expired or is not found.
-func (s *Server) unreadable(modern bool, id observations.ID, err error) *jsonrpc.Fault {
+func (s resourceArea) unreadable(modern bool, id observations.ID, err error) *jsonrpc.Fault {
 	var expired *observations.ExpiredError
 	switch {
 	case errors.As(err, &expired):

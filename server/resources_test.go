@@ -32,7 +32,7 @@ func listAll(t *testing.T, c *client, between func(page int)) (all []listedResou
 			}
 		}
 		if err := json.Unmarshal(
-			[]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{`+cursor+`}}`)), &got,
+			[]byte(c.request("resources/list", `{`+cursor+`}`)), &got,
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -103,9 +103,8 @@ func TestResourceTotals(t *testing.T) {
 	servertest.Keep(t, store, observations.Local, "x", observations.Stats{Lines: 1, Chars: 1})
 	two := servertest.Keep(t, store, observations.Local, "x\n\n", observations.Stats{Lines: 2, Chars: 3})
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Store = store }))
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`),
-		`"description":"1 line, 1 char, text; `, `"description":"2 lines, 3 chars, text; `)
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"`+observations.URIPrefix+string(two)+`/receipt"}}`),
+	c.says("resources/list", `{}`, `"description":"1 line, 1 char, text; `, `"description":"2 lines, 3 chars, text; `)
+	c.says("resources/read", `{"uri":"`+observations.URIPrefix+string(two)+`/receipt"}`,
 		"was shown whole: 2 lines, 3 chars, text")
 }
 
@@ -135,7 +134,7 @@ func TestResourcesRead(t *testing.T) {
 		}
 	}))
 	ask := func(uri string) string {
-		return c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri + `"}}`)
+		return c.request("resources/read", `{"uri":"`+uri+`"}`)
 	}
 	uri := func(id string) string { return observations.URIPrefix + id }
 	servertest.Contains(
@@ -176,10 +175,7 @@ func TestResourcesRead(t *testing.T) {
 		"/lines", uri("uuuuuuuuuuuu"), "observation://", "OBS:" + small} {
 		servertest.Contains(t, ask(bad), "-32002")
 	}
-	modern := c.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"` + uri(gone) + `",` + servertest.ModernMeta +
-			`}}`,
-	)
+	modern := c.request("resources/read", `{"uri":"`+uri(gone)+`",`+servertest.ModernMeta+`}`)
 	servertest.Contains(t, modern, "-32602", "has expired")
 }
 
@@ -202,10 +198,7 @@ func TestCompletion(t *testing.T) {
 				}
 			}
 		}
-		message := c.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":` + ref + `,"argument":{"name":"` + name +
-				`","value":"` + value + `"}}}`,
-		)
+		message := c.request("completion/complete", `{"ref":`+ref+`,"argument":{"name":"`+name+`","value":"`+value+`"}}`)
 		if err := json.Unmarshal([]byte(message), &got); err != nil {
 			t.Fatal(err)
 		}

@@ -275,9 +275,7 @@ func TestS23CompletionShowsNoSecret(t *testing.T) {
 	}
 	shows := func(mask *secrets.Masker) int {
 		c := newClient(t, newTestServer(t, serving(g), func(o *Options) { o.Mask = mask }))
-		said := c.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":"source","value":"t"}}}`,
-		)
+		said := c.request("completion/complete", `{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":"source","value":"t"}}`)
 		servertest.Contains(t, said, `"top.txt"`)
 		n := strings.Count(said, token[8:24])
 		if !strings.Contains(said, `"total":2}`) { // top.txt and two/; a count would tell of it too

@@ -65,7 +65,7 @@ type Options struct {
 	Log       *slog.Logger                    // nil: nothing is logged
 	Mask      *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
 	Extra     Extra                           // additional tools, resources and prompts
-	Upstreams *upstream.Group                 // other servers that are offered too; nil: none
+	Upstreams *upstream.Group                 // upstream servers that are offered too; nil: none
 	Counter   *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
 	Window    int                             // context window in tokens; 0: unknown
 
@@ -93,15 +93,15 @@ type Server struct {
 	names     []string // of Options.Tools, in their order
 	callLimit jsonrpc.CallLimiter
 
-	foreignLimit jsonrpc.CallLimiter // of tools of other servers: one that hangs must not hold our own
-	sealer       callstate.Sealer    // of request states
-	storeWatch   storeWatcher
+	upstreamLimit jsonrpc.CallLimiter // of tools of upstream servers: one that hangs must not hold our own
+	sealer        callstate.Sealer    // of request states
+	storeWatch    storeWatcher
 
 	listens  jsonrpc.OwnerLimiter         // open subscriptions/listen of all connections
 	observer atomic.Pointer[CallObserver] // nil: none
 
-	relayMu sync.Mutex
-	relays  map[string]*relay // by owner and session
+	upstreamsMu sync.Mutex
+	upstreams   map[string]*upstreams // by owner and session
 
 	lateRoots time.Duration // the constant lateRoots; tests set another value
 }

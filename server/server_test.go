@@ -80,12 +80,21 @@ func (c *client) ask(message string) string {
 	return strings.Join(got, "\n")
 }
 
+// request returns what was sent for a request with these params, of id 1.
+func (c *client) request(method, params string) string {
+	c.t.Helper()
+	return c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params))
+}
+
+// says checks that what is sent for a request contains these texts.
+func (c *client) says(method, params string, want ...string) {
+	c.t.Helper()
+	servertest.Contains(c.t, c.request(method, params), want...)
+}
+
 func (c *client) call(tool, args string) servertest.Answer {
 	c.t.Helper()
-	return servertest.Read(
-		c.t,
-		c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, args)),
-	)
+	return servertest.Read(c.t, c.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)))
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -168,7 +177,7 @@ func TestInitializeNegotiates(t *testing.T) {
 func TestBeforeInitialize(t *testing.T) {
 	s := newTestServer(t)
 	c := &client{t: t, conn: s.Connect(t.Context())}
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"id":1`, `"result":{}`)
+	c.says("ping", `{}`, `"id":1`, `"result":{}`)
 	for _, method := range []string{"tools/list", "tools/call", "resources/list", "logging/setLevel", "no/such"} {
 		got := servertest.Read(t, c.ask(`{"jsonrpc":"2.0","id":2,"method":"`+method+`","params":{"name":"say"}}`))
 		if got.Error == nil || got.Error.Code != -32600 || !strings.Contains(got.Error.Message, method+" before initialize") {
@@ -199,22 +208,13 @@ func TestStatelessEra(t *testing.T) {
 		t, ask("subscriptions/listen", `"notifications":{},`), "notifications/subscriptions/acknowledged",
 		`"io.modelcontextprotocol/subscriptionId":7`,
 	)
-	servertest.Contains(
-		t,
-		c.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`,
-		),
-		`-32022`,
-	)
-	servertest.Contains(
-		t,
-		c.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
-		),
-		`-32602`, "clientCapabilities",
-	)
+	c.says("tools/list",
+		`{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}`,
+		`-32022`)
+	c.says("tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`, `-32602`,
+		"clientCapabilities")
 	// It leaves no trace: a request without _meta is still before initialize.
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`), "before initialize")
+	c.says("tools/list", `{}`, "before initialize")
 }
 
 func TestToolsList(t *testing.T) {
@@ -229,7 +229,7 @@ func TestToolsList(t *testing.T) {
 			NextCursor string
 		}
 	}
-	if err := json.Unmarshal([]byte(c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)), &got); err != nil {
+	if err := json.Unmarshal([]byte(c.request("tools/list", `{}`)), &got); err != nil {
 		t.Fatal(err)
 	}
 	want := servertest.TestTools()
@@ -250,9 +250,7 @@ func TestToolsList(t *testing.T) {
 			t.Errorf("%s: schema %v", tool.Name, tool.InputSchema)
 		}
 	}
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"c2F5"}}`), "-32602", "unknown cursor",
-	)
+	c.says("tools/list", `{"cursor":"c2F5"}`, "-32602", "unknown cursor")
 }
 
 func TestToolsCall(t *testing.T) {
@@ -265,9 +263,7 @@ func TestToolsCall(t *testing.T) {
 	if err := json.Unmarshal(got.Result.Meta[receiptMetaKey], &receipt); err != nil || receipt["complete"] != true {
 		t.Errorf("%v, receipt %v", err, receipt)
 	}
-	if raw := c.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"<a>"}}}`,
-	); !strings.Contains(raw, `"text":"<a>"`) {
+	if raw := c.request("tools/call", `{"name":"say","arguments":{"text":"<a>"}}`); !strings.Contains(raw, `"text":"<a>"`) {
 		t.Errorf("text is escaped for HTML: %s", raw)
 	}
 	// Arguments reach the tool as they were sent: no float in between.
@@ -279,7 +275,7 @@ func TestToolsCall(t *testing.T) {
 			t.Errorf("arguments %s reached the tool as %q", args, got.Text())
 		}
 	}
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"args"}}`), `"text":"{}"`)
+	c.says("tools/call", `{"name":"args"}`, `"text":"{}"`)
 	if got := c.call("fail", "{}"); !got.Result.IsError || !strings.Contains(got.Text(), "as it always does") {
 		t.Errorf("fail: %+v", got)
 	}
@@ -378,33 +374,21 @@ func TestFaultsShowHiddenCharacters(t *testing.T) {
 		}
 	}
 	// A line break makes no second line, a quote no end.
-	got := servertest.Read(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a\"\nb"}}`))
+	got := servertest.Read(t, c.request("tools/call", `{"name":"a\"\nb"}`))
 	servertest.Contains(t, got.Error.Message, `unknown tool "a\"\nb"; tools`)
 }
 
 func TestPromptsAndLevels(t *testing.T) {
 	c := newClient(t, newTestServer(t))
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`), `"name":"director"`, `"name":"investigate-output"`,
-		`"required":true`,
-	)
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"director","arguments":{"task":"count the hits"}}}`),
-		`"role":"user"`, "The task: count the hits", "LARGE OUTPUT DETECTED")
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/templates/list"}`), `"uriTemplate":"observation://{id}"`,
-		`"uriTemplate":"observation://{id}/receipt"`,
-	)
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"resources/list"}`), `"resources":[]`)
-	servertest.Contains(
-		t,
-		c.ask(
-			`{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":"x"}}}`,
-		),
-		`"values":[]`,
-	)
-	servertest.Contains(
-		t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`), `"result":{}`,
-	)
+	c.says("prompts/list", `{}`, `"name":"director"`, `"name":"investigate-output"`, `"required":true`)
+	c.says("prompts/get", `{"name":"director","arguments":{"task":"count the hits"}}`, `"role":"user"`,
+		"The task: count the hits", "LARGE OUTPUT DETECTED")
+	c.says("resources/templates/list", `{}`, `"uriTemplate":"observation://{id}"`,
+		`"uriTemplate":"observation://{id}/receipt"`)
+	c.says("resources/list", `{}`, `"resources":[]`)
+	c.says("completion/complete",
+		`{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":"x"}}`, `"values":[]`)
+	c.says("logging/setLevel", `{"level":"debug"}`, `"result":{}`)
 	if got := *c.conn.logLevel.Load(); got != "debug" {
 		t.Errorf("the level is %q", got)
 	}
@@ -415,15 +399,13 @@ func TestPanicOfTheLayer(t *testing.T) {
 	s := newTestServer(t)
 	s.run = func(context.Context, funnel.Request) (funnel.Answer, error) { panic("layer") }
 	c := newClient(t, s)
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`),
-		`"method":"notifications/message"`, `"level":"error"`, `"isError":true`, "internal error")
-	c.ask(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"emergency"}}`)
-	if got := c.ask(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`,
-	); strings.Contains(got, "notifications/message") {
+	c.says("tools/call", `{"name":"say"}`, `"method":"notifications/message"`, `"level":"error"`, `"isError":true`,
+		"internal error")
+	c.request("logging/setLevel", `{"level":"emergency"}`)
+	if got := c.request("tools/call", `{"name":"say"}`); strings.Contains(got, "notifications/message") {
 		t.Errorf("a log message below the level was sent: %s", got)
 	}
-	servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":"ping"}`), `"result":{}`)
+	c.says("ping", `{}`, `"result":{}`)
 }
 
 func TestSeveralReceiptsAndParts(t *testing.T) {

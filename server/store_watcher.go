@@ -12,11 +12,9 @@ import (
 // An observation never changes: the server reports only that one was added or removed.
 
 const (
-	// storePollInterval is the interval at which the store is polled for changes by other processes and expiry.
+	// storePollInterval is the interval at which the store is polled for changes, also by other processes.
 	// A poll is one stat; the names are read only if it shows a change.
 	storePollInterval = time.Second
-	// minSendInterval is the minimum time between two notifications to one subscriber.
-	minSendInterval = 250 * time.Millisecond
 	// maxSubscriptions is the maximum number of resources to which one subscriber can subscribe.
 	maxSubscriptions = 100
 	// modTimeGrain is an upper bound of the time between two changes that may have equal modification times.
@@ -36,8 +34,8 @@ type storeWatcher struct {
 	polling     bool                     // a poll is scheduled or running
 }
 
-// subscriber receives changes. One goroutine at a time calls its send, at most once per minSendInterval; send may
-// block. If send fails, the changes are kept until the next call of enqueue.
+// subscriber receives changes. One goroutine at a time calls its send, which may block. If send fails, the changes are
+// kept until the next call of enqueue.
 type subscriber struct {
 	owner string
 	send  func(changes) error
@@ -45,8 +43,7 @@ type subscriber struct {
 	mu      sync.Mutex
 	pending changes
 	uris    map[observations.ID]string // subscribed URIs, as the client spelled them
-	sending bool                       // a call of send is scheduled or running
-	last    time.Time
+	sending bool                       // a call of send is running
 	removed bool
 }
 
@@ -92,23 +89,6 @@ func (w *storeWatcher) byOwner() map[string][]*subscriber {
 	return all
 }
 
-// recordCreated reports an observation that this process stored, without waiting for the next poll.
-func (w *storeWatcher) recordCreated(owner string, id observations.ID) {
-	w.mu.Lock()
-	found := w.known[id] // a poll has found and reported it already
-	if w.known != nil {
-		w.known[id] = true
-	}
-	watchers := w.byOwner()[owner]
-	w.mu.Unlock()
-	if found {
-		return
-	}
-	for _, one := range watchers {
-		one.enqueue(true, "")
-	}
-}
-
 // poll reports the changes in the store and schedules the next poll while there are subscribers.
 func (w *storeWatcher) poll() {
 	w.detectChanges()
@@ -131,19 +111,8 @@ func (w *storeWatcher) detectChanges() {
 	if err != nil {
 		return
 	}
-	fresh, lost, watching := w.swapSnapshot(now, stamp)
-	for owner, watchers := range watching {
-		w.notifyOwner(owner, watchers, fresh, lost)
-	}
-}
-
-// swapSnapshot replaces the known observations by now. It returns the added and removed ones, and the subscribers of
-// each owner.
-func (w *storeWatcher) swapSnapshot(
-	now map[observations.ID]bool, stamp time.Time,
-) (fresh, lost []observations.ID, watching map[string][]*subscriber) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	var fresh, lost []observations.ID
 	if w.known != nil {
 		fresh, lost = difference(now, w.known), difference(w.known, now)
 	}
@@ -151,7 +120,11 @@ func (w *storeWatcher) swapSnapshot(
 	if time.Since(stamp) < modTimeGrain { // a later change may have the same modification time
 		w.modTime = time.Time{}
 	}
-	return fresh, lost, w.byOwner()
+	watching := w.byOwner()
+	w.mu.Unlock()
+	for owner, watchers := range watching {
+		w.notifyOwner(owner, watchers, fresh, lost)
+	}
 }
 
 // difference returns the IDs of the first set that are missing in the second.
@@ -166,26 +139,17 @@ func difference(of, from map[observations.ID]bool) (ids []observations.ID) {
 
 // notifyOwner reports to an owner's subscribers those added and removed observations that belong to the owner.
 func (w *storeWatcher) notifyOwner(owner string, watchers []*subscriber, fresh, lost []observations.ID) {
-	theirs := func(id observations.ID) bool {
+	isOwned := func(id observations.ID) bool {
 		_, err := w.store.Stat(owner, id)
 		return err == nil
 	}
-	list := slices.ContainsFunc(fresh, theirs)
-	for _, id := range lost {
-		switch _, err := w.store.Stat(owner, id); {
-		case err == nil: // this process stored it after the poll began
-			w.mu.Lock()
-			w.known[id] = true
-			w.mu.Unlock()
-		case errors.Is(err, observations.ErrExpired):
-			list = true
-			for _, one := range watchers {
-				one.enqueue(true, id)
-			}
-		}
-	}
+	gone := slices.DeleteFunc(slices.Clone(lost), func(id observations.ID) bool {
+		_, err := w.store.Stat(owner, id)
+		return !errors.Is(err, observations.ErrExpired)
+	})
+	list := len(gone) > 0 || slices.ContainsFunc(fresh, isOwned)
 	for _, one := range watchers {
-		one.enqueue(list, "")
+		one.enqueue(list, gone...)
 	}
 }
 
@@ -212,26 +176,28 @@ func (one *subscriber) unsubscribe(id observations.ID) {
 	delete(one.uris, id)
 }
 
-// enqueue adds changes to report: whether the list has changed, and the ID of a removed observation, or "". Without
-// a change it sends again those whose send failed.
-func (one *subscriber) enqueue(list bool, gone observations.ID) {
+// enqueue adds changes to report: whether the list has changed, and the IDs of removed observations. Without a change
+// it sends again those whose send failed.
+func (one *subscriber) enqueue(list bool, gone ...observations.ID) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.pending.list = one.pending.list || list
-	if uri := one.uris[gone]; uri != "" {
-		one.pending.gone = append(one.pending.gone, uri)
-		delete(one.uris, gone) // it can be removed only once
+	for _, id := range gone {
+		if uri := one.uris[id]; uri != "" {
+			one.pending.gone = append(one.pending.gone, uri)
+			delete(one.uris, id) // it can be removed only once
+		}
 	}
 	one.schedule()
 }
 
-// schedule schedules a call of sendPending if there are changes and none is scheduled. The caller must hold mu.
+// schedule starts sendPending if there are changes and it is not running. The caller must hold mu.
 func (one *subscriber) schedule() {
 	if one.sending || one.removed || one.pending.none() {
 		return
 	}
 	one.sending = true
-	time.AfterFunc(max(0, minSendInterval-time.Since(one.last)), one.sendPending)
+	go one.sendPending()
 }
 
 func (one *subscriber) sendPending() {
@@ -246,7 +212,7 @@ func (one *subscriber) sendPending() {
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	one.sending, one.last = false, time.Now()
+	one.sending = false
 	if err != nil { // keep the changes until the next call of enqueue
 		one.pending.list = one.pending.list || what.list
 		one.pending.gone = append(what.gone, one.pending.gone...)

@@ -10,7 +10,7 @@ import (
 )
 
 // subscribe handles resources/subscribe.
-func (s *Server) subscribe(_ context.Context, k *call) (any, error) {
+func (s resourceArea) subscribe(_ context.Context, k *call) (any, error) {
 	uri, fault := s.subscriptionURI(k.frame)
 	if fault != nil {
 		return nil, fault
@@ -29,7 +29,7 @@ func (s *Server) subscribe(_ context.Context, k *call) (any, error) {
 }
 
 // unsubscribe handles resources/unsubscribe. It succeeds also if there is no such subscription.
-func (s *Server) unsubscribe(_ context.Context, k *call) (any, error) {
+func (s resourceArea) unsubscribe(_ context.Context, k *call) (any, error) {
 	uri, fault := s.subscriptionURI(k.frame)
 	if fault != nil {
 		return nil, fault
@@ -41,7 +41,7 @@ func (s *Server) unsubscribe(_ context.Context, k *call) (any, error) {
 }
 
 // subscriptionURI returns the URI in the request, or a fault if it is missing or there is no store.
-func (s *Server) subscriptionURI(f jsonrpc.Frame) (uri string, fault *jsonrpc.Fault) {
+func (s resourceArea) subscriptionURI(f jsonrpc.Frame) (uri string, fault *jsonrpc.Fault) {
 	if s.options.Store == nil {
 		return "", jsonrpc.Faultf(mcp.METHOD_NOT_FOUND, "resources subscribe not supported")
 	}
@@ -53,7 +53,7 @@ func (s *Server) subscriptionURI(f jsonrpc.Frame) (uri string, fault *jsonrpc.Fa
 
 // subscribable returns the ID of the observation with this URI, or an error if the owner cannot subscribe to it.
 // The ID is "" for other resources, which never change.
-func (s *Server) subscribable(owner, uri string, modern bool) (observations.ID, error) {
+func (s resourceArea) subscribable(owner, uri string, modern bool) (observations.ID, error) {
 	id, err := observations.ParseID(uri)
 	if err != nil || s.options.Store == nil || !strings.HasPrefix(uri, observations.URIPrefix) {
 		if s.resource(uri) != nil {
@@ -76,9 +76,9 @@ func (s *Server) listenFilter(_ context.Context, k *call) (any, error) {
 	if fault := k.frame.Param("notifications", &asked); fault != nil {
 		return nil, fault
 	}
-	theirs := s.options.Upstreams != nil
-	if k.filter.ToolsListChanged, k.filter.PromptsListChanged = theirs && asked.ToolsListChanged,
-		theirs && asked.PromptsListChanged; s.options.Store != nil || theirs {
+	changing := s.options.Upstreams != nil
+	if k.filter.ToolsListChanged, k.filter.PromptsListChanged = changing && asked.ToolsListChanged,
+		changing && asked.PromptsListChanged; s.options.Store != nil || changing {
 		k.filter.ResourcesListChanged, k.filter.ResourceSubscriptions = asked.ResourcesListChanged, asked.ResourceSubscriptions
 	}
 	return &mcp.SubscriptionsListenResult{}, nil

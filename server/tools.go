@@ -13,7 +13,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -26,7 +25,7 @@ const receiptMetaKey = "funnel/receipt"
 // metaPrefix begins the names of the members of _meta that tools send.
 const metaPrefix = "funnel/"
 
-func (s *Server) addTools(all []tools.Tool) error {
+func (s toolArea) addTools(all []tools.Tool) error {
 	for _, t := range all {
 		if err := validateTool(t); err != nil {
 			return fmt.Errorf("server: tool %q: %w", t.Name, err)
@@ -73,7 +72,7 @@ func toolListing(t tools.Tool) mcp.Tool {
 	return out
 }
 
-func (s *Server) listTools(ctx context.Context, k *call) (any, error) {
+func (s toolArea) listTools(ctx context.Context, k *call) (any, error) {
 	if fault := noCursor(k.frame); fault != nil {
 		return nil, fault
 	}
@@ -81,16 +80,16 @@ func (s *Server) listTools(ctx context.Context, k *call) (any, error) {
 	for i, t := range s.offers.Tools {
 		list.Tools[i] = t.Tool
 	}
-	up, err := k.relay()
+	up, err := k.upstreams()
 	if err != nil {
 		return nil, err
 	}
 	if up != nil {
-		theirs, err := up.Tools(ctx)
+		listed, err := up.Tools(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range theirs {
+		for _, t := range listed {
 			list.Tools = append(list.Tools, s.masked(t.Listing))
 		}
 	}
@@ -98,16 +97,17 @@ func (s *Server) listTools(ctx context.Context, k *call) (any, error) {
 	return list, nil
 }
 
-// toolList is the result of tools/list: entries of another server are sent as it wrote them.
+// toolList is the result of tools/list: entries of an upstream server are sent as it wrote them.
 type toolList struct {
 	*mcp.ListToolsResult
 	Tools []any `json:"tools"`
 }
 
-// traceList traces the tokens of our own tools and instructions. Those of other servers would cost the same without us.
-func (s *Server) traceList(k *call, ours []any) {
-	text, err := json.Marshal(ours)
-	if err != nil || len(ours) == 0 {
+// traceList traces the tokens of our own tools and instructions. Those of upstream servers would cost the same without
+// us.
+func (s toolArea) traceList(k *call, own []any) {
+	text, err := json.Marshal(own)
+	if err != nil || len(own) == 0 {
 		return
 	}
 	r := funnel.Request{
@@ -118,7 +118,7 @@ func (s *Server) traceList(k *call, ours []any) {
 	}
 }
 
-func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
+func (s toolArea) callTool(ctx context.Context, k *call) (any, error) {
 	name, fault := k.frame.RequiredString("name")
 	if fault != nil {
 		return nil, fault
@@ -128,7 +128,7 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 		return s.offers.Tools[at].Call(ctx)
 	}
 	names := s.names
-	if up, err := k.relay(); err != nil {
+	if up, err := k.upstreams(); err != nil {
 		return nil, err
 	} else if up != nil {
 		t, found, err := up.Tool(ctx, name)
@@ -140,21 +140,21 @@ func (s *Server) callTool(ctx context.Context, k *call) (any, error) {
 			up.flush(ctx)
 			return result, err
 		}
-		theirs, _ := up.Tools(ctx) // they were just there
-		for _, t := range theirs {
+		listed, _ := up.Tools(ctx) // they were just there
+		for _, t := range listed {
 			names = append(names[:len(names):len(names)], t.Name)
 		}
 	}
 	return nil, jsonrpc.BadParams("unknown tool %s; tools: %s", jsonrpc.Quoted(name), strings.Join(names, ", "))
 }
 
-// isForeignTool reports whether a request is a call of another server's tool.
-func (s *Server) isForeignTool(f jsonrpc.Frame) bool {
+// isUpstreamTool reports whether a request is a call of an upstream server's tool.
+func (s *Server) isUpstreamTool(f jsonrpc.Frame) bool {
 	return s.options.Upstreams != nil && f.Method == string(mcp.MethodToolsCall) && !slices.ContainsFunc(s.offers.Tools,
 		func(t RawTool) bool { return t.Name == f.StringOrEmpty("name") })
 }
 
-// observes reports whether the results of other servers are only measured.
+// observes reports whether the results of upstream servers are only measured.
 func (s *Server) observes() bool { return s.options.Upstreams != nil && s.options.Upstreams.Observes() }
 
 // withSources wraps a tool so that its call keeps its slot, and its narrowed sources stay open, until Run returns:
@@ -179,7 +179,7 @@ func withSources(t tools.Tool) tools.Tool {
 }
 
 // handler returns the function that runs a tools/call of the tool.
-func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
+func (s toolArea) handler(t tools.Tool) func(context.Context) (any, error) {
 	t = withSources(t)
 	return func(ctx context.Context) (any, error) {
 		k := callOf(ctx)
@@ -215,7 +215,7 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 				}
 			}
 			if answer.Raw != nil {
-				return k.relayedResult(answer), nil
+				return k.upstreamResult(answer), nil
 			}
 			return callResult(t.Name, answer, k.notes.Messages), nil
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -229,13 +229,9 @@ func (s *Server) handler(t tools.Tool) func(context.Context) (any, error) {
 	}
 }
 
-// logOutcome reports new observations to the store watcher, and timeouts and outputs that were not kept to the
-// client's log.
+// logOutcome reports timeouts and outputs that were not kept to the client's log.
 func (k *call) logOutcome(tool string, a funnel.Answer) {
 	for _, receipt := range a.Receipts {
-		if receipt.ObservationID != "" {
-			k.conn.server.storeWatch.recordCreated(k.conn.account.Owner, observations.ID(receipt.ObservationID))
-		}
 		if receipt.Status == "timeout" {
 			k.notes.Log(
 				mcp.LoggingLevelWarning, "server", fmt.Sprintf("%s: stopped after %s", tool, k.conn.server.options.CallTimeout),

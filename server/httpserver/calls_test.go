@@ -157,17 +157,13 @@ func TestCancelAcrossPosts(t *testing.T) {
 	go func() { got <- w.post(servertest.ToolCall("1", "say", "{}", ""), session) }()
 	take(t, "start", started)
 	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
-	if got := w.post(cancel, other, as(otherToken)); got.status != http.StatusAccepted {
-		t.Errorf("%+v", got)
-	}
+	w.post(cancel, other, as(otherToken)).is(t, http.StatusAccepted)
 	select {
 	case <-ended:
 		t.Fatal("another session's call was cancelled")
 	case <-time.After(50 * time.Millisecond):
 	}
-	if got := w.post(cancel, session); got.status != http.StatusAccepted {
-		t.Errorf("%+v", got)
-	}
+	w.post(cancel, session).is(t, http.StatusAccepted)
 	take(t, "end", ended)
 	if r := <-got; len(r.events) != 0 || r.body != "" {
 		t.Errorf("a cancelled call was answered: %+v", r)
@@ -180,11 +176,8 @@ func TestReusedID(t *testing.T) {
 	w := serveWeb(t, s)
 	w.http.Transport.(*http.Transport).DisableKeepAlives = true
 	session := w.open()
-	for i := range 300 {
-		if got := w.post(servertest.ToolCall("1", "say", `{"text":"x"}`, ""), session); got.status != http.StatusOK ||
-			!strings.Contains(got.body, `"text":"x"`) {
-			t.Fatalf("call %d: %+v", i, got)
-		}
+	for range 300 {
+		w.post(servertest.ToolCall("1", "say", `{"text":"x"}`, ""), session).is(t, http.StatusOK, `"text":"x"`)
 	}
 }
 
@@ -253,10 +246,7 @@ func TestBusyOverHTTP(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	message, change := modern("tools/list", "", "")
-	if got := w.post(message, change...); got.status != http.StatusServiceUnavailable ||
-		!strings.Contains(got.last(), "busy") {
-		t.Errorf("%+v", got)
-	}
+	w.post(message, change...).is(t, http.StatusServiceUnavailable, "busy")
 	if got := w.post(servertest.Ping, session); !strings.Contains(got.body, `"result":{}`) {
 		t.Errorf("%+v", got)
 	}
@@ -365,9 +355,7 @@ func TestHTTPClientThatNeverReads(t *testing.T) {
 			path = strings.TrimSpace(after)
 		}
 	}
-	if got := w.do(http.MethodPost, path, servertest.Initialize); got.status != http.StatusAccepted {
-		t.Fatalf("%+v", got)
-	}
+	w.do(http.MethodPost, path, servertest.Initialize).is(t, http.StatusAccepted)
 	for i := range clients {
 		w.do(http.MethodPost, path, servertest.ToolCall(fmt.Sprint(i), "say", "{}", ""))
 	}
@@ -485,9 +473,7 @@ func TestGetStream(t *testing.T) {
 	if data := <-again; data != `{"again":true}` {
 		t.Error(data)
 	}
-	if got := w.do(http.MethodDelete, "/mcp", "", a); got.status != http.StatusNoContent {
-		t.Errorf("%+v", got)
-	}
+	w.do(http.MethodDelete, "/mcp", "", a).is(t, http.StatusNoContent)
 	if data, ok := <-again; ok {
 		t.Errorf("the stream outlives its session: %s", data)
 	}

@@ -294,15 +294,11 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 		}
 	}
 	for _, path := range paths[:7] {
-		if got := w.do(http.MethodGet, path, ""); got.status != http.StatusNotFound {
-			t.Errorf("%s: %+v", path, got)
-		}
+		w.do(http.MethodGet, path, "").is(t, http.StatusNotFound)
 	}
 	// Without --sse the legacy paths are not there.
 	w = serveWeb(t, newTestServer(t), func(o *Options) { o.SSE = false })
-	if got := w.do(http.MethodGet, "/sse", ""); got.status != http.StatusNotFound {
-		t.Errorf("%+v", got)
-	}
+	w.do(http.MethodGet, "/sse", "").is(t, http.StatusNotFound)
 }
 
 func TestGuardTakes(t *testing.T) {

@@ -110,6 +110,15 @@ func (r reply) last() string {
 	return r.body
 }
 
+// is checks the status of an answer, and that the answer contains these texts.
+func (r reply) is(t testing.TB, status int, want ...string) {
+	t.Helper()
+	if r.status != status {
+		t.Errorf("status %d, want %d: %+v", r.status, status, r)
+	}
+	servertest.Contains(t, r.last(), want...)
+}
+
 func (w *webServer) do(method, path, body string, change ...with) reply {
 	w.t.Helper()
 	ctx, stop := context.WithTimeout(w.t.Context(), 5*time.Minute)
@@ -191,10 +200,7 @@ func TestHTTPSession(t *testing.T) {
 	w := serveWeb(t, newTestServer(t))
 	defer w.close()
 	session := w.open()
-	if got := w.post(servertest.ToolCall("1", "say", `{"text":"x"}`, ""), session); got.status != http.StatusOK ||
-		!strings.Contains(got.body, `"text":"x"`) {
-		t.Errorf("%+v", got)
-	}
+	w.post(servertest.ToolCall("1", "say", `{"text":"x"}`, ""), session).is(t, http.StatusOK, `"text":"x"`)
 	// What is told before the answer makes a stream of it.
 	got := w.post(servertest.ToolCall("2", "steps", `{"n":3}`, `,"_meta":{"progressToken":"p"}`), session)
 	if len(got.events) < 2 || !strings.Contains(got.last(), `"text":"done"`) ||
@@ -243,12 +249,8 @@ func TestHTTPSession(t *testing.T) {
 	); len(got.events) != 1 {
 		t.Errorf("stream only: %+v", got)
 	}
-	if got := w.do(http.MethodDelete, "/mcp", "", session); got.status != http.StatusNoContent {
-		t.Errorf("%+v", got)
-	}
-	if got := w.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, session); got.status != http.StatusNotFound {
-		t.Errorf("after DELETE: %+v", got)
-	}
+	w.do(http.MethodDelete, "/mcp", "", session).is(t, http.StatusNoContent)
+	w.post(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, session).is(t, http.StatusNotFound)
 }
 
 // TestOptionsOfTheServer has the guard decide on OPTIONS *, which is of no path.
@@ -371,9 +373,7 @@ func TestHTTPBatch(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.body), &answers); err != nil || len(answers) != 2 {
 		t.Errorf("%v: %+v", err, got)
 	}
-	if got := w.post(`[{"jsonrpc":"2.0","method":"notifications/x"}]`, session); got.status != http.StatusAccepted {
-		t.Errorf("%+v", got)
-	}
+	w.post(`[{"jsonrpc":"2.0","method":"notifications/x"}]`, session).is(t, http.StatusAccepted)
 	got = w.post("["+servertest.ToolCall("1", "steps", `{"n":3}`, `,"_meta":{"progressToken":"p"}`)+"]", session)
 	if len(got.events) < 2 || !strings.HasPrefix(got.last(), "[") {
 		t.Errorf("%+v", got)
@@ -500,9 +500,7 @@ func TestSSE(t *testing.T) {
 			t.Errorf("%d: %s", i, got)
 		}
 	}
-	if got := w.do(http.MethodPost, "/message?sessionId=x", servertest.Initialize); got.status != http.StatusNotFound {
-		t.Errorf("%+v", got)
-	}
+	w.do(http.MethodPost, "/message?sessionId=x", servertest.Initialize).is(t, http.StatusNotFound)
 }
 
 // sse is a client of the legacy transport.

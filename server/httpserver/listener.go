@@ -1,7 +1,6 @@
 package httpserver
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -45,18 +44,17 @@ type boundedListener struct {
 	net.Listener
 	max int
 
-	mu      sync.Mutex
-	open    int
-	waiting evictionQueue // of *trackedConn; those are proven on which a request passed the guard
+	mu    sync.Mutex
+	conns map[*trackedConn]bool // open connections
+	waits int64                 // how often a connection began to wait
 }
 
 // trackedConn is a connection of a boundedListener. The listener's mu guards its fields.
 type trackedConn struct {
 	net.Conn
 	listener *boundedListener
-	element  *list.Element // in listener.waiting; nil while a request is in progress
-	proven   bool          // a request on it passed the guard
-	closed   bool
+	busy     bool     // a request is in progress
+	idle     idleness // if it is not busy; proven: a request on it passed the guard
 }
 
 // refuseTimeout is how long writing tooMany to a connection may take.
@@ -84,18 +82,24 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 func (l *boundedListener) admit(c net.Conn) *trackedConn {
 	l.mu.Lock()
 	var loser *trackedConn
-	if l.open >= l.max {
-		first := l.waiting.first()
-		if first == nil {
+	if len(l.conns) >= l.max {
+		for t := range l.conns {
+			if !t.busy && (loser == nil || t.idle.compare(loser.idle) < 0) {
+				loser = t
+			}
+		}
+		if loser == nil {
 			l.mu.Unlock()
 			return nil
 		}
-		loser = first.Value.(*trackedConn)
-		l.drop(loser)
+		delete(l.conns, loser)
 	}
-	t := &trackedConn{Conn: c, listener: l}
-	l.list(t)
-	l.open++
+	if l.conns == nil {
+		l.conns = map[*trackedConn]bool{}
+	}
+	l.waits++
+	t := &trackedConn{Conn: c, listener: l, idle: idleness{since: l.waits}}
+	l.conns[t] = true
 	l.mu.Unlock()
 	if loser != nil {
 		_ = loser.Conn.Close()
@@ -103,28 +107,10 @@ func (l *boundedListener) admit(c net.Conn) *trackedConn {
 	return t
 }
 
-// drop forgets a connection. The caller holds l.mu.
-func (l *boundedListener) drop(t *trackedConn) {
-	if t.closed {
-		return
-	}
-	t.closed = true
-	l.open--
-	l.unlist(t)
-}
-
-// list and unlist add a connection to those that may be replaced, and remove it. The caller holds l.mu.
-func (l *boundedListener) list(t *trackedConn) { t.element = l.waiting.add(t, t.proven) }
-
-func (l *boundedListener) unlist(t *trackedConn) {
-	l.waiting.remove(t.element)
-	t.element = nil
-}
-
 // Close closes the connection and frees its slot.
 func (t *trackedConn) Close() error {
 	t.listener.mu.Lock()
-	t.listener.drop(t)
+	delete(t.listener.conns, t)
 	t.listener.mu.Unlock()
 	return t.Conn.Close()
 }
@@ -133,17 +119,15 @@ func (t *trackedConn) Close() error {
 func (t *trackedConn) markBusy() {
 	t.listener.mu.Lock()
 	defer t.listener.mu.Unlock()
-	t.listener.unlist(t)
+	t.busy = true
 }
 
 // markWaiting allows the connection to be replaced again; passed reports whether its request passed the guard.
 func (t *trackedConn) markWaiting(passed bool) {
 	t.listener.mu.Lock()
 	defer t.listener.mu.Unlock()
-	t.proven = t.proven || passed
-	if !t.closed && t.element == nil {
-		t.listener.list(t)
-	}
+	t.listener.waits++
+	t.busy, t.idle = false, idleness{t.idle.proven || passed, t.listener.waits}
 }
 
 type trackedKey struct{}

@@ -1,7 +1,7 @@
 package httpserver
 
 import (
-	"container/list"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -28,25 +28,37 @@ type sessionTable struct {
 	idle time.Duration
 	now  func() time.Time
 
-	mu     sync.Mutex
-	byID   map[string]*httpSession
-	owners map[string]*ownerSessions
+	mu       sync.Mutex
+	byID     map[string]*httpSession
+	releases int64     // so far
+	swept    time.Time // when all sessions were last checked for their age
 }
 
-// ownerSessions are the sessions of one identity: their number, and the idle ones.
-type ownerSessions struct {
-	n    int
-	idle evictionQueue
+// idleness orders what may be evicted: entries that were never used since they were opened, then the others, each time
+// the longest idle first.
+type idleness struct {
+	proven bool  // it was used
+	since  int64 // grows with each entry that becomes idle
 }
+
+// compare is negative if a is evicted before b.
+func (a idleness) compare(b idleness) int {
+	if a.proven != b.proven {
+		return map[bool]int{true: 1, false: -1}[a.proven]
+	}
+	return cmp.Compare(a.since, b.since)
+}
+
+// sweepInterval is the shortest time between two checks of all sessions for their age.
+const sweepInterval = time.Second
 
 // httpSession is a session of a streamable or a legacy client.
 type httpSession struct {
 	id        string
 	owner     string
 	conn      *server.Conn
-	uses      int // requests and streams now; guarded by sessionTable.mu, as all below
-	proven    bool
-	element   *list.Element      // in its owner's queue; nil while in use
+	uses      int                // requests and streams now; guarded by sessionTable.mu, as all below
+	idle      idleness           // if uses is 0
 	since     time.Time          // idle since then
 	endStream context.CancelFunc // ends the latest GET stream; nil: none was opened
 
@@ -54,9 +66,7 @@ type httpSession struct {
 }
 
 func newSessions(max int, idle time.Duration) *sessionTable {
-	return &sessionTable{
-		max: max, idle: idle, now: time.Now, byID: map[string]*httpSession{}, owners: map[string]*ownerSessions{},
-	}
+	return &sessionTable{max: max, idle: idle, now: time.Now, byID: map[string]*httpSession{}}
 }
 
 var errNoSession = refuse(http.StatusServiceUnavailable,
@@ -66,19 +76,13 @@ var errNoSession = refuse(http.StatusServiceUnavailable,
 func (s *sessionTable) add(owner string, conn *server.Conn) (*httpSession, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
+	s.expire(s.now())
 	if len(s.byID) >= s.max && !s.evictOne() {
 		return nil, errNoSession
 	}
 	// 130 random bits of crypto/rand.
 	x := &httpSession{id: rand.Text(), owner: owner, conn: conn, uses: 1}
 	s.byID[x.id] = x
-	of := s.owners[owner]
-	if of == nil {
-		of = &ownerSessions{}
-		s.owners[owner] = of
-	}
-	of.n++
 	return x, nil
 }
 
@@ -86,25 +90,25 @@ func (s *sessionTable) add(owner string, conn *server.Conn) (*httpSession, *refu
 func (s *sessionTable) use(id, owner string) *httpSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
+	now := s.now()
+	if now.Sub(s.swept) >= sweepInterval {
+		s.expire(now)
+	}
 	x := s.byID[id]
 	if x == nil || x.owner != owner {
 		return nil
 	}
 	x.uses++
-	x.proven = true
-	s.unlist(x)
+	x.idle.proven = true
 	return x
 }
 
 func (s *sessionTable) release(x *httpSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x.uses--; x.uses > 0 || s.byID[x.id] != x {
-		return
-	}
-	x.since = s.now()
-	x.element = s.owners[x.owner].idle.add(x, x.proven)
+	x.uses--
+	s.releases++
+	x.since, x.idle.since = s.now(), s.releases
 }
 
 // drop ends a session and its connection with cause.
@@ -114,47 +118,39 @@ func (s *sessionTable) drop(x *httpSession, cause error) {
 	s.remove(x, cause)
 }
 
-// remove is drop for callers that hold s.mu, as those of unlist, expire and evictOne do.
+// remove is drop for callers that hold s.mu, as those of expire and evictOne do.
 func (s *sessionTable) remove(x *httpSession, cause error) {
 	if s.byID[x.id] != x {
 		return
 	}
-	s.unlist(x)
 	delete(s.byID, x.id)
-	of := s.owners[x.owner]
-	if of.n--; of.n == 0 {
-		delete(s.owners, x.owner)
-	}
 	x.conn.End(cause)
 }
 
-func (s *sessionTable) unlist(x *httpSession) {
-	s.owners[x.owner].idle.remove(x.element)
-	x.element = nil
-}
-
 // expire ends the sessions that have been idle for longer than s.idle.
-func (s *sessionTable) expire() {
-	last := s.now().Add(-s.idle)
-	for _, of := range s.owners {
-		for _, l := range []*list.List{&of.idle.fresh, &of.idle.proven} {
-			for e := l.Front(); e != nil && e.Value.(*httpSession).since.Before(last); e = l.Front() {
-				s.remove(e.Value.(*httpSession), errRetired)
-			}
+func (s *sessionTable) expire(now time.Time) {
+	s.swept = now
+	for _, x := range s.byID {
+		if x.uses == 0 && x.since.Before(now.Add(-s.idle)) {
+			s.remove(x, errRetired)
 		}
 	}
 }
 
+// evictOne ends an idle session of the identity that has the most; it returns false if all are in use.
 func (s *sessionTable) evictOne() bool {
-	var first *list.Element
-	most := 0
-	for _, of := range s.owners {
-		if e := of.idle.first(); e != nil && of.n > most {
-			first, most = e, of.n
+	held := map[string]int{}
+	for _, x := range s.byID {
+		held[x.owner]++
+	}
+	var first *httpSession
+	for _, x := range s.byID {
+		if x.uses == 0 && (first == nil || cmp.Or(held[first.owner]-held[x.owner], x.idle.compare(first.idle)) < 0) {
+			first = x
 		}
 	}
 	if first != nil {
-		s.remove(first.Value.(*httpSession), errRetired)
+		s.remove(first, errRetired)
 	}
 	return first != nil
 }

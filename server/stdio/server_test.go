@@ -1,53 +1,10 @@
 package stdio
 
-import (
-	"context"
-	"testing"
+import "github.com/mcp-funnel/mcp-funnel/server/servertest/started"
 
-	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/server/servertest"
-	"github.com/mcp-funnel/mcp-funnel/text/tokens"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
+var (
+	runs           = started.Runs
+	withAskTools   = started.WithAskTools
+	newTestServer  = started.Server
+	makeTestServer = started.New
 )
-
-// runFunc is a [server.Funnel] of one function.
-type runFunc func(context.Context, funnel.Request) (funnel.Answer, error)
-
-func (f runFunc) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error) { return f(ctx, r) }
-
-// FitsPage and Show are not what these tests are about.
-func (f runFunc) FitsPage(tokens, chars int64) bool { return tokens <= 4000 && chars <= 40_000 }
-
-func (f runFunc) Show(_ funnel.Request, text string) funnel.Answer {
-	return funnel.Answer{Blocks: []funnel.Block{{Text: text}}, Receipts: []funnel.Receipt{{Complete: true}}}
-}
-
-// runs has every call be run by f.
-func runs(f runFunc) func(*server.Options) { return func(o *server.Options) { o.Funnel = f } }
-
-func withAskTools(o *server.Options) { o.Tools = append(o.Tools, servertest.AskTools()...) }
-
-func newTestServer(t testing.TB, change ...func(*server.Options)) *server.Server {
-	t.Helper()
-	s, err := makeTestServer(change...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func makeTestServer(change ...func(*server.Options)) (*server.Server, error) {
-	f, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k)})
-	if err != nil {
-		return nil, err
-	}
-	o := server.Options{
-		Funnel: f, Tools: servertest.TestTools(), Version: "test",
-		Sources: func(who funnel.Session) source.Set { return source.Set{} },
-	}
-	for _, c := range change {
-		c(&o)
-	}
-	return server.New(o)
-}

@@ -71,6 +71,13 @@ func (s *OwnerLimiter) Count() int {
 	return s.inUse
 }
 
+// CountOf returns the number of units that an owner uses.
+func (s *OwnerLimiter) CountOf(owner string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byOwner[owner]
+}
+
 // SetPerOwner changes the limit of one identity. It does not take back units that are in use.
 func (s *OwnerLimiter) SetPerOwner(each int) {
 	s.mu.Lock()
