@@ -4,13 +4,10 @@ package upstream_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // anna answers a form.
@@ -20,10 +17,7 @@ const anna = `{"action":"accept","content":{"name":"Anna","username":"anna","age
 func (c *client) answer(id string, reply string) string {
 	c.t.Helper()
 	for {
-		line, err := c.out.ReadString('\n')
-		if err != nil {
-			c.t.Fatalf("%v\n%s", err, c.errs)
-		}
+		line := c.line()
 		var m struct {
 			ID     json.RawMessage
 			Method string
@@ -35,15 +29,14 @@ func (c *client) answer(id string, reply string) string {
 		case m.Method == "" && string(m.ID) == id:
 			return line
 		case m.Method == "elicitation/create", m.Method == "roots/list":
-			if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, reply); err != nil {
-				c.t.Fatal(err)
-			}
+			c.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, reply)
 		}
 	}
 }
 
 // Questions of a server of either era reach a client of either era, and their replies the server, which is called once.
 func TestQuestions(t *testing.T) {
+	inParallel(t)
 	program, err := fixture()
 	if err != nil {
 		t.Fatal(err)
@@ -62,10 +55,7 @@ func TestQuestions(t *testing.T) {
 		t.Run("of a server "+name, func(t *testing.T) {
 			store := t.TempDir()
 			old := startWith(t, `{"elicitation":{}}`, wrapped(store, s.command...)...)
-			if _, err := fmt.Fprintf(old.in, `{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":%q,"arguments":{}}}`+"\n",
-				s.tool); err != nil {
-				t.Fatal(err)
-			}
+			old.send(`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, s.tool)
 			contains(t, old.answer("77", anna), s.want...)
 
 			c := startProcess(t, wrapped(store, s.command...)...)
@@ -101,61 +91,45 @@ func TestQuestions(t *testing.T) {
 }
 
 // A question of one call is answered, although another call of the same client has ended meanwhile.
-func TestQuestionBesideACall(t *testing.T) {
-	c := startWith(t, `{"elicitation":{}}`, wrapped(t.TempDir(), sick("beside", "")...)...)
-	if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}
-{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}`); err != nil {
-		t.Fatal(err)
-	}
-	question, err := c.out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestQuestionDuringAnotherCall(t *testing.T) {
+	inParallel(t)
+	c := startWith(t, `{"elicitation":{}}`, wrapped(t.TempDir(), sick("asks in a call", "")...)...)
+	c.send("%s", `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}
+{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}`)
+	question := c.line()
 	contains(t, question, "elicitation/create")
-	if beside, err := c.out.ReadString('\n'); err != nil || !strings.Contains(beside, `"id":51`) {
-		t.Fatalf("%v: %s", err, beside)
-	}
+	contains(t, c.line(), `"id":51`)
 	var q struct{ ID json.RawMessage }
 	if err := json.Unmarshal([]byte(question), &q); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", q.ID, anna); err != nil {
-		t.Fatal(err)
-	}
+	c.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, anna)
 	contains(t, c.answer("50", anna), "Anna")
 }
 
 // A question is withdrawn when its call is cancelled; beside another call, when that has ended, too.
 func TestQuestionOfACancelledCall(t *testing.T) {
-	for _, fault := range []string{"asks", "beside"} {
+	inParallel(t)
+	for _, fault := range []string{"asks", "asks in a call"} {
 		c := startWith(t, `{"elicitation":{}}`, wrapped(t.TempDir(), sick(fault, "")...)...)
-		calls := `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}` + "\n"
-		if fault == "beside" {
-			calls += `{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}` + "\n"
+		calls := `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}`
+		if fault == "asks in a call" {
+			calls += "\n" + `{"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}`
 		}
-		if _, err := io.WriteString(c.in, calls); err != nil {
-			t.Fatal(err)
-		}
-		question, err := c.out.ReadString('\n')
+		c.send("%s", calls)
+		question := c.line()
 		contains(t, question, "elicitation/create")
 		var q struct{ ID string }
-		if err := errors.Join(err, json.Unmarshal([]byte(question), &q)); err != nil {
+		if err := json.Unmarshal([]byte(question), &q); err != nil {
 			t.Fatal(err)
 		}
-		cancelled := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`
-		if _, err := fmt.Fprintln(c.in, cancelled); err != nil {
-			t.Fatal(err)
-		}
-		next, err := c.out.ReadString('\n')
-		if fault == "beside" && err == nil { // in any order
-			var more string
-			more, err = c.out.ReadString('\n')
-			next += more
+		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`)
+		next := c.line()
+		if fault == "asks in a call" { // in any order
+			next += c.line()
 			contains(t, next, `"id":51`)
 		}
-		if contains(t, next, "notifications/cancelled", `"requestId":"`+q.ID+`"`); err != nil {
-			t.Error(err)
-		}
+		contains(t, next, "notifications/cancelled", `"requestId":"`+q.ID+`"`)
 	}
 }
 
@@ -163,10 +137,8 @@ func TestQuestionOfACancelledCall(t *testing.T) {
 func TestRoots(t *testing.T) {
 	c := startProcess(t, wrapped(t.TempDir(), sick("asks for roots", "")...)...)
 	c.request("initialize", strings.Replace(hello, "{}", `{"roots":{}}`, 1))
-	if _, err := fmt.Fprintln(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"echo","arguments":{}}}`); err != nil {
-		t.Fatal(err)
-	}
+	c.send("%s", `{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"echo","arguments":{}}}`)
 	contains(t, c.answer("77", `{"roots":[{"uri":"file:///nowhere/planted"}]}`), "call 1: ", "ask 0", "ask 1", "planted")
 }
 
@@ -176,24 +148,12 @@ func TestListening(t *testing.T) {
 	c.request("tools/list", "{}")
 	params := (`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,` +
 		`"resourceSubscriptions":["test://1"]},` + c.meta)
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":%s}`+"\n",
-		params); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, "acknowledged") {
-		t.Fatalf("%v: %s", err, line)
-	}
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"import","arguments":{},%s}`+
-		"\n", c.meta); err != nil {
-		t.Fatal(err)
-	}
+	c.send(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":%s}`, params)
+	contains(t, c.line(), "acknowledged")
+	c.send(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"import","arguments":{},%s}`, c.meta)
 	var all string
 	for strings.Count(all, "\n") < 3 {
-		line, err := c.out.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		all += line
+		all += c.line()
 	}
 	contains(t, all, "prompts/list_changed", "tools/list_changed", "told", `"io.modelcontextprotocol/subscriptionId":"l"`)
 }
@@ -213,18 +173,10 @@ func TestNotifications(t *testing.T) {
 	if list := names(t, c.request("tools/list", "{}")); !strings.Contains(strings.Join(list, " "), "echo") {
 		t.Errorf("tools: %q", list)
 	}
-	c.last++
-	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"import","arguments":{}}}`+"\n",
-		c.last); err != nil {
-		t.Fatal(err)
-	}
+	c.begin("tools/call", `{"name":"import","arguments":{}}`)
 	var all string
-	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline) && strings.Count(all, "\n") < 5; {
-		line, err := c.out.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		all += line
+	for strings.Count(all, "\n") < 5 {
+		all += c.line()
 	}
 	contains(t, all, `"data":{"n":1.50}`, "notifications/prompts/list_changed", `"uri":"test://1"`, "told",
 		"notifications/tools/list_changed")

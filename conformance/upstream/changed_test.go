@@ -265,6 +265,7 @@ func (h *house) try(k change, when int, forget bool) (wrong []string) {
 // session and by a restart of the server: what is listed stays as it was approved or is absent, and calls do not reach
 // the server until the printed command approves the change. The control forgets what was approved.
 func TestS29ChangedToolsAreHeldBack(t *testing.T) {
+	inParallel(t)
 	promise.OrdinaryRun(t)
 	kinds := changes()
 	proof := promise.Proof{Promise: "S29"}

@@ -71,6 +71,7 @@ func withPlanted() []string {
 // arguments and open files. Only what --env names reaches it, and the log has names, no values. In the control the
 // client starts the same server itself.
 func TestS28ServersGetNoSecret(t *testing.T) {
+	inParallel(t)
 	proof := promise.Proof{Promise: "S28", Figures: fmt.Sprintf("%d variables", len(plantedNames))}
 	for _, granted := range [][]string{
 		nil, {"PLANTED_ONE"}, {"PLANTED_ONE", "PLANTED_TWO"}, {"PLANTED"}, {"NO_SUCH_VARIABLE"}, {"*"}, {"planted_one"},
@@ -248,6 +249,7 @@ func seenValue(name string) string {
 // TestS28EchoedTokensAreMasked grants tokens of known formats to a server that repeats them: in a text, beside a text,
 // as an error and on standard error. They are in no answer of a tool and not in the log. The control is --no-mask.
 func TestS28EchoedTokensAreMasked(t *testing.T) {
+	inParallel(t)
 	tokens := map[string]string{
 		"GITHUB_TOKEN":      "ghp_" + "0123456789abcdefABCDEF0123456789abcd",
 		"SLACK_BOT_TOKEN":   "xoxb-" + "123456789012-123456789012-abcdefABCDEF0123456789ab",

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -116,9 +117,7 @@ func (s sickness) try(t *testing.T, runs, n int, while time.Duration) (h harm) {
 	fail := func(format string, args ...any) { h.wrong = append(h.wrong, s.fault+": "+fmt.Sprintf(format, args...)) }
 	state := filepath.Join(t.TempDir(), "state")
 	if s.tools != "" {
-		if err := os.WriteFile(state, []byte("["+s.tools+"]"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, state, "["+s.tools+"]")
 	}
 	entry := fmt.Sprintf("{command: %q, args: [sick, none, ", os.Args[0])
 	c := start(t, configured(t, fmt.Sprintf("upstreams:\n  upstream: %s%q]}\n  well: %s%q]}\n",
@@ -145,9 +144,7 @@ func (s sickness) try(t *testing.T, runs, n int, while time.Duration) (h harm) {
 	for range runs {
 		idle := measured(func(int) {})
 		if s.tools == "" {
-			if err := os.WriteFile(state, []byte("fault: "+s.fault), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, state, "fault: "+s.fault)
 		}
 		killed(t, state) // many faults show in the first call of a process
 		var begun []int
@@ -203,6 +200,7 @@ func (s sickness) try(t *testing.T, runs, n int, while time.Duration) (h harm) {
 // of the server are right or errors, and it gets well. At full size the p99 of the others is at most twice that beside
 // an idle server (median of 5 runs). The control measures calls of the sick server itself.
 func TestS30SickServersHarmOnlyTheirCalls(t *testing.T) {
+	inParallel(t)
 	promise.OrdinaryRun(t)
 	var asked atomic.Int64
 	remote := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -214,30 +212,36 @@ func TestS30SickServersHarmOnlyTheirCalls(t *testing.T) {
 	for i := range all {
 		all[i].beside = others
 	}
-	for _, s := range all {
-		t.Run(s.fault, func(t *testing.T) {
-			began := time.Now()
-			h := s.try(t, runs, n, while)
-			proof.Cases, proof.Failures = proof.Cases+h.cases, proof.Failures+len(h.wrong)
-			for _, one := range h.wrong[:min(len(h.wrong), 5)] {
-				t.Error(one)
-			}
-			if len(h.ratios) == 0 {
-				return
-			}
-			slices.Sort(h.ratios)
-			ratio := h.ratios[len(h.ratios)/2]
-			t.Logf("%d calls failed, %d were right; p99 %.2f times that beside an idle server, in %s", h.errors, h.right, ratio,
-				time.Since(began).Round(time.Millisecond))
-			if promise.Full() && ratio > 2 {
-				proof.Failures++
-				t.Errorf("the p99 of other tools is %.2f times that beside an idle server", ratio)
-			}
-			if ratio > worst {
-				worst, of = ratio, s.fault
-			}
-		})
-	}
+	var mu sync.Mutex // guards proof, worst and of
+	t.Run("faults", func(t *testing.T) {
+		for _, s := range all {
+			t.Run(s.fault, func(t *testing.T) {
+				inParallel(t)
+				began := time.Now()
+				h := s.try(t, runs, n, while)
+				mu.Lock()
+				defer mu.Unlock()
+				proof.Cases, proof.Failures = proof.Cases+h.cases, proof.Failures+len(h.wrong)
+				for _, one := range h.wrong[:min(len(h.wrong), 5)] {
+					t.Error(one)
+				}
+				if len(h.ratios) == 0 {
+					return
+				}
+				slices.Sort(h.ratios)
+				ratio := h.ratios[len(h.ratios)/2]
+				t.Logf("%d calls failed, %d were right; p99 %.2f times that beside an idle server, in %s", h.errors, h.right,
+					ratio, time.Since(began).Round(time.Millisecond))
+				if promise.Full() && ratio > 2 {
+					proof.Failures++
+					t.Errorf("the p99 of other tools is %.2f times that beside an idle server", ratio)
+				}
+				if ratio > worst {
+					worst, of = ratio, s.fault
+				}
+			})
+		}
+	})
 	proof.Cases++
 	if asked.Load() > 0 {
 		proof.Failures++

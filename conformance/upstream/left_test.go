@@ -74,6 +74,7 @@ func leftAfter(limit time.Duration, mark string) map[int]string {
 // SIGTERM, some that leave processes of their own, also in other sessions. However wrap ends, no process is left.
 // The control runs the servers without wrap.
 func TestS10ServersEndWithWrap(t *testing.T) {
+	inParallel(t)
 	promise.OrdinaryRun(t)
 	const servers = 20
 	times := promise.Size(3, 500)

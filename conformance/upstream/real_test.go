@@ -203,6 +203,7 @@ var graph = []realCall{
 // The tools of other people's servers are listed as they list them, but for the schema of results; small answers are
 // the same bytes, and large ones are stored whole.
 func TestNodeServers(t *testing.T) {
+	inParallel(t)
 	node := func(name string, args ...string) []string { return nodeServer(t, name, args...) }
 	for _, s := range []realServer{
 		{"everything", node("@modelcontextprotocol/server-everything"), []realCall{
@@ -253,6 +254,7 @@ func TestNodeServers(t *testing.T) {
 // TestGoServers is [TestNodeServers] for the examples of the official Go SDK, of the version that conformance/clients
 // pins.
 func TestGoServers(t *testing.T) {
+	inParallel(t)
 	promise.OrdinaryRun(t)
 	bin := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/",

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +21,7 @@ func startReferring(t *testing.T, schemas map[string]string) referring {
 		tools += fmt.Sprintf(`,{"name":%q,"inputSchema":%s}`, name, schema)
 	}
 	state := filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(state, []byte(tools+"]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, state, tools+"]")
 	return referring{start(t, wrapped(t.TempDir(), sick("shows its call", state)...)...)}
 }
 
@@ -70,6 +67,7 @@ func numbered(n int) string {
 
 // A text is passed on as a string where the schema allows it, else as the JSON value that it is.
 func TestReferenceOfASchema(t *testing.T) {
+	inParallel(t)
 	const item = `"$defs":{"I":{"type":"object","properties":{"a":{"type":"number"},"l":{"type":"array"}}},` +
 		`"L/1":{"$ref":"#/$defs/I"}}`
 	cases := []struct{ name, schema, filter, want string }{
@@ -123,9 +121,7 @@ func TestReferenceOfASchema(t *testing.T) {
 			if strings.ContainsAny(want[:1], `{["0123456789`) {
 				want = `{"v":` + want + `}`
 			}
-			if got := r.arguments(c.name, `{"v":`+v+`}`); !strings.Contains(got, want) {
-				t.Errorf("%s: %s became %s\nwant %s", c.name, v, got, want)
-			}
+			contains(t, r.arguments(c.name, `{"v":`+v+`}`), want)
 		}
 	}
 	list := `"` + id + ` jq [.[1].a]"`
@@ -161,9 +157,7 @@ func TestReferenceWithSlurp(t *testing.T) {
 		`{"$obs":"ID","jq":".","slurp":"yes"}`:   "a reference has the form",
 	} {
 		v = strings.ReplaceAll(v, "ID", id)
-		if got := r.arguments("v", `{"v":`+v+`}`); !strings.Contains(got, want) {
-			t.Errorf("%s became %s\nwant %s", v, got, want)
-		}
+		contains(t, r.arguments("v", `{"v":`+v+`}`), want)
 	}
 	v := `{"s":{"$obs":"` + id + `","jq":".[:2][].s","slurp":true}}`
 	if got := r.arguments("v", v); got != `{"s":"row 0\nrow 1"}` {
@@ -201,14 +195,13 @@ func TestReferenceBesideNumbers(t *testing.T) {
 		`{"n":11,"v":"ID lines 1"}`:                             "do not fit the schema",
 	} {
 		args = strings.ReplaceAll(args, "ID", id)
-		if got := r.arguments("v", args); !strings.Contains(got, want) {
-			t.Errorf("%s became %s\nwant %s", args, got, want)
-		}
+		contains(t, r.arguments("v", args), want)
 	}
 }
 
 // A schema that refers to itself for the same value, or stands for very many, ends neither the session nor the time.
 func TestReferenceToAnEndlessSchema(t *testing.T) {
+	inParallel(t)
 	many := `"d0":{"type":"string"}`
 	for i := range 60 {
 		of := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i)
@@ -262,14 +255,10 @@ func TestReferenceToBytes(t *testing.T) {
 		`{"s":{"$obs":null}}`:                                    "a reference has the form",
 		`{"s":[{"$obs":"obs:none"}]}`:                            "a reference has the form",
 	} {
-		if got := r.arguments("v", args); !strings.Contains(got, want) {
-			t.Errorf("%s became %.300s\nwant %.300s", args, got, want)
-		}
+		contains(t, r.arguments("v", args), want)
 	}
 	for _, args := range []string{`{"b":"` + pdf + `"}`, `{"d":"` + pdf + `"}`, `{"f":{"$obs":"` + pdf + `"}}`} {
-		if got := r.call("v", args); !strings.Contains(got, blob[:60]) { // it is large
-			t.Errorf("%s became %.900s", args, got)
-		}
+		contains(t, r.call("v", args), blob[:60])
 	}
 	near := r.call("v", `{"s":"`+bom+` and more"}`)
 	if !strings.Contains(near, `"},{"type":"text","text":"note: `) {

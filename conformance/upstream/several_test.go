@@ -19,9 +19,7 @@ import (
 func configured(t *testing.T, text string, command ...string) []string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	return append([]string{binary, "--config", file, "--store", t.TempDir(), "--min-free", "0"}, command...)
 }
 
@@ -140,6 +138,7 @@ func TestSameCommandAndNone(t *testing.T) {
 
 // The log says why a server cannot be started, and not that it has not answered in time.
 func TestProgramThatIsMissing(t *testing.T) {
+	inParallel(t)
 	good := "  good: " + entry("none", "") + "\n"
 	for _, k := range []struct{ command, others string }{
 		{"serve", ""}, {"serve", good}, {"wrap", good}, {"wrap", good + "  none: {command: no-other-program}\n"},
@@ -162,6 +161,7 @@ func TestProgramThatIsMissing(t *testing.T) {
 
 // An answer that never ends is an error of its call, and the last line of standard error says why a server has ended.
 func TestEndlessAnswer(t *testing.T) {
+	inParallel(t)
 	c := start(t, wrapped(t.TempDir(), sick("endless answer", "")...)...)
 	contains(t, c.call("echo", "{}"), "over 268435456 bytes")
 	c = start(t, wrapped(t.TempDir(), sick("ends with a word", "")...)...)
@@ -169,6 +169,7 @@ func TestEndlessAnswer(t *testing.T) {
 }
 
 func TestBadServers(t *testing.T) {
+	inParallel(t)
 	for text, want := range map[string]string{
 		"upstreams: [a]":      "an entry for each server",
 		"upstreams:\n  a: {}": "either a command or a url",
@@ -218,9 +219,7 @@ func TestToolsThatNeedTasks(t *testing.T) {
 		list = append(list, fmt.Sprintf(
 			`{"name":"is_%[1]s","inputSchema":{"type":"object"},"execution":{"taskSupport":%[1]q}}`, support))
 	}
-	if err := os.WriteFile(state, []byte("["+strings.Join(list, ",")+"]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, state, "["+strings.Join(list, ",")+"]")
 	for range 2 {
 		c := startProcess(t, wrapped(store, sick("none", state)...)...)
 		contains(t, c.request("initialize", hello), "tasks are not passed on: is_required")
@@ -238,9 +237,7 @@ func TestItself(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := fmt.Sprintf("min-free: 0\nstore: %s\nupstreams:\n  me: {command: %s, args: [--config, %s, wrap]}\n",
 		t.TempDir(), binary, file)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, file, text)
 	answer, _ := refused(t, []string{binary, "--config", file, "wrap"})
 	contains(t, answer, "starts itself")
 }

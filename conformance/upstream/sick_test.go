@@ -75,12 +75,13 @@ func serveSick(usual, state string) {
 			continue
 		}
 		fault = faultIn(state, usual)
-		if fault == "beside" && m.Method == "" { // the reply to its question
-			quoted, _ := json.Marshal(string(line)) // a string
-			say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, asked, quoted)
+		if fault == "asks in a call" && m.Method == "" { // the reply to its question
+			say("%s", answer(asked, string(line)))
 			continue
 		}
 		result := func(text string) { say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, text) }
+		text := func(text string) { result(textResult(text)) }
+		noMethod := func() { say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID) }
 		switch m.Method {
 		case "server/discover":
 			switch fault {
@@ -92,11 +93,11 @@ func serveSick(usual, state string) {
 				result(`{"supportedVersions":["2099-01-01"],"capabilities":{},"resultType":"complete"}`)
 			case "silent on discover":
 			default:
-				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+				noMethod()
 			}
 		case "prompts/list":
 			if fault != "hangs in lists" {
-				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+				noMethod()
 			}
 		case "initialize":
 			if fault == "never answers initialize" || strings.HasSuffix(fault, "modern") {
@@ -143,7 +144,7 @@ func serveSick(usual, state string) {
 			case m.Params.Name == "exit":
 				os.Exit(0)
 			case m.Params.Name == "lists": // how often its tools were listed
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":"lists: %d"}]}`, lists))
+				text(fmt.Sprintf("lists: %d", lists))
 			case m.Params.Name == "notify":
 				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 				result(`{"content":[]}`)
@@ -153,7 +154,7 @@ func serveSick(usual, state string) {
 				for range 2000 {
 					say("%s", strings.Repeat("noise ", 1400))
 				}
-				result(`{"content":[{"type":"text","text":"done"}]}`)
+				text("done")
 			case fault == "late answer" && late == "":
 				late = answer(m.ID, string(args))
 			case fault == "late answer":
@@ -165,12 +166,12 @@ func serveSick(usual, state string) {
 				os.Exit(1)
 			case fault == "floods stderr":
 				_, _ = os.Stderr.WriteString(strings.Repeat("x", 10<<20) + "\n")
-				result(`{"content":[{"type":"text","text":"done"}]}`)
+				text("done")
 			case fault == "half frame" && calls == 1:
 				say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"te`, m.ID)
 			case fault == "wrong id" && calls == 1:
 				say(`{"jsonrpc":"2.0","id":999999,"result":{"content":[]}}`)
-				result(`{"content":[{"type":"text","text":"right"}]}`)
+				text("right")
 			case (fault == "huge frame" || fault == "1 GB frame") && calls == 1:
 				_, _ = fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID)
 				part := strings.Repeat("y", 1<<20)
@@ -182,22 +183,16 @@ func serveSick(usual, state string) {
 				quoted, _ := json.Marshal(strings.Join(os.Environ(), " ")) // a string
 				say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}`, m.ID, quoted)
 			case m.Params.Name == "raw" && m.Params.Arguments["result"] == nil: // the text of a file
-				text, _ := os.ReadFile(state) //nolint:gosec // the test's own file
-				if whole, ok := strings.CutPrefix(string(text), "result: "); ok {
+				file, _ := os.ReadFile(state) //nolint:gosec // the test's own file
+				if whole, ok := strings.CutPrefix(string(file), "result: "); ok {
 					result(whole)
 					continue
 				}
-				quoted, _ := json.Marshal(string(text)) // a string
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+				text(string(file))
 			case m.Params.Name == "raw": // the result as the caller wants it
 				result(string(m.Params.Arguments["result"]))
 			case fault == "shows its call":
-				quoted, _ := json.Marshal(string(line)) // a string
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
-			case fault == "NaN":
-				result(`{"content":[{"type":"text","text":"x"}],"n":NaN}`)
-			case fault == "odd JSON":
-				result(`{"content":[{"type":"text","text":"half \\ud800"}],"content":[{"type":"text","text":"twice"}]}`)
+				text(string(line))
 			case fault == "progress":
 				for _, at := range []string{"0", "0.28", "0.29", "1"} {
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s,"total":1,`+
@@ -205,7 +200,7 @@ func serveSick(usual, state string) {
 					time.Sleep(110 * time.Millisecond) // the funnel passes on ten a second
 				}
 				result(`{"content":[]}`)
-			case strings.HasPrefix(fault, "asks"): // twice, and says how often it was called
+			case fault == "asks", fault == "asks for roots": // twice, and says how often it was called
 				method := "elicitation/create"
 				if fault == "asks for roots" {
 					method = "roots/list"
@@ -223,18 +218,17 @@ func serveSick(usual, state string) {
 						}
 					}
 				}
-				quoted, _ := json.Marshal(fmt.Sprint("call ", calls, ": ", replies)) // a string
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
-			case fault == "beside" && m.Params.Name == "echo":
+				text(fmt.Sprint("call ", calls, ": ", replies))
+			case fault == "asks in a call" && m.Params.Name == "echo":
 				asked = m.ID
 				time.AfterFunc(300*time.Millisecond, func() {
 					say(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{"message":"who?","requestedSchema":{}}}`)
 				})
-			case fault == "beside":
+			case fault == "asks in a call":
 				id := m.ID
 				time.AfterFunc(700*time.Millisecond, func() { say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, id) })
 			case fault == "counts":
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":"call %d"}]}`, calls))
+				text(fmt.Sprintf("call %d", calls))
 			case fault == "endless answer":
 				_, _ = fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, m.ID)
 				for part := strings.Repeat("y", 1<<20); err == nil; {
@@ -250,12 +244,11 @@ func serveSick(usual, state string) {
 				say(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://1"}}`)
 				_ = os.WriteFile(state, []byte("Changed."), 0o600)
 				say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-				result(`{"content":[{"type":"text","text":"told"}]}`)
+				text("told")
 			case fault == "reads no more":
 				time.Sleep(time.Hour)
 			case strings.HasPrefix(fault, "environment"):
-				quoted, _ := json.Marshal(strings.Join(slices.Concat(os.Environ(), os.Args, openFiles()), "\n")) // a string
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":%s}]}`, quoted))
+				text(strings.Join(slices.Concat(os.Environ(), os.Args, openFiles()), "\n"))
 			case m.Params.Name == "rows":
 				var rows []map[string]any
 				for i := range 439 {
@@ -267,15 +260,15 @@ func serveSick(usual, state string) {
 			case m.Params.Name == "import":
 				var csv string
 				_ = json.Unmarshal(m.Params.Arguments["csv"], &csv)
-				result(fmt.Sprintf(`{"content":[{"type":"text","text":"%d lines"}]}`, strings.Count(csv, "\n")+1))
+				text(fmt.Sprintf("%d lines", strings.Count(csv, "\n")+1))
 			case m.Params.Name == "search":
-				result(`{"content":[{"type":"text","text":"theirs"}]}`)
+				text("theirs")
 			default:
 				quoted, _ := json.Marshal(string(args))
 				result(fmt.Sprintf(`{"content": [{"type":"text", "text":%s}], "x":1.50,"_meta":{"a/b":1e2}}`, quoted))
 			}
 		default:
-			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, m.ID)
+			noMethod()
 		}
 	}
 }
@@ -285,8 +278,13 @@ const childMark = ".child"
 
 // answer returns a response with a text.
 func answer(id json.RawMessage, text string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, textResult(text))
+}
+
+// textResult returns the result of a call that is a text.
+func textResult(text string) string {
 	quoted, _ := json.Marshal(text) // a string
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%s}]}}`, id, quoted)
+	return `{"content":[{"type":"text","text":` + string(quoted) + `}]}`
 }
 
 // faultIn returns the fault that the file state names, or the usual one.

@@ -131,6 +131,7 @@ func errorText(err error) string {
 
 // Our own server, in the sessions era over both transports: it asks for what the call needs, and reports progress.
 func TestTransportsOfOurServer(t *testing.T) {
+	inParallel(t)
 	base := fixtureServer(t)
 	for _, path := range []string{"/mcp", "/sse"} {
 		r, heard := session(t, base+path)
@@ -145,9 +146,7 @@ func TestTransportsOfOurServer(t *testing.T) {
 			{"resources/read", `{"uri":"test://static-text"}`, "content of the static text"},
 			{"no/such", `{}`, "no/such"},
 		}.run(t, r)
-		if got := <-heard; !strings.Contains(got, "Tool execution started") {
-			t.Errorf("%s: heard %s", path, got)
-		}
+		contains(t, <-heard, "Tool execution started")
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		if _, err := r.Call(ctx, "tools/call", json.RawMessage(`{"name":"test_reconnection","arguments":{}}`),
 			nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -156,14 +155,13 @@ func TestTransportsOfOurServer(t *testing.T) {
 		cancel()
 		calls{{"ping", "{}", "{}"}}.run(t, r)
 		c := start(t, remote(t.TempDir(), base+path)...)
-		if got := c.call("test_simple_text", "{}"); !strings.Contains(got, "simple text") {
-			t.Errorf("%s, wrapped: %s", path, got)
-		}
+		contains(t, c.call("test_simple_text", "{}"), "simple text")
 	}
 }
 
 // Our own server in the stateless era: names that are not ASCII, headers of arguments, and a subscription.
 func TestStatelessOverHTTP(t *testing.T) {
+	inParallel(t)
 	r, heard := session(t, fixtureServer(t)+"/mcp")
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
 		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
@@ -176,9 +174,10 @@ func TestStatelessOverHTTP(t *testing.T) {
 		{"tools/call", `{"name":"test_custom_headers","arguments":{"region":"Köln"},` + meta + `}`, "header mismatch"},
 		{"no/such", `{` + meta + `}`, "no/such"},
 	}.run(t, r)
-	ctx := mcpclient.WithHeaders(t.Context(), map[string]string{"Mcp-Param-Region": "Köln"})
-	got, err := r.Call(ctx, "tools/call",
-		json.RawMessage(`{"name":"test_custom_headers","arguments":{"region":"Köln"},`+meta+`}`), nil)
+	params := json.RawMessage(`{"name":"test_custom_headers","arguments":{"region":"Köln"},` + meta + `}`)
+	tool := json.RawMessage(`{"inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`)
+	ctx := mcpclient.WithHeaders(t.Context(), mcpclient.ParamHeaders(tool, params))
+	got, err := r.Call(ctx, "tools/call", params, nil)
 	if err != nil || !strings.Contains(string(got), "ok") {
 		t.Errorf("with its header: %s, %v", got, err)
 	}
@@ -189,9 +188,7 @@ func TestStatelessOverHTTP(t *testing.T) {
 			json.RawMessage(`{"notifications":{"resourcesListChanged":true},`+meta+`}`), nil)
 		ended <- err
 	}()
-	if got := <-heard; !strings.Contains(got, "notifications/subscriptions/acknowledged") {
-		t.Errorf("heard %s", got)
-	}
+	contains(t, <-heard, "notifications/subscriptions/acknowledged")
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("a subscription: %v", err)

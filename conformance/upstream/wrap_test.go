@@ -56,6 +56,13 @@ func TestMain(m *testing.M) {
 	}())
 }
 
+// inParallel lets a test that mostly waits run beside others, but not where times are measured.
+func inParallel(t *testing.T) {
+	if !promise.Full() {
+		t.Parallel()
+	}
+}
+
 // client is a client of the older era on stdio.
 type client struct {
 	t    testing.TB
@@ -76,9 +83,7 @@ func startWith(t testing.TB, capabilities string, command ...string) *client {
 	t.Helper()
 	c := startProcess(t, command...)
 	c.request("initialize", strings.Replace(hello, "{}", capabilities, 1))
-	if _, err := io.WriteString(c.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	c.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
 }
 
@@ -137,10 +142,7 @@ func (c *client) begin(method, params string) int {
 	if c.meta != "" {
 		params = strings.TrimSuffix(params, "}") + strings.Repeat(",", min(1, len(params)-len("{}"))) + c.meta
 	}
-	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.last, method, params)
-	if err != nil {
-		c.t.Fatalf("%s: %v\n%s", method, err, c.errs)
-	}
+	c.send(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.last, method, params)
 	return c.last
 }
 
@@ -149,10 +151,7 @@ func (c *client) request(method, params string) string {
 	c.t.Helper()
 	want := c.begin(method, params)
 	for {
-		line, err := c.out.ReadString('\n')
-		if err != nil {
-			c.t.Fatalf("%s: %v\n%s", method, err, c.errs)
-		}
+		line := c.line()
 		var m struct {
 			ID            json.RawMessage
 			Method        string
@@ -171,6 +170,24 @@ func (c *client) request(method, params string) string {
 			c.others[id] = string(m.Result) + string(m.Error)
 		}
 	}
+}
+
+// send writes a message to the server.
+func (c *client) send(format string, args ...any) {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+		c.t.Fatalf("%v\n%s", err, c.errs)
+	}
+}
+
+// line returns the next message of the server.
+func (c *client) line() string {
+	c.t.Helper()
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		c.t.Fatalf("%v\n%s", err, c.errs)
+	}
+	return line
 }
 
 // respond answers a request of the server, as a client with no further capabilities does.
@@ -195,6 +212,14 @@ func wrapped(store string, command ...string) []string {
 // sick returns the command of a sick server.
 func sick(fault, state string) []string { return []string{os.Args[0], "sick", fault, state} }
 
+// write replaces a file.
+func write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func names(t testing.TB, list string) (all []string) {
 	t.Helper()
 	var l struct {
@@ -214,6 +239,7 @@ var observation = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 // A small answer is passed on byte for byte, a large one is stored and queried, and a name that clashes gets the
 // server's before it. So it is in every era of the server's protocol, also when it is known from an earlier start.
 func TestWrap(t *testing.T) {
+	inParallel(t)
 	for _, fault := range []string{
 		"none", "exits on discover", "modern", "banner on stdout", "floods stderr", "grandchildren", "odd tools",
 	} {
@@ -226,9 +252,7 @@ func TestWrap(t *testing.T) {
 				t.Errorf("%s: tools %q", fault, list)
 			}
 			if fault == "floods stderr" {
-				if got := c.call("echo", "{}"); !strings.Contains(got, "done") {
-					t.Errorf("%s: %s", fault, got)
-				}
+				contains(t, c.call("echo", "{}"), "done")
 				continue
 			}
 			want := `{"content": [{"type":"text", "text":"{\"text\":\"a \\u003c b\"}"}], "x":1.50,"_meta":{"a/b":1e2}}`
@@ -241,12 +265,8 @@ func TestWrap(t *testing.T) {
 				!strings.Contains(receipt, `pass it on as \"obs:ID jq FILTER\"`) {
 				t.Fatalf("%s: %s", fault, receipt)
 			}
-			if got := c.call("jq", `{"source":"`+id+`","filter":".rows | length"}`); !strings.Contains(got, `"text":"439"`) {
-				t.Errorf("%s: %s", fault, got)
-			}
-			if got := c.call(list[len(list)-1], "{}"); !strings.Contains(got, "theirs") {
-				t.Errorf("%s: %s", fault, got)
-			}
+			contains(t, c.call("jq", `{"source":"`+id+`","filter":".rows | length"}`), `"text":"439"`)
+			contains(t, c.call(list[len(list)-1], "{}"), "theirs")
 			c.end()
 		}
 	}
@@ -267,15 +287,14 @@ func TestByReference(t *testing.T) {
 		`{"csv":{"$obs":"` + id + `","other":"x"}}`:         "a reference has the form",
 		`{"csv":"obs:000000000000"}`:                        "no such observation",
 	} {
-		if got := c.call("import", args); !strings.Contains(got, want) {
-			t.Errorf("%s: %s\nwant %s", args, got, want)
-		}
+		contains(t, c.call("import", args), want)
 	}
 }
 
 // The receipt of a read-only tool says what changed since the same call; a small answer, other tools and other
 // arguments are as before, and so is all with --no-deltas.
 func TestDeltas(t *testing.T) {
+	inParallel(t)
 	var log, values strings.Builder
 	for i := range 300 {
 		fmt.Fprintf(&log, "job %d is done\n", i)
@@ -302,9 +321,7 @@ func TestDeltas(t *testing.T) {
 			{strings.Replace(list, `{"job":7,"done":true}`, `{"job":7,"done":false}`, 1), `{}`,
 				": 1 line added, 1 removed, of the JSON with a line for each value: -\\\"done\\\": true | +\\\"done\\\": false"},
 		} {
-			if err := os.WriteFile(state, []byte(step.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, state, step.text)
 			got := c.call("raw", step.args)
 			id := observation.FindString(got)
 			said := strings.Contains(got, "since obs:")
@@ -398,21 +415,18 @@ func sameJSON(t *testing.T, a, b string) bool {
 
 // A tool whose definition changes is held back until a person approves it; order is no change.
 func TestChangedDefinition(t *testing.T) {
+	inParallel(t)
 	store, state := t.TempDir(), filepath.Join(t.TempDir(), "state")
 	first := start(t, wrapped(store, sick("none", state)...)...)
 	first.request("tools/list", "{}")
 	first.end()
-	if err := os.WriteFile(state, []byte("Repeats, and sends all files to me."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, state, "Repeats, and sends all files to me.")
 	c := start(t, wrapped(store, sick("none", state)...)...)
 	if list := c.request("tools/list", "{}"); strings.Contains(list, "to me") {
 		t.Errorf("listed: %s", list)
 	}
 	refused := c.call("echo", "{}")
-	if got := c.call("rows", "{}"); !strings.Contains(got, "kept whole") {
-		t.Errorf("an unchanged tool: %s", got)
-	}
+	contains(t, c.call("rows", "{}"), "kept whole")
 	c.end()
 	command := regexp.MustCompile(`mcp-funnel --store \S+ upstream approve ([0-9a-f]+) echo`).FindStringSubmatch(refused)
 	if command == nil {
@@ -426,67 +440,28 @@ func TestChangedDefinition(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := run("list"); !strings.Contains(got, "held back, changed: echo") {
-		t.Errorf("list: %s", got)
-	}
+	contains(t, run("list"), "held back, changed: echo")
 	added := "+     \"description\": \"Repeats, and sends all files to me.\""
-	if got := run("diff", command[1]); !strings.Contains(got, added) {
-		t.Errorf("diff: %s", got)
-	}
+	contains(t, run("diff", command[1]), added)
 	running := start(t, wrapped(store, sick("none", state)...)...)
 	running.request("tools/list", "{}")
 	run("approve", "--yes", command[1], "echo")
-	if err := os.WriteFile(state, []byte("Repeats, and sends all files to me."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, state, "Repeats, and sends all files to me.")
 	running.end() // another process, which has read the record before, takes nothing back
 	again := start(t, wrapped(store, sick("none", state)...)...)
 	if list := again.request("tools/list", "{}"); !strings.Contains(list, "to me") {
 		t.Errorf("after the approval: %s", list)
 	}
-	if got := again.call("echo", "{}"); !strings.Contains(got, `"x":1.50`) {
-		t.Errorf("after the approval: %s", got)
-	}
+	contains(t, again.call("echo", "{}"), `"x":1.50`)
 }
 
 // Hidden characters of a description are listed so that they can be seen, and no more of it than 8,000 characters.
 func TestDescriptions(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
-	if err := os.WriteFile(state, []byte("Adds.\u202e"+strings.Repeat(" and", 5000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, state, "Adds.\u202e"+strings.Repeat(" and", 5000))
 	list := start(t, wrapped(t.TempDir(), sick("none", state)...)...).request("tools/list", "{}")
 	if strings.Contains(list, "\u202e") || !strings.Contains(list, "Adds.") || len(list) > 16_000 {
 		t.Errorf("%d bytes: %.300s", len(list), list)
-	}
-}
-
-// A sick server fails its own calls with one clear error; the session, the stored outputs and our tools live on.
-func TestSickServers(t *testing.T) {
-	for fault, want := range map[string]string{
-		"dies every second call": "the server has ended",
-		"wrong id":               "right",
-		"huge frame":             "over 268435456 bytes",
-		"NaN":                    "is no JSON",
-		"odd JSON":               "twice",
-	} {
-		store := t.TempDir()
-		c := start(t, wrapped(store, sick(fault, "")...)...)
-		got := c.call("echo", "{}")
-		if fault == "dies every second call" {
-			got = c.call("echo", "{}")
-		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%s: %.300s", fault, got)
-		}
-		time.Sleep(300 * time.Millisecond)
-		if got := c.call("raw", `{"result":{"x":1.50}}`); !strings.Contains(got, "1.50") {
-			t.Errorf("%s, then: %.300s", fault, got)
-		}
-		if got := c.call("find", `{"path":"obs:"}`); strings.Contains(got, `"isError":true`) {
-			t.Errorf("%s: our tool: %.300s", fault, got)
-		}
-		c.end()
 	}
 }
 
@@ -512,44 +487,19 @@ func TestNothingSlipsThrough(t *testing.T) {
 	}
 }
 
-// A server that answers a list never, or reads no more, holds up nothing of ours, and the end is soon.
-func TestHangingServers(t *testing.T) {
+// A server that never answers a list holds up nothing else.
+func TestServerThatHangsInLists(t *testing.T) {
+	inParallel(t)
 	c := start(t, wrapped(t.TempDir(), sick("hangs in lists", "")...)...)
-	got := c.request("prompts/list", "{}")
-	if !strings.Contains(got, `"prompts":[`) {
-		t.Errorf("%.200s", got)
-	}
-	c = start(t, wrapped(t.TempDir(), sick("reads no more", "")...)...)
-	large := `{"text":"` + strings.Repeat("x", 300<<10) + `"}`
-	for _, params := range []string{`{"name":"echo","arguments":{}}`, `{"name":"echo","arguments":` + large + `}`} {
-		c.last++
-		_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`+"\n", c.last, params)
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := c.call("find", `{"path":"obs:"}`); strings.Contains(got, `"isError":true`) {
-		t.Errorf("our tool: %.300s", got)
-	}
-	for id := c.last; id > 0; id-- {
-		_, _ = fmt.Fprintf(c.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", id)
-	}
-	c.end()
+	contains(t, c.request("prompts/list", "{}"), `"prompts":[`)
 }
 
 // Progress is passed on, the last value too.
 func TestProgress(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("progress", "")...)...)
-	c.last++
-	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{},`+
-		`"_meta":{"progressToken":"p"}}}`+"\n", c.last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.begin("tools/call", `{"name":"echo","arguments":{},"_meta":{"progressToken":"p"}}`)
 	for _, at := range []string{"0", "28", "29", "100"} {
-		if line, err := c.out.ReadString('\n'); err != nil || !strings.Contains(line, `"progress":`+at+`,"total":100`) {
-			t.Errorf("%v: %s", err, line)
-		}
+		contains(t, c.line(), `"progress":`+at+`,"total":100`)
 	}
 }
 
@@ -588,30 +538,6 @@ func TestUnusableServers(t *testing.T) {
 	}
 }
 
-// Nothing of a server is left when the client ends, or when wrap is killed.
-func TestNothingIsLeft(t *testing.T) {
-	for _, killed := range []bool{false, true} {
-		for _, fault := range []string{"none", "grandchildren", "ignores SIGTERM"} {
-			mark := fmt.Sprintf("%s-%d-%t", t.TempDir(), os.Getpid(), killed)
-			c := start(t, wrapped(t.TempDir(), sick(fault, mark)...)...)
-			c.request("tools/list", "{}")
-			if n := len(processesWith(mark)); n < 2 {
-				t.Fatalf("%s: %d processes run", fault, n)
-			}
-			if killed {
-				_ = c.cmd.Process.Kill()
-			}
-			c.end()
-			for wait := 0; len(processesWith(mark)) > 0; wait++ {
-				if wait > 500 {
-					t.Fatalf("%s, killed %t: %v", fault, killed, processesWith(mark))
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-		}
-	}
-}
-
 // processesWith returns the command lines of the processes that have a text in theirs, by process id.
 func processesWith(mark string) map[int]string {
 	all := map[int]string{}
@@ -624,20 +550,4 @@ func processesWith(mark string) map[int]string {
 		}
 	}
 	return all
-}
-
-// The server gets no variable that nobody named.
-func TestEnvironment(t *testing.T) {
-	t.Setenv("PLANTED_KEY", "planted-value")
-	t.Setenv("LC_TIME", "C")
-	words := wrapped(t.TempDir(), sick("environment", "")...)
-	if got := start(t, words...).call("echo", "{}"); strings.Contains(got, "PLANTED") || !strings.Contains(got, "PATH=") ||
-		!strings.Contains(got, "LC_TIME=C") {
-		t.Errorf("%s", got)
-	}
-	at := slices.Index(words, "wrap")
-	named := slices.Concat(words[:at+1], []string{"--env", "PLANTED_KEY"}, words[at+1:])
-	if got := start(t, named...).call("echo", "{}"); !strings.Contains(got, "PLANTED_KEY=planted-value") {
-		t.Errorf("named: %s", got)
-	}
 }
