@@ -1,7 +1,7 @@
 // Package corpus has realistic inputs for tests: a novel, a megabyte of JSON, and texts derived or generated from them.
 // Every call returns the same bytes.
 //
-// Only tests and the command conformance/peers import it.
+// Only tests import it.
 package corpus
 
 import (

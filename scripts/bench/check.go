@@ -27,7 +27,7 @@ const servedSuffix = " (served)"
 func ratios(results []result) map[string]float64 {
 	all := map[string]float64{}
 	for _, r := range results {
-		if r.err != nil || r.skipped != "" || r.noisy {
+		if r.err != nil || r.Noisy {
 			continue
 		}
 		for name, n := range map[string]float64{r.id(): r.ratio(), r.id() + servedSuffix: r.servedRatio()} {
@@ -86,13 +86,9 @@ func (b *bench) compareWith(ctx context.Context, path string, results []result) 
 	for try := 1; try < tries && len(worse) > 0; try++ {
 		fmt.Fprintf(os.Stderr, "again, for their ratios have doubled: %s\n", strings.Join(worse, ", "))
 		b.servers = nil
-		var again []row
-		for _, r := range b.rows() {
-			if slices.Contains(worse, r.id()) || slices.Contains(worse, r.id()+servedSuffix) {
-				again = append(again, r)
-			}
-		}
-		now = ratios(b.measure(ctx, again))
+		now = ratios(b.measure(ctx, func(r row) bool {
+			return slices.Contains(worse, r.id()) || slices.Contains(worse, r.id()+servedSuffix)
+		}))
 		still, _ := grown(recorded, now)
 		worse = slices.DeleteFunc(worse, func(name string) bool { return !slices.Contains(still, name) })
 	}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// opened returns a bench in the small form with directories of its own.
+func opened(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{bin: t.TempDir(), cache: t.TempDir(), small: true}
+	if err := b.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// took returns the samples of a side in milliseconds.
+func took(milliseconds ...float64) (s side) {
+	for _, n := range milliseconds {
+		s.samples = append(s.samples, n/1000)
+	}
+	return s
+}
+
+func TestVerdict(t *testing.T) {
+	for _, c := range []struct {
+		r    result
+		want string
+	}{
+		{result{row: row{Bar: 0.9}, ours: took(9, 1, 90), peer: took(10, 10, 10)}, "yes"},
+		{result{row: row{Bar: 0.9}, ours: took(9, 10, 11), peer: took(10, 10, 10)}, "**no**"},
+		{result{row: row{Bar: 0.9}, ours: took(20), served: took(5), peer: took(10)}, "yes (with its start: no)"},
+		{result{row: row{Bar: 0.9}, ours: took(8), served: took(10), peer: took(10)}, "**no**"},
+		{result{row: row{Bar: 20, Unit: "ms"}, ours: took(19), peer: took(1)}, "yes"},
+		{result{row: row{Bar: 20, Unit: "ms"}, ours: took(21), peer: took(100)}, "**no**"},
+		{result{row: row{Bar: 20, Unit: "ms", Over: true}, ours: took(30), peer: took(15)}, "yes"},
+		{result{row: row{Bar: 400, Unit: "µs"}, ours: took(1)}, "**no**"},
+		{result{row: row{}, ours: took(1), peer: took(2)}, "–"},
+		{result{row: row{Bar: 20, Unit: "ms", Beyond: 500}, ours: took(39), peer: took(1000)}, "yes"},
+		{result{row: row{Bar: 20, Unit: "ms", Beyond: 500}, ours: took(19), peer: took(450)}, "**no**"},
+		{result{row: row{Bar: 0, Unit: "files"}, ours: took(0)}, "yes"},
+		{result{row: row{Bar: 0, Unit: "files"}, ours: took(1)}, "**no**"},
+		{result{row: row{Bar: 1}, err: errSkipped{"rg is not installed"}}, "not measured"},
+		{result{row: row{Bar: 1}, ours: took(1), peer: took(9), err: context.Canceled}, "**failed**"},
+	} {
+		if got := c.r.verdict(); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.r, got, c.want)
+		}
+	}
+}
+
+func TestGrown(t *testing.T) {
+	recorded := map[string]float64{"a": 0.5, "b": 2, "gone": 1}
+	worse, unknown := grown(recorded, map[string]float64{"a": 1, "b": 3.99, "c": 1})
+	if !slices.Equal(worse, []string{"a"}) || !slices.Equal(unknown, []string{"c"}) {
+		t.Errorf("worse %q, unknown %q", worse, unknown)
+	}
+}
+
+func TestRatiosLeaveOutWhatSaysNothing(t *testing.T) {
+	full := func(r row, err error) result {
+		return result{row: r, ours: took(1), peer: took(2), served: took(3), err: err}
+	}
+	got := ratios([]result{
+		full(row{Family: "f", Name: "whole"}, nil), full(row{Name: "noisy", Noisy: true}, nil),
+		full(row{Name: "failed"}, context.Canceled), full(row{Name: "skipped"}, errSkipped{"not here"}),
+		{row: row{Name: "alone"}, ours: took(1)},
+	})
+	if len(got) != 2 || got["f/whole"] != 0.5 || got["f/whole (served)"] != 1.5 {
+		t.Errorf("%v", got)
+	}
+}
+
+// Every recorded name is that of a row: a row renamed without its record would no longer be compared. So is every row
+// whose growth is measured.
+func TestNamedRowsExist(t *testing.T) {
+	recorded, err := readRatios("recorded.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readTable(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, v := range all.rows {
+		id := described(v).id()
+		if ids[id] {
+			t.Errorf("two rows are called %s", id)
+		}
+		ids[id] = true
+	}
+	for name := range recorded {
+		if !ids[strings.TrimSuffix(name, servedSuffix)] {
+			t.Errorf("recorded.json has %q, which no row is called", name)
+		}
+	}
+	for _, g := range all.Growth.Rows {
+		if !ids[g.Of] {
+			t.Errorf("growth %s is that of %q, which no row is called", g.Name, g.Of)
+		}
+	}
+	if len(recorded) < 20 {
+		t.Errorf("only %d ratios are recorded", len(recorded))
+	}
+}
+
+func TestExponent(t *testing.T) {
+	for want, took := range map[float64]float64{1: 10, 2: 100, 0: 1} {
+		if got := exponent(step{work: 3, ours: 1}, step{work: 30, ours: took}); math.Abs(got-want) > 1e-9 {
+			t.Errorf("ten times the work in %g s: exponent %g, want %g", took, got, want)
+		}
+	}
+}
+
+// Answers that differ fail the row, for each of the ways in which rows compare them.
+func TestDifferentAnswersFail(t *testing.T) {
+	b := opened(t)
+	const tokens = "BenchmarkCount/ours-2 3 12 ns/op 77 tokens\n"
+	for _, c := range []struct {
+		row, ours, peer string
+		want            bool
+	}{
+		{"grep/200 MB, a literal, one core", "41 matches in 100 lines", "41\n", true},
+		{"grep/200 MB, a literal, one core", "41 matches in 41 lines", "40\n", false},
+		{"grep/200 MB, a literal, one core", "no match in 7 lines", "", true},
+		{"grep/200 MB, a literal, one core", "no match in 7 lines", "7", false},
+		{"tokens/counting, CJK", tokens, strings.ReplaceAll(tokens, "12", "99"), true},
+		{"tokens/counting, CJK", tokens, strings.ReplaceAll(tokens, "77", "78"), false},
+		{"tokens/counting, CJK", tokens, "", false},
+		{"tree/search, a rare literal", "a.go\n 7: x\n 9: y\n", "a.go:7:x\na.go:9:y\n", true},
+		{"tree/search, a rare literal", "a.go\n 7: x\n", "a.go:7:x\na.go:9:y\n", false},
+		{"tree/search, a word in many files, counted", "12 matches in 2 files", "a:2\nb:10\n", true},
+		{"tree/search, a word in many files, counted", "12 matches in 2 files", "a:2\nb:9\n", false},
+		{"tree/listing, counted by extension", "12 files in 2 directories", "a\nb\n", true},
+		{"tree/listing, counted by extension", "12 files in 3 directories", "a\nb\n", false},
+		{"jq/200 MB, streamable: length", "1 result\n5", "5\n", true},
+		{"jq/200 MB, streamable: length", "5", "6\n", false},
+		{"jq/200 MB, streamable: length", "note: no results", "", true},
+		{"jq/200 MB, streamable: length", "5", "", false},
+	} {
+		i := slices.IndexFunc(b.table.rows, func(v values) bool { return described(v).id() == c.row })
+		v := b.table.rows[i]
+		v["in"], v["text"] = b.work, "" // inputs do not matter
+		r, err := b.expand(t.Context(), v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"ours": c.ours, "peer": c.peer} {
+			if err := os.WriteFile(filepath.Join(b.work, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = b.script(t.Context(), b.work, r.Same, "OURS="+b.work+"/ours", "PEER="+b.work+"/peer")
+		if (err == nil) != c.want {
+			t.Errorf("%s: %q and %q: %v, want equal %t", c.row, c.ours, c.peer, err, c.want)
+		}
+	}
+}
+
+// Inputs have the requested size, and the same bytes in every run.
+func TestInputs(t *testing.T) {
+	first, again := opened(t), opened(t)
+	for name := range first.table.Inputs {
+		if slices.Contains([]string{"files", "deep", "code", "list-IDs", "list-words", "csv", "json", "ndjson"}, name) {
+			continue // sizes that are not in bytes, and source that is there already
+		}
+		var texts [2][]byte
+		for i, b := range []*bench{first, again} {
+			path, err := b.file(name, 100_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if texts[i], err = os.ReadFile(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(texts[0]); n < 99_000 || n > 105_000 {
+			t.Errorf("%s of 100,000 bytes has %d", name, n)
+		}
+		if string(texts[0]) != string(texts[1]) {
+			t.Errorf("%s differs from one making to the next", name)
+		}
+	}
+}
+
+// A side's memory is that of its largest process, not that of this one, which starts it.
+func TestPeakMemory(t *testing.T) {
+	b := opened(t)
+	ballast := slices.Repeat([]byte{1}, 200<<20)
+	for line, peak := range map[string][2]float64{
+		"true": {1, 20 << 20},
+		"yes | head -c 64M | tail -c 64M | wc -c; true": {64 << 20, 100 << 20}, // sh waits for a child that holds 64 MiB
+	} {
+		s := side{name: "ours"}
+		b.starts(&s, row{}, b.work, line)
+		if err := s.run(t.Context(), true); err != nil || s.peak < peak[0] || s.peak > peak[1] {
+			t.Errorf("%s: %.0f bytes at most, %v", line, s.peak, err)
+		}
+		if err := s.run(t.Context(), false); err != nil || len(s.samples) != 1 || s.samples[0] <= 0 {
+			t.Errorf("%s: %v, %v", line, s.samples, err)
+		}
+	}
+	failing := side{name: "ours"}
+	b.starts(&failing, row{}, b.work, "false")
+	if failing.run(t.Context(), false) == nil || ballast[4096] != 1 {
+		t.Error("a command that fails is measured")
+	}
+}
+
+func TestWireTable(t *testing.T) {
+	const mega = 1 << 20
+	reference := &mcpServer{Name: "go-sdk", answerSize: bigSize, figures: map[string][]float64{
+		"start": {0.004, 0.002, 0.009}, "echo50": {0.001}, "echo99": {0.002}, "read50": {0.002}, "read99": {0.004},
+		"rate": {2000}, "large": {0.1}, "idle": {10 * mega},
+	}}
+	one := &mcpServer{Name: "one", Version: "v1", answerSize: 2048, figures: map[string][]float64{
+		"start": {0.008, 0.008, 0.001}, "read50": {0.001}, "read99": {0.008}, "rate": {1000, 3000, 500}, "large": {0.007},
+		"idle": {5 * mega},
+	}}
+	got := wireTable([]*mcpServer{one, reference}, 3, "a machine")
+	for _, want := range []string{
+		"Medians of 3 interleaved rounds, a machine.",
+		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | 5 MB (0.50) |",
+		"| go-sdk |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+}
