@@ -22,28 +22,35 @@ type part struct {
 // stdlib is the standard library's name as a part; its version is that of Go.
 const stdlib = "stdlib"
 
-// elsewhere are modules that only the builds for darwin and windows have.
-var elsewhere = []string{"github.com/mattn/go-isatty", "github.com/ncruces/go-strftime"}
+// product is the package of the released command.
+const product = "github.com/mcp-funnel/mcp-funnel/cmd/mcp-funnel"
 
-// releaseParts are the parts of a binary and those of the same release on other systems.
+// releaseParts are the parts of a binary, and by path those that only the builds of the same release for darwin and
+// windows have.
 func releaseParts(binary string) ([]part, error) {
 	parts, err := partsOf(binary)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range elsewhere {
-		cmd := exec.Command("go", "mod", "download", "-json", path) //nolint:noctx // a command's only work
-		cmd.Stderr = os.Stderr
+	own := len(parts)
+	for _, system := range []string{"darwin", "windows"} {
+		cmd := exec.Command("go", "list", "-deps", "-json=Module", product) //nolint:noctx // a command's only work
+		cmd.Stderr, cmd.Env = os.Stderr, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
 		out, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("go mod download %s: %w", path, err)
+			return nil, fmt.Errorf("go list for %s: %w", system, err)
 		}
-		found, err := decodeAll[part](out)
+		packages, err := decodeAll[struct{ Module part }](out)
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, found...)
+		for _, p := range packages {
+			if p.Module.Path != "" && !slices.ContainsFunc(parts, func(o part) bool { return o.Path == p.Module.Path }) {
+				parts = append(parts, p.Module)
+			}
+		}
 	}
+	slices.SortFunc(parts[own:], func(a, b part) int { return strings.Compare(a.Path, b.Path) })
 	return parts, nil
 }
 

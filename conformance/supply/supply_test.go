@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -67,8 +68,8 @@ func build(ctx context.Context, source, path string, more ...string) ([]byte, er
 	return cmd.CombinedOutput()
 }
 
-// parts returns the modules of the release, with their source directories.
-func parts(t *testing.T) []part {
+// partsOfRelease returns the modules of the release, with their source directories.
+func partsOfRelease(t *testing.T) []part {
 	t.Helper()
 	all, err := partsOf(release(t))
 	if err != nil {
@@ -87,21 +88,8 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 	for _, f := range found {
 		t.Error(f)
 	}
-	// Modules that only other systems need are not in this binary.
-	for _, system := range []string{"darwin", "windows"} {
-		cmd := exec.CommandContext(
-			t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./cmd/mcp-funnel",
-		)
-		cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, path := range strings.Fields(string(out)) {
-			if path != module && !slices.ContainsFunc(parts, func(p part) bool { return p.Path == path }) {
-				t.Errorf("%s is in the binary for %s only: its licence and notice are not looked at", path, system)
-			}
-		}
+	if others := len(parts) - len(partsOfRelease(t)); others < 1 {
+		t.Error("no module that only other systems need is looked at")
 	}
 	var fresh bytes.Buffer
 	if err := notices(&fresh, parts); err != nil {
@@ -157,7 +145,7 @@ func TestLicencesAreKnownByTheirWords(t *testing.T) {
 
 // No module of the binary has a denied version.
 func TestS32NoDeniedVersions(t *testing.T) {
-	parts := parts(t)
+	parts := partsOfRelease(t)
 	all, err := denials(denied)
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +238,7 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 
 // No part has an entry in the vulnerability database; without a database the command reports that it checked nothing.
 func TestS32NoKnownVulnerabilities(t *testing.T) {
-	parts, binary := parts(t), release(t)
+	parts, binary := partsOfRelease(t), release(t)
 	// Only VULN_DB enables the network: a test does not use it by itself.
 	figures, unchecked, failures := "the check itself, with databases that are known", "known vulnerabilities not checked: no database (VULN_DB is not set)", 0
 	if base := os.Getenv("VULN_DB"); base != "" {
@@ -433,55 +421,15 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 	)
 }
 
-// source copies only the source files of the binary.
+// source copies the module's files, but for tests and documentation.
 func source(t *testing.T, dir string) {
 	t.Helper()
-	cmd := exec.CommandContext(
-		t.Context(), "go", "list", "-deps", "-json=Dir,GoFiles,SFiles,EmbedFiles,Module", "./cmd/mcp-funnel",
-	)
-	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := []string{filepath.Join(top, "go.mod"), filepath.Join(top, "go.sum")}
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct {
-			Dir                         string
-			GoFiles, SFiles, EmbedFiles []string
-			Module                      *struct{ Path string }
-		}
-		if err := d.Decode(&p); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if p.Module == nil || p.Module.Path != module {
-			continue
-		}
-		for _, name := range slices.Concat(p.GoFiles, p.SFiles, p.EmbedFiles) {
-			files = append(files, filepath.Join(p.Dir, name))
-		}
-	}
-	for _, file := range files {
-		rel, err := filepath.Rel(top, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, rel)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, rel), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	const copies = `mkdir -p "$1"; git ls-files -co --exclude-standard -z -- . ':!conformance' ':!docs' ':!*_test.go' |
+	tar --null --ignore-failed-read -cf - -T - | tar -xf - -C "$1"`
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", copies, peer.Find(t, "git"), dir)
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 }
 

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // kinds returns a quarter of a megabyte of every kind of text that tools return.
@@ -107,36 +104,4 @@ func spaces(size int) []byte {
 		}
 	}
 	return b.Bytes()
-}
-
-// BenchmarkPeers counts every kind of text alternately with tiktoken-go, seven rounds of both: "x-pkoukk" is the median
-// of how many times faster this package was in a round.
-func BenchmarkPeers(b *testing.B) {
-	for e, o := range oracles() {
-		c := tokens.New(e)
-		for _, k := range kinds(b) {
-			b.Run(fmt.Sprintf("%s/%s", e, k.name), func(b *testing.B) {
-				text := string(k.text)
-				var ratios, speeds []float64
-				for b.Loop() {
-					start := time.Now()
-					o.EncodeOrdinary(text)
-					theirs := time.Since(start)
-					const times = 10
-					start = time.Now()
-					for range times {
-						c.Count(text)
-					}
-					ours := time.Since(start) / times
-					ratios = append(ratios, float64(theirs)/float64(ours))
-					speeds = append(speeds, float64(len(text))/ours.Seconds()/1e6)
-				}
-				slices.Sort(ratios)
-				slices.Sort(speeds)
-				b.ReportMetric(ratios[len(ratios)/2], "x-pkoukk")
-				b.ReportMetric(speeds[len(speeds)/2], "MB/s")
-				b.ReportMetric(0, "ns/op")
-			})
-		}
-	}
 }
