@@ -2,10 +2,7 @@ package jq
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -27,12 +24,15 @@ const (
 	mixed   = `[null,true,false,0,-1,1.5,"a","A","",[],[1],{},{"a":1}]`
 )
 
-// comparisons are programs and what they run on; jq itself says what comes out.
-var comparisons = []struct {
+// comparison is a program and what it runs on.
+type comparison struct {
 	filter string
 	text   string
 	flags  string // of jq: -r, -s, -R
-}{
+}
+
+// comparisons are run by jq itself too.
+var comparisons = []comparison{
 	{".", object, ""}, {".", records, ""}, {".", lines, ""}, {".", mixed, ""}, {".", words, ""},
 	{".a", object, ""}, {".b.c", object, ""}, {".b.c[2].d", object, ""}, {".nope", object, ""}, {".nope.deeper", object, ""},
 	{`."a"`, object, ""}, {`.["a"]`, object, ""}, {`.b["c"][0]`, object, ""}, {".b?", mixed, ""}, {".[]?", object, ""},
@@ -92,9 +92,6 @@ var differences = map[string]string{
 	"., halt_error":                   "it ends the run, as the manual says; jq 1.6 goes on with the next record",
 }
 
-// comparison is a program and what it runs on.
-type comparison struct{ filter, text, flags string }
-
 // said is what jq says of a comparison.
 type said struct {
 	out    string
@@ -120,61 +117,6 @@ func ask(t *testing.T, program string, c comparison) said {
 	return said{strings.TrimSuffix(string(out), "\n"), err != nil, stderr.String()}
 }
 
-// askAll asks one jq for all comparisons that can share a process, which takes as long to start as a hundred of them to
-// run: those on one value, without flags, that compile and do not end the run.
-func askAll(t *testing.T, program string, all []comparison) map[comparison]said {
-	t.Helper()
-	args, names := []string{"-n", "-c", "-S"}, map[string]string{}
-	var filter strings.Builder
-	filter.WriteString("empty")
-	for i, c := range all {
-		if _, known := differences[c.filter]; known || c.flags != "" || !json.Valid([]byte(c.text)) ||
-			strings.Contains(c.filter, "halt") {
-			continue
-		}
-		name, ok := names[c.text]
-		if !ok {
-			name = fmt.Sprintf("text%d", len(names))
-			names[c.text] = name
-			args = append(args, "--argjson", name, c.text)
-		}
-		fmt.Fprintf(&filter, ", ([%d], ($%s | try ((%s\n) | [%d, .]) catch [%d, ., null]))", i, name, c.filter, i, i)
-	}
-	out, err := exec.CommandContext(t.Context(), program, append(args, filter.String())...).Output()
-	if err != nil {
-		if len(all) > 1 { // one of them does not compile, and has a jq of its own
-			answers := askAll(t, program, all[:len(all)/2])
-			maps.Copy(answers, askAll(t, program, all[len(all)/2:]))
-			return answers
-		}
-		return map[comparison]said{}
-	}
-	answers := map[comparison]said{}
-	for line := range strings.Lines(string(out)) {
-		var answer []json.RawMessage
-		var i int
-		if err := json.Unmarshal([]byte(line), &answer); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if err := json.Unmarshal(answer[0], &i); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		a := answers[all[i]]
-		switch len(answer) {
-		case 2:
-			a.out += string(answer[1]) + "\n"
-		case 3:
-			a.failed, a.errors = true, string(answer[1])
-		}
-		answers[all[i]] = a
-	}
-	for c, a := range answers {
-		a.out = strings.TrimSuffix(a.out, "\n")
-		answers[c] = a
-	}
-	return answers
-}
-
 // runsHere says whether the tool, as it is, runs a comparison in its own process.
 func runsHere(c comparison) bool {
 	p, err := plan.New(c.filter, nil, "", strings.Contains(c.flags, "s"), strings.Contains(c.flags, "R"))
@@ -183,25 +125,16 @@ func runsHere(c comparison) bool {
 
 func TestCompareWithJQ(t *testing.T) {
 	program := peer.Find(t, "jq")
-	all := make([]comparison, len(comparisons))
-	for i, c := range comparisons {
-		all[i] = comparison(c)
-	}
-	answers := askAll(t, program, all)
-	t.Logf("%d of %d programs share a jq", len(answers), len(all))
 	var compared atomic.Int32
 	t.Run("programs", func(t *testing.T) {
-		for _, c := range all {
+		for _, c := range comparisons {
 			t.Run(c.filter+" "+c.flags, func(t *testing.T) {
 				t.Parallel()
 				a := m{"filter": c.filter}
 				for _, f := range strings.TrimPrefix(c.flags, "-") {
 					a[map[rune]string{'r': "raw", 's': "slurp", 'R': "text"}[f]] = true
 				}
-				want, ok := answers[c]
-				if !ok {
-					want = ask(t, program, c)
-				}
+				want := ask(t, program, c)
 				reason, known := differences[c.filter]
 				differs := false
 				var first string
@@ -235,24 +168,5 @@ func TestCompareWithJQ(t *testing.T) {
 	t.Logf("%d programs give what jq gives; %d differ as listed", compared.Load(), len(differences))
 	if compared.Load() < 150 {
 		t.Errorf("only %d programs were compared", compared.Load())
-	}
-}
-
-// The control: a jq that all share says what each of its own says.
-func TestSharedJQ(t *testing.T) {
-	program := peer.Find(t, "jq")
-	all := []comparison{
-		{".[] | tonumber", `["1","x","3"]`, ""}, {"error(\"boom\")", "null", ""}, {"empty", "1", ""}, {"[.[] | (1 / .)?]", "[1,0,2]", ""}, {".", `"a\u0001\u2028é"`, ""},
-		{". as $d | $d", object, ""}, {"label $out | .[] | if . > 5 then ., break $out else . end", numbers, ""}, {".[]?, .a", "[1]", ""}, {". # comment", "1.5", ""},
-	}
-	answers := askAll(t, program, all)
-	if len(answers) != len(all) {
-		t.Fatalf("%d answers for %d programs", len(answers), len(all))
-	}
-	for _, c := range all {
-		alone, shared := ask(t, program, c), answers[c]
-		if shared.out != alone.out || shared.failed != alone.failed {
-			t.Errorf("%s: alone %+v, shared %+v", c.filter, alone, shared)
-		}
 	}
 }

@@ -66,9 +66,9 @@ func used(t *testing.T, filter, text string) (heap uint64, took time.Duration) {
 // dropped is rows that nobody holds.
 type dropped struct{}
 
-func (dropped) Row([]byte) error { return nil }
-func (dropped) Wanted() bool     { return true }
-func (dropped) Progress(int64)   {}
+func (dropped) Part([]byte, bool) error { return nil }
+func (dropped) Wanted() bool            { return true }
+func (dropped) Progress(int64)          {}
 
 // No filter that runs in this process takes much memory or time on any small source, however both were chosen.
 func TestSafeFiltersTakeLittle(t *testing.T) {

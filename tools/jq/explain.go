@@ -34,9 +34,8 @@ type tally struct {
 	over bool // there are more different rows than are counted
 }
 
-func (t *tally) Wanted() bool       { return true }
-func (t *tally) Progress(int64)     {}
-func (t *tally) Row(b []byte) error { return t.Part(b, true) }
+func (t *tally) Wanted() bool   { return true }
+func (t *tally) Progress(int64) {}
 
 func (t *tally) Part(b []byte, last bool) error {
 	if t.open = append(t.open, b...); !last {

@@ -169,7 +169,7 @@ func byUs(t *testing.T, e example, inChild bool) map[string]verdict {
 			if once {
 				r = struct{ io.Reader }{r}
 			}
-			o, err := j.Run(t.Context(), r, rowsOf{g})
+			o, err := j.Run(t.Context(), r, g)
 			all[fmt.Sprintf("large from %d, once %t", largest, once)] = judged(g.rows, o, err)
 		}
 	}
@@ -389,7 +389,7 @@ func manual(page string) (all []example) {
 	return all
 }
 
-// gathered takes a worker's rows.
+// gathered takes rows.
 type gathered struct {
 	rows []string
 	held []byte
@@ -403,9 +403,4 @@ func (g *gathered) Part(b []byte, last bool) error {
 	return nil
 }
 func (*gathered) Progress(int64) {}
-
-// rowsOf takes rows of this process in the same way.
-type rowsOf struct{ *gathered }
-
-func (g rowsOf) Row(b []byte) error { return g.Part(b, true) }
-func (rowsOf) Wanted() bool         { return true }
+func (*gathered) Wanted() bool   { return true }

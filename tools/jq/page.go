@@ -46,8 +46,6 @@ func (g *page) Wanted() bool { return !g.ended }
 
 func (g *page) Progress(n int64) { g.out.Progress(n, g.size, "bytes read") }
 
-func (g *page) Row(b []byte) error { return g.Part(b, true) }
-
 // Part adds a part of a row, and shows the row after its last part.
 func (g *page) Part(b []byte, last bool) error {
 	if g.ended {

@@ -200,10 +200,7 @@ func (a args) job(name string, offset int64) engine.Job {
 
 // sink receives the results of a run.
 type sink struct {
-	rows interface {
-		engine.Rows
-		engine.Parts
-	}
+	rows   engine.Rows
 	enough <-chan struct{} // closed when no more rows are wanted
 	output int64           // bytes that a worker may write; 0: any
 }

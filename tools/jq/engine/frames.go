@@ -51,7 +51,7 @@ func (f *frames) Wanted() bool { return !f.enough.Load() }
 
 func (f *frames) Progress(n int64) { f.read.Store(n) }
 
-func (f *frames) Row(b []byte) error {
+func (f *frames) Part(b []byte, last bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(b) > frameMost {
@@ -60,7 +60,11 @@ func (f *frames) Row(b []byte) error {
 		}
 		b = b[frameMost:]
 	}
-	return f.frame(frameRow, b)
+	kind := byte(frameRow)
+	if !last {
+		kind = framePart
+	}
+	return f.frame(kind, b)
 }
 
 // end writes the outcome, and blocks all later frames.
@@ -82,16 +86,10 @@ func (f *frames) frame(kind byte, b []byte) error {
 	return err
 }
 
-// Parts receives rows in parts.
-type Parts interface {
-	Part(b []byte, last bool) error
-	Progress(bytes int64)
-}
-
 // unframe parses the answer of a worker in the parent process. It buffers at most one frame and one write, and trusts
 // no byte of the answer.
 type unframe struct {
-	to      Parts
+	to      Rows
 	buf     []byte
 	outcome *Outcome
 }

@@ -22,6 +22,7 @@ func (g *received) Part(b []byte, last bool) error {
 	return nil
 }
 func (g *received) Progress(int64) {}
+func (g *received) Wanted() bool   { return true }
 
 // However the worker's answer is torn on its way, it arrives as it was.
 func FuzzFrames(f *testing.F) {
@@ -33,7 +34,7 @@ func FuzzFrames(f *testing.F) {
 		w := &frames{w: bufio.NewWriter(&wire)}
 		want := strings.Split(string(text), "\n")
 		for _, row := range want {
-			if err := w.Row([]byte(row)); err != nil {
+			if err := w.Part([]byte(row), true); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -30,9 +30,9 @@ func (j *Job) Prepare() (*plan.Plan, error) {
 
 // Rows receives the results of a run.
 type Rows interface {
-	Row(b []byte) error   // a result to show
-	Wanted() bool         // false: further results are only counted
-	Progress(bytes int64) // bytes of the text read so far; must be cheap
+	Part(b []byte, last bool) error // a result to show, or a part of it
+	Wanted() bool                   // false: further results are only counted
+	Progress(bytes int64)           // bytes of the text read so far; must be cheap
 }
 
 // Outcome says how a run ended.

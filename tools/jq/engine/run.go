@@ -119,7 +119,7 @@ func (e *engine) row(b []byte) error {
 	if !wanted {
 		return nil
 	}
-	return e.out.Row(b)
+	return e.out.Part(b, true)
 }
 
 // encode returns a result as JSON; with raw, a string without its quotes.

@@ -45,7 +45,7 @@ func PageOutput(memory int64) int64 { return 6*memory + 64<<20 }
 // RunWorker runs a job in a worker process. memory is its limit in bytes. output is how many bytes the worker may
 // write; 0 is no limit, for callers with a limit of their own. The caller closes enough if it wants no more rows.
 func RunWorker(
-	ctx context.Context, j Job, t WorkerInput, memory, output int64, to Parts, enough <-chan struct{},
+	ctx context.Context, j Job, t WorkerInput, memory, output int64, to Rows, enough <-chan struct{},
 ) (Outcome, error) {
 	s := worker.Spec{Name: WorkerName, Small: t.Small, Memory: memory, Output: output}
 	read := &errorReader{}

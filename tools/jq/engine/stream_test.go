@@ -23,7 +23,7 @@ import (
 // heard is a rows that remembers.
 type heard struct{ rows []string }
 
-func (h *heard) Row(b []byte) error {
+func (h *heard) Part(b []byte, _ bool) error {
 	h.rows = append(h.rows, string(b))
 	return nil
 }

@@ -195,20 +195,12 @@ func (t *ends) value() any {
 	return slices.Clone(t.kept)
 }
 
-// appendKey appends the identity of a key to b: keys are equal, in the order of gojq, if their identities are.
-func appendKey(b []byte, key []any) (_ []byte, ok bool) {
-	ok = true
-	for i := 0; ok && i < len(key); i++ {
-		b, ok = appendIdentity(b, key[i])
-	}
-	return b, ok
-}
-
 // maxExact is the largest number up to which the order of gojq is an order. Integers above it may equal a number with a
 // fraction, and not each other; NaN does not equal itself.
 const maxExact = 1 << 53
 
-// appendIdentity appends the identity of a value to b. ok is false for numbers over maxExact and NaN.
+// appendIdentity appends the identity of a value to b: values are equal, in the order of gojq, if their identities are.
+// ok is false for numbers over maxExact and NaN.
 func appendIdentity(b []byte, v any) (_ []byte, ok bool) {
 	switch v := v.(type) {
 	case nil:
@@ -277,7 +269,7 @@ type sortedValue struct {
 
 func (t *sorted) add(key []any, v any) error {
 	var ok bool
-	if t.text, ok = appendKey(t.text[:0], key); !ok { // gojq does not order such keys consistently: its algorithm decides
+	if t.text, ok = appendIdentity(t.text[:0], key); !ok { // gojq does not order such keys consistently: its algorithm decides
 		return errUnsure
 	}
 	at, _ := slices.BinarySearchFunc(t.kept, key, func(s sortedValue, key []any) int {
@@ -290,15 +282,12 @@ func (t *sorted) add(key []any, v any) error {
 	if full && (t.n > 0 && at == t.n || t.n < 0 && at == 0) {
 		return nil
 	}
-	switch one := (sortedValue{key, v}); {
-	case !full:
-		t.kept = slices.Insert(t.kept, at, one)
-	case t.n > 0:
-		copy(t.kept[at+1:], t.kept[at:t.n-1])
-		t.kept[at] = one
-	default:
-		copy(t.kept, t.kept[1:at])
-		t.kept[at-1] = one
+	t.kept = slices.Insert(t.kept, at, sortedValue{key, v})
+	switch {
+	case full && t.n > 0:
+		t.kept = t.kept[:t.n]
+	case full:
+		t.kept = slices.Delete(t.kept, 0, 1)
 	}
 	return nil
 }
@@ -325,7 +314,7 @@ type group struct {
 
 func (t *groups) add(key []any, v any) error {
 	var ok bool
-	if t.text, ok = appendKey(t.text[:0], key); !ok { // gojq must compare the keys
+	if t.text, ok = appendIdentity(t.text[:0], key); !ok { // gojq must compare the keys
 		return errUnsure
 	}
 	g := t.all[string(t.text)]

@@ -14,24 +14,19 @@ import (
 // itself. They are changed in place, all others are copied first.
 type owner struct {
 	root any // the value; owned only if held is not nil
-	held *held
+	held held
 	text *strings.Builder // of the text that was built last
 }
 
-// held is an array or object that is owned, with those inside it that are.
-type held struct {
-	inside map[any]*held // by key or index
-}
+// held are the arrays and objects that are owned inside one that is, by key or index; nil: that one is not owned.
+type held map[any]held
 
 // set stores that an element or member is owned, or with nil that it is not.
-func (h *held) set(key any, inner *held) {
-	switch {
-	case inner == nil:
-		delete(h.inside, key)
-	case h.inside == nil:
-		h.inside = map[any]*held{key: inner}
-	default:
-		h.inside[key] = inner
+func (h held) set(key any, inner held) {
+	if inner == nil {
+		delete(h, key)
+	} else {
+		h[key] = inner
 	}
 }
 
@@ -67,7 +62,7 @@ func (o *owner) put(v, path, n any) any {
 		*o = owner{text: o.text}
 		return gojqs(setpath, v, path, n)
 	}
-	return o.change(v, keys, func(_ any, h **held) any {
+	return o.change(v, keys, func(_ any, h *held) any {
 		*h = nil
 		return n
 	})
@@ -136,7 +131,7 @@ func (o *owner) add(v, path, n any) any {
 		}
 		return o.put(v, path, all)
 	}
-	return o.change(v, keys, func(v any, h **held) any {
+	return o.change(v, keys, func(v any, h *held) any {
 		switch n := n.(type) {
 		case string:
 			*h = nil
@@ -146,7 +141,7 @@ func (o *owner) add(v, path, n any) any {
 			m := ownedObject(v, h)
 			for k, w := range n {
 				m[k] = w
-				(*h).set(k, nil)
+				delete(*h, k)
 			}
 			return m
 		default:
@@ -181,7 +176,7 @@ func (o *owner) concat(s, n string) string {
 
 // change calls to with the value at a path of v, and puts its result there. It copies arrays and objects on the path
 // that are not owned.
-func (o *owner) change(v any, path []any, to func(any, **held) any) any {
+func (o *owner) change(v any, path []any, to func(any, *held) any) any {
 	if o.held == nil || !same(o.root, v) {
 		o.held = nil
 	}
@@ -202,14 +197,14 @@ func same(v, w any) bool {
 	return false
 }
 
-func changed(v any, path []any, h **held, to func(any, **held) any) any {
+func changed(v any, path []any, h *held, to func(any, *held) any) any {
 	if len(path) == 0 {
 		return to(v, h)
 	}
 	switch key := path[0].(type) {
 	case string:
 		m := ownedObject(v, h)
-		inner := (*h).inside[key]
+		inner := (*h)[key]
 		m[key] = changed(m[key], path[1:], &inner, to)
 		(*h).set(key, inner)
 		return m
@@ -222,7 +217,7 @@ func changed(v any, path []any, h **held, to func(any, **held) any) any {
 		for len(a) <= i {
 			a = append(a, nil)
 		}
-		inner := (*h).inside[i]
+		inner := (*h)[i]
 		a[i] = changed(a[i], path[1:], &inner, to)
 		(*h).set(i, inner)
 		return a
@@ -230,10 +225,10 @@ func changed(v any, path []any, h **held, to func(any, **held) any) any {
 }
 
 // ownedObject returns the object v if h says that it is owned, else a copy.
-func ownedObject(v any, h **held) map[string]any {
+func ownedObject(v any, h *held) map[string]any {
 	m, _ := v.(map[string]any)
 	if *h == nil {
-		*h = &held{}
+		*h = held{}
 		if m = maps.Clone(m); m == nil {
 			m = map[string]any{}
 		}
@@ -242,10 +237,10 @@ func ownedObject(v any, h **held) map[string]any {
 }
 
 // ownedArray returns the array v if h says that it is owned, else a copy.
-func ownedArray(v any, h **held) []any {
+func ownedArray(v any, h *held) []any {
 	a, _ := v.([]any)
 	if *h == nil {
-		*h = &held{}
+		*h = held{}
 		a = append(make([]any, 0, len(a)+1), slices.Clip(a)...)
 	}
 	return a
