@@ -39,20 +39,26 @@ func compile(p Pattern) (*Matcher, error) {
 	}
 	// If no match can span lines, searching line by line gives the same result faster.
 	m.multi = p.Multiline && (literal.CanMatchNewline(tree) || hasTextAnchor(tree))
-	m.re = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(prefix + expr) }) // it was parsed above
-	if m.list = !m.multi && isList(tree); m.list {
-		m.useList(tree)
-		return m, nil
-	}
-	if m.instructions > MaxProgram+1 {
+	if m.list = !m.multi && isList(tree); !m.list && m.instructions > MaxProgram+1 {
 		return nil, errTooLarge
 	}
+	m.re = sync.OnceValue(func() *regexp.Regexp {
+		if m.list {
+			if re, err := regexp.Compile(grouped(tree, 0).String()); err == nil { // else it nests too deeply
+				return re
+			}
+		}
+		return regexp.MustCompile(prefix + expr) // it was parsed above
+	})
+	m.prepare(tree)
 	if m.multi {
-		if err := m.compileMultiline(tree); err != nil {
-			return nil, err
+		if m.rest, err = regexp.Compile(withoutTextStart(tree).String()); err == nil && m.tail() == nil {
+			err = &syntax.Error{Code: syntax.ErrNestingDepth, Expr: expr}
+		}
+		if err != nil {
+			return nil, explainParseError(expr, flags, err)
 		}
 	}
-	m.prepare(tree)
 	return m, nil
 }
 
@@ -60,13 +66,18 @@ func compile(p Pattern) (*Matcher, error) {
 func (m *Matcher) prepare(tree *syntax.Regexp) {
 	m.auto = sync.OnceValue(func() *automaton { return newAutomaton(tree, !m.cr, m.list, m.abandoned) })
 	m.longest = longestMatch(tree)
-	m.inLine = sync.OnceValue(func() *regexp.Regexp {
-		re, _ := regexp.Compile(`\A(?s:.)(?s:.)*?(` + withoutTextStart(tree).String() + `)`)
+	m.tail = sync.OnceValue(func() *regexp.Regexp {
+		re, _ := regexp.Compile(`\A(?s:.)[^\n]*?(` + withoutTextStart(tree).String() + `)`)
 		return re
 	})
-	m.need = literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
+	if m.list {
+		m.need = wordNeedles(tree)
+	} else {
+		m.need = literal.Required(tree.Simplify(), m.multi, m.multi && !m.cr)
+	}
 	if !m.multi {
 		m.newSearcher = literal.NewSearcher(m.need.Needles)
+		m.need.Prefix = m.need.Prefix && len(m.need.Needles) == 1 // any of several needles may be found first
 	}
 }
 
@@ -85,21 +96,6 @@ func flags(p Pattern) (syntax.Flags, string) {
 
 var errTooLarge = fmt.Errorf("pattern: it is too large: more than %d instructions; use fewer or smaller repeat counts",
 	MaxProgram)
-
-// compileMultiline compiles two forms of the pattern, because regexp cannot start a search inside a text:
-//
-//	rest  starts at the start of a later line: the same pattern, but \A never matches
-//	tail  starts one rune before a position: group 1 is the first match between that position and the end of the line
-func (m *Matcher) compileMultiline(tree *syntax.Regexp) (err error) {
-	inner := withoutTextStart(tree).String()
-	if m.rest, err = regexp.Compile(inner); err == nil {
-		m.tail, err = regexp.Compile(`\A(?s:.)[^\n]*?(` + inner + `)`)
-	}
-	if err != nil {
-		return fmt.Errorf("pattern: %w", err)
-	}
-	return nil
-}
 
 // estimateProgramSize returns the number of instructions of the compiled pattern, within 4, but at most MaxPattern. It
 // does not compile the pattern, which would take up to 128 MB.

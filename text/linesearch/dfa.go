@@ -33,7 +33,7 @@ type automaton struct {
 // newAutomaton returns nil if the alphabet of the pattern would take too much memory. list is true for a list of words.
 func newAutomaton(tree *syntax.Regexp, crlf, list bool, abandoned *atomic.Bool) *automaton {
 	if list {
-		tree = ofBytes(tree)
+		tree = ofBytes(grouped(tree, 0))
 	}
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {

@@ -103,8 +103,8 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 	return nil
 }
 
-// denseCandidates is the number of bytes of a block for each line with a needle that does not suffice. If a block has
-// fewer, the automaton walks over the next block as a whole.
+// denseCandidates is the number of bytes of a block for each line that must be walked from its start because it has a
+// needle. If a block has fewer, the automaton walks over the next block as a whole.
 const denseCandidates = 512
 
 // findCandidates checks only lines that hold a needle.
@@ -126,9 +126,13 @@ func (f *finder) findCandidates(b []byte, h *hits) error {
 		next := lineEnd(b, at)
 		ok := f.m.need.Suffice && end <= at+len(f.m.text(b[at:next])) // the needle may hold the \r of the line end
 		if !f.m.need.Suffice {
-			candidates++
+			start := at
+			if !f.m.need.Prefix {
+				candidates++
+				start = pos + lastNewline(b[pos:at]) + 1
+			}
 			var err error
-			if ok, err = f.matchesLine(b[pos+lastNewline(b[pos:at])+1 : next]); err != nil {
+			if ok, err = f.matchesLine(b[start:next]); err != nil {
 				return err
 			}
 		}

@@ -184,8 +184,8 @@ func (x *blockWalk) walkLane(k, most int) (bool, error) {
 	return true, nil
 }
 
-// walkLine walks lane k from position from to the end of the line, and returns the position of the newline. The state is
-// then rowHit, rowAskRegexp or the start. Once a line is known to match, walkLine skips to its end.
+// walkLine walks lane k from position from to the end of the line, and returns the position of the newline. The state
+// is then rowHit, rowAskRegexp or the start. Once a line is known to match, walkLine skips to its end.
 func (w *walker) walkLine(b []byte, from, k int) (at int, ok bool) {
 	at, ok = w.walk(b, from, k)
 	if q := w.q[k]; ok && (q == w.row(rowMatched) || q == w.row(rowInvalidUTF8)) {

@@ -85,21 +85,23 @@ var (
 // Matcher is a compiled [Pattern]. It is safe for concurrent use. If the pattern names \r, a \r before a \n is text;
 // otherwise that \r is part of the line end.
 type Matcher struct {
-	re           func() *regexp.Regexp // matches one line as a separate text; with multi, the whole text
-	instructions int                   // approximate size of the program
-	auto         func() *automaton     // makes the automaton when first called; nil if only regexp can be used
-	abandoned    *atomic.Bool          // the automaton was abandoned: the next Compile makes a new Matcher
+	// The forms of the pattern: the regexp package cannot start a search inside a text. Two are compiled when called.
+	re   func() *regexp.Regexp // matches one line as a separate text; with multi, the whole text
+	tail func() *regexp.Regexp // starts one rune before a position: group 1 is the first match after it in its line
+	rest *regexp.Regexp        // with multi, starts at the start of a later line: \A never matches
+
+	instructions int               // approximate size of the program
+	auto         func() *automaton // makes the automaton when first called; nil if only regexp can be used
+	abandoned    *atomic.Bool      // the automaton was abandoned: the next Compile makes a new Matcher
 
 	need        literal.Requirement
 	newSearcher func() literal.Searcher // makes searchers for the needles with vectors; nil if not possible
 	longest     int                     // bytes of the longest match; -1: any
-	inLine      func() *regexp.Regexp   // starts one rune before a position: group 1 is the first match after it; nil: no such
 	list        bool                    // a list of words, which may have more instructions than others
 
-	ascii      bool           // the pattern has classes for ASCII: see UsesASCII
-	cr         bool           // the pattern names \r, so \r is text; otherwise \r\n is a line end
-	multi      bool           // matches may span lines
-	rest, tail *regexp.Regexp // with multi: see compileMultiline
+	ascii bool // the pattern has classes for ASCII: see UsesASCII
+	cr    bool // the pattern names \r, so \r is text; otherwise \r\n is a line end
+	multi bool // matches may span lines
 
 	sizes sizes
 }

@@ -143,11 +143,11 @@ func TestNeedles(t *testing.T) {
 		{"a{3}|b{2,3}c", "aaa bbbc bbc sure"},
 		{"x{0,3}", ""},
 		{"(?i:ab)c|def", "ab~ def"},
-		{"status=5[0-9]{2}", "status=5"},
-		{"(?i)error: [0-9]", "error: ~"},
-		{"((err[0-9])+x)y", "err"},
+		{"status=5[0-9]{2}", "status=5 head"},
+		{"(?i)error: [0-9]", "error: ~ head"},
+		{"((err[0-9])+x)y", "err head"},
 		{`\berr[0-9]`, "err"},
-		{"()err[0-9]", "err"},
+		{"()err[0-9]", "err head"},
 		{"^err[0-9]", "err"},
 		{"x*err[0-9]", "err"},
 		{"[0-9](err[0-9])", "err"},
@@ -168,6 +168,8 @@ func TestNeedles(t *testing.T) {
 		}
 		if m.need.Suffice {
 			got = append(got, "sure")
+		} else if m.need.Prefix {
+			got = append(got, "head")
 		}
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("%s: %q, want %q", c.expr, s, c.want)

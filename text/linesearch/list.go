@@ -1,12 +1,12 @@
 package linesearch
 
 import (
-	"regexp"
 	"regexp/syntax"
 	"slices"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
 
 // A list of words is an alternation of literal texts, perhaps with assertions such as ^, $ and \b before or after them.
@@ -23,19 +23,38 @@ const (
 // isList reports whether a pattern is a list of words.
 func isList(tree *syntax.Regexp) bool { return countWords(tree) > fewWords }
 
-// useList prepares the search for a list of words.
-func (m *Matcher) useList(tree *syntax.Regexp) {
-	tree = grouped(tree, 0)
-	m.instructions = estimateProgramSize(tree)
-	plain := m.re
-	m.re = sync.OnceValue(func() *regexp.Regexp {
-		re, err := regexp.Compile(tree.String())
-		if err != nil { // with its groups, the pattern nests too deeply
-			return plain()
-		}
-		return re
-	})
-	m.prepare(tree)
+// wordNeedles returns the needles of a list of words.
+func wordNeedles(words *syntax.Regexp) literal.Requirement {
+	need := literal.RequiredWords(grouped(words, 0).Simplify())
+	if len(need.Needles) > 0 {
+		return need
+	}
+	// The words have no beginnings in common. They may have ends, such as .log: these are the beginnings in reverse.
+	for _, n := range literal.RequiredWords(grouped(reversed(words), 0).Simplify()).Needles {
+		end := []rune(n.Text)
+		slices.Reverse(end)
+		need.Needles = append(need.Needles, literal.NewNeedles([]string{string(end)}, n.Fold)...)
+	}
+	return need
+}
+
+// reversed returns a pattern for the words of a list in reverse.
+func reversed(re *syntax.Regexp) *syntax.Regexp {
+	out := *re
+	out.Rune, out.Sub = slices.Clone(re.Rune), slices.Clone(re.Sub)
+	if re.Op == syntax.OpAlternate {
+		out.Sub = flattened(re.Sub)
+	}
+	for i, sub := range out.Sub {
+		out.Sub[i] = reversed(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		slices.Reverse(out.Rune)
+	case syntax.OpConcat:
+		slices.Reverse(out.Sub)
+	}
+	return &out
 }
 
 // countWords returns the number of alternatives, at most MaxPattern; 0 if the pattern is no list.
@@ -92,7 +111,7 @@ func classRunes(ranges []rune) (all []rune) {
 
 // grouped returns the pattern of a list with its words grouped by their first letters: for abc|xyz|abd, ab(?:c|d)|xyz.
 // The result matches the same texts, and prefers the same one of several at a position: words that begin with different
-// letters never match at the same one.
+// letters never match at the same position.
 func grouped(re *syntax.Regexp, depth int) *syntax.Regexp {
 	if re.Op == syntax.OpAlternate {
 		return oneOf(groupWords(re.Sub, depth))
@@ -139,15 +158,20 @@ func groupWords(words []*syntax.Regexp, depth int) (groups []*syntax.Regexp) {
 	return groups
 }
 
-// flattened returns the words with each alternation and class replaced by its words.
+// flattened returns the words with each alternation and class replaced by its words, also after a literal: the parser
+// has grouped words that are neighbours.
 func flattened(words []*syntax.Regexp) (all []*syntax.Regexp) {
 	for _, word := range words {
-		switch word.Op {
-		case syntax.OpAlternate:
+		switch {
+		case word.Op == syntax.OpAlternate:
 			all = append(all, flattened(word.Sub)...)
-		case syntax.OpCharClass:
+		case word.Op == syntax.OpCharClass:
 			for _, r := range classRunes(word.Rune) {
 				all = append(all, &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{r}})
+			}
+		case word.Op == syntax.OpConcat && len(word.Sub) == 2 && word.Sub[0].Op == syntax.OpLiteral && word.MaxCap() == 0:
+			for _, rest := range flattened(word.Sub[1:]) {
+				all = append(all, inOrder(word.Sub[0], rest))
 			}
 		default:
 			all = append(all, word)
@@ -166,13 +190,16 @@ func cutFirst(word *syntax.Regexp) (first, rest *syntax.Regexp) {
 	if begin.Op != syntax.OpLiteral {
 		return nil, nil
 	}
-	first = &syntax.Regexp{Op: syntax.OpLiteral, Flags: begin.Flags & syntax.FoldCase, Rune: begin.Rune[:1]}
-	rest = &syntax.Regexp{Op: syntax.OpLiteral, Flags: begin.Flags & syntax.FoldCase, Rune: begin.Rune[1:]}
+	first = &syntax.Regexp{Op: syntax.OpLiteral, Flags: folds(begin), Rune: begin.Rune[:1]}
+	rest = &syntax.Regexp{Op: syntax.OpLiteral, Flags: folds(begin), Rune: begin.Rune[1:]}
 	if len(rest.Rune) == 0 {
 		rest = &syntax.Regexp{Op: syntax.OpEmptyMatch}
 	}
 	return first, inOrder(append([]*syntax.Regexp{rest}, tail...)...)
 }
+
+// folds returns the flag of a literal that matches in any case; else 0.
+func folds(literal *syntax.Regexp) syntax.Flags { return literal.Flags & syntax.FoldCase }
 
 // oneOf returns a pattern that matches one of several.
 func oneOf(all []*syntax.Regexp) *syntax.Regexp {
@@ -190,7 +217,7 @@ func inOrder(all ...*syntax.Regexp) *syntax.Regexp {
 	if all[0].Op == syntax.OpEmptyMatch && len(all) > 1 {
 		all = all[1:]
 	}
-	if len(all) > 1 && all[0].Op == syntax.OpLiteral && all[1].Op == syntax.OpLiteral && all[0].Flags&syntax.FoldCase == all[1].Flags&syntax.FoldCase {
+	if len(all) > 1 && all[0].Op == syntax.OpLiteral && all[1].Op == syntax.OpLiteral && folds(all[0]) == folds(all[1]) {
 		joined := *all[0]
 		joined.Rune = slices.Concat(all[0].Rune, all[1].Rune)
 		all = append([]*syntax.Regexp{&joined}, all[2:]...)
@@ -201,11 +228,12 @@ func inOrder(all ...*syntax.Regexp) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpConcat, Sub: all}
 }
 
-// ofBytes returns the pattern of a list with each letter replaced by its bytes in UTF-8, as characters: the automaton of
-// a list with thousands of different letters has at most 256 classes, and needs no regexp for a line that is not UTF-8.
+// ofBytes returns the pattern of a list with each letter replaced by its bytes in UTF-8, as characters: the automaton
+// of a list with thousands of different letters has at most 256 classes, and needs no regexp for a line that is not
+// UTF-8.
 func ofBytes(re *syntax.Regexp) *syntax.Regexp {
 	switch {
-	case re.Op == syntax.OpLiteral && re.Flags&syntax.FoldCase == 0:
+	case re.Op == syntax.OpLiteral && folds(re) == 0:
 		return bytesOf(string(re.Rune))
 	case re.Op == syntax.OpLiteral:
 		var all []*syntax.Regexp

@@ -101,6 +101,21 @@ func TestWordsOfPatterns(t *testing.T) {
 		ids = append(ids, fmt.Sprintf("%x", i*i*i*7919+4711))
 	}
 	list := strings.Join(ids, "|")
+	for expr, want := range map[string]string{
+		"ORD-" + strings.Join(ids, "|ORD-"): "ORD-", strings.Join(ids, `\.log|`) + `\.log`: ".log", list: "",
+	} {
+		m, err := compile(Pattern{Expr: expr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		needles := ""
+		for _, n := range m.need.Needles {
+			needles += n.Text
+		}
+		if needles != want {
+			t.Errorf("%.40s …: the needles are %q, want %q", expr, needles, want)
+		}
+	}
 	for _, c := range []struct {
 		expr string
 		fold bool

@@ -241,7 +241,7 @@ func (s *lineScan) searchReread(r *longLineReader) (match bool, at int64, err er
 		return false, 0, err
 	case ok && (!match || s.out.Invert || s.out.quiet):
 		return match, 0, nil
-	case ok && s.m.longest >= 0 && s.m.inLine() != nil:
+	case ok && s.m.longest >= 0 && s.m.tail() != nil:
 		// The automaton decides an assertion one rune later.
 		from = max(end-int64(s.m.longest)-2*utf8.UTFMax, 0)
 	}
@@ -264,7 +264,7 @@ func (s *lineScan) matchFrom(from, size int64) (int64, error) {
 		from = max(from-int64(2*utf8.UTFMax), 0) + int64(len(before)-n)
 		line.at = s.base + from
 		if n > 0 {
-			re, group = s.m.inLine(), 2
+			re, group = s.m.tail(), 2
 		}
 	}
 	loc := re.FindReaderSubmatchIndex(line)
@@ -333,8 +333,8 @@ func (w *walker) walkLong(ctx context.Context, line io.Reader) (match bool, end 
 	return w.q[0] == w.row(rowHit), base + int64(fill), ok, nil
 }
 
-// walkText is [walker.walk] for a part of a line that may be invalid: regexp reads each invalid byte as U+FFFD. It stops
-// once the line is known to match.
+// walkText is [walker.walk] for a part of a line that may be invalid: regexp reads each invalid byte as U+FFFD. It
+// stops once the line is known to match.
 func (w *walker) walkText(b []byte) (at int, ok bool) {
 	for from := 0; from < len(b); from++ {
 		n := runes.Invalid(b[from:])

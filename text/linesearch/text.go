@@ -13,7 +13,7 @@ import (
 
 // textScan searches for matches that may span lines, with the result of regexp's FindAll. It searches in steps. Each
 // starts where one of the two forms of the pattern can start: at the start of a line (rest), or one rune before a
-// position within a line (tail), see compileMultiline.
+// position within a line (tail), see [Matcher].
 type textScan struct {
 	m     *Matcher
 	ctx   context.Context
@@ -333,7 +333,7 @@ func (x *textScan) findInLine(pos int64) (start, end int64, ok bool, err error) 
 		return 0, 0, false, err
 	}
 	_, n := utf8.DecodeLastRune(b)
-	return x.search(x.m.tail, pos-int64(n), 1)
+	return x.search(x.m.tail(), pos-int64(n), 1)
 }
 
 // search returns the range of a group of the first match of re in the text from position from.

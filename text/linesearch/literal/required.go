@@ -12,6 +12,7 @@ import (
 const (
 	maxNeedles = 16 // maximum number of needles in a set
 	maxExact   = 32 // maximum number of texts in facts.exact
+	maxWords   = 64 // the same, and that of needles, for a list of words and vectors
 )
 
 // Requirement describes what each match of a pattern must contain.
@@ -19,24 +20,37 @@ type Requirement struct {
 	Needles []Needle // each match holds at least one of them; empty if nothing is known
 	Suffice bool     // each line that holds a needle matches
 	Near    bool     // no newline can occur in a match before its first needle
+	Prefix  bool     // each match starts with a needle and does not depend on the bytes before it
 }
 
 // Required derives the needles of a simplified pattern. multi means that matches may span lines. crlf means that a \n
 // of the pattern also matches \r\n, so no needle may contain a \n.
 func Required(re *syntax.Regexp, multi, crlf bool) Requirement {
-	f := analyzer{multi, crlf}.analyze(re)
+	f := analyzer{multi, crlf, maxExact}.analyze(re)
 	if full := f.fullSet(); f.sure && full.useful() {
-		return Requirement{full.needles, true, !full.afterNewline}
+		return Requirement{full.needles, true, !full.afterNewline, true}
 	}
 	best := f.best()
 	if !best.useful() || slices.ContainsFunc(best.needles, Needle.common) {
 		return Requirement{}
 	}
-	return Requirement{best.needles, false, !best.afterNewline}
+	return Requirement{best.needles, false, !best.afterNewline, best.head}
 }
 
-// analyzer walks a pattern's syntax tree; its fields are the arguments of [Required].
-type analyzer struct{ multi, crlf bool }
+// RequiredWords is [Required] for a list of words in lines. It returns up to 64 words if vectors can find them.
+func RequiredWords(re *syntax.Regexp) Requirement {
+	f := analyzer{false, false, maxWords}.analyze(re)
+	if words := needles(f.exact); len(words) > maxNeedles && newTeddy(words) != nil {
+		return Requirement{Needles: words, Suffice: f.sure, Near: true}
+	}
+	return Required(re, false, false)
+}
+
+// analyzer walks a pattern's syntax tree; its first fields are the arguments of [Required].
+type analyzer struct {
+	multi, crlf bool
+	maxExact    int // maximum number of texts in facts.exact
+}
 
 // facts describes the texts that a subexpression matches.
 type facts struct {
@@ -61,6 +75,7 @@ func (f facts) best() needleSet { return better(f.need, f.fullSet()) }
 type needleSet struct {
 	needles      []Needle
 	afterNewline bool // a match may hold a \n before the needle
+	head         bool // the match starts with the needle and does not depend on the bytes before it
 }
 
 // useful reports whether the set is known, not too large, and has no empty needle.
@@ -95,18 +110,6 @@ func better(a, b needleSet) needleSet {
 // common reports whether the needle is a single byte that occurs in most lines of most texts. Running the automaton
 // over the whole text is then faster than checking each line that holds the needle.
 func (n Needle) common() bool { return len(n.Text) == 1 && Frequency(n.Text[0]) >= Frequency('Z') }
-
-// Best returns the best set of needles, of which each match holds one; nil if none is of use.
-func Best(sets [][]Needle) []Needle {
-	var best needleSet
-	for _, s := range sets {
-		best = better(best, needleSet{needles: s})
-	}
-	if slices.ContainsFunc(best.needles, Needle.common) {
-		return nil
-	}
-	return best.needles
-}
 
 // needles returns a case-sensitive needle for each text.
 func needles(texts []string) []Needle { return NewNeedles(texts, false) }
@@ -186,6 +189,7 @@ func (h analyzer) analyzeLiteral(re *syntax.Regexp) facts {
 	case !allExact, fold && afterNewline: // no needle covers the whole literal
 		return facts{need: best}
 	case fold:
+		best.head = true
 		return facts{whole: best, need: best, sure: true}
 	}
 	return facts{exact: []string{string(re.Rune)}, need: best, sure: true}
@@ -227,7 +231,7 @@ func (h analyzer) analyzeAlternate(re *syntax.Regexp) facts {
 		}
 		all.whole = all.whole.union(f.fullSet())
 		all.need = all.need.union(f.best())
-		if len(all.exact) > maxExact {
+		if len(all.exact) > h.maxExact {
 			all.exact = nil
 		}
 	}
@@ -251,24 +255,27 @@ func (h analyzer) analyzeConcat(re *syntax.Regexp) facts {
 		best needleSet
 		acc  = []string{""} // all texts of the subexpressions since the last unknown one
 		all  = true         // acc covers all subexpressions so far
+		head = true         // no assertion was added to acc
 		sure = true         // there was no assertion at all
 
 		afterNewline bool // a match may hold a \n before acc
 	)
 	flush := func() {
-		best = better(best, needleSet{needles: needles(acc), afterNewline: afterNewline})
+		best = better(best, needleSet{needles: needles(acc), afterNewline: afterNewline, head: all && head})
 	}
 	for _, sub := range re.Sub {
 		f := h.analyze(sub)
 		sure = sure && f.sure
-		if f.exact != nil && len(acc)*len(f.exact) <= maxExact {
+		if f.exact != nil && len(acc)*len(f.exact) <= h.maxExact {
 			acc = product(acc, f.exact)
+			head = head && f.sure
 			continue
 		}
 		flush()
 		afterNewline = afterNewline || slices.ContainsFunc(acc, func(s string) bool { return strings.Contains(s, "\n") })
 		need := f.best()
 		need.afterNewline = need.afterNewline || afterNewline
+		need.head = need.head && all && head && len(acc) == 1 && acc[0] == ""
 		best = better(best, need)
 		afterNewline = afterNewline || h.multi && CanMatchNewline(sub)
 		acc, all = []string{""}, false
