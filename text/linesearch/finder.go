@@ -78,7 +78,7 @@ func (f *finder) find(b []byte, h *hits) error {
 // findWhole is find for lines that all have a newline.
 func (f *finder) findWhole(b []byte, h *hits) error {
 	w := f.walker()
-	if len(f.literals) > 0 && !(f.dense && w != nil) {
+	if len(f.literals) > 0 && !(w != nil && f.isDense(b)) {
 		return f.findCandidates(b, h)
 	}
 	if w != nil {
@@ -101,6 +101,15 @@ func (f *finder) findWhole(b []byte, h *hits) error {
 		pos = next
 	}
 	return nil
+}
+
+// isDense reports whether the automaton should walk over a block as a whole, not only over its lines with a needle.
+func (f *finder) isDense(b []byte) bool {
+	const rareByte = 4 << 10 // bytes of a block for each needle of one byte
+	if n := &f.literals[0]; len(f.literals) == 1 && len(n.Text) == 1 && !f.m.need.Suffice {
+		return bytes.Count(b, []byte(n.Text)) > len(b)/rareByte
+	}
+	return f.dense
 }
 
 // denseCandidates is the number of bytes of a block for each line that must be walked from its start because it has a

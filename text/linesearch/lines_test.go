@@ -154,6 +154,8 @@ func TestNeedles(t *testing.T) {
 		{"ab(?i:error)[0-9]", "error~"},
 		{"(?i)tasks[0-9]", "ta~"},
 		{"err[0-9]|warn[0-9]", "err warn"},
+		{"[A-Z]{3}_[0-9]", "_"},
+		{"[A-Z]{3}(_|-)[0-9]", ""}, // both are common, and only one byte can be counted
 	} {
 		m, err := Compile(Pattern{Expr: c.expr})
 		if err != nil {

@@ -31,7 +31,8 @@ func Required(re *syntax.Regexp, multi, crlf bool) Requirement {
 		return Requirement{full.needles, true, !full.afterNewline, true}
 	}
 	best := f.best()
-	if !best.useful() || slices.ContainsFunc(best.needles, Needle.common) {
+	alone := len(best.needles) == 1 && !best.needles[0].Fold // the caller can count it
+	if !best.useful() || !alone && slices.ContainsFunc(best.needles, Needle.common) {
 		return Requirement{}
 	}
 	return Requirement{best.needles, false, !best.afterNewline, best.head}
