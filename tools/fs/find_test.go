@@ -30,6 +30,7 @@ import (
 // answer is what a call had to say.
 type answer struct {
 	bytes.Buffer
+	uncalled
 	counts map[string]float64
 	notes  []string
 	source string
@@ -43,7 +44,12 @@ type answer struct {
 	next         *tools.Call
 }
 
-func (a *answer) TruncatedRow([]byte, []byte, int64, tools.Call) error { panic("not paged") }
+// uncalled has the methods that neither find nor read calls.
+type uncalled struct {
+	tools.Output
+	tools.Page
+}
+
 func (a *answer) Row(b []byte, _ tools.Call) error {
 	if a.paged && a.rowsMost > 0 && a.rows == a.rowsMost {
 		return tools.ErrPageFull
@@ -52,20 +58,12 @@ func (a *answer) Row(b []byte, _ tools.Call) error {
 	a.Write(append(b, '\n'))
 	return nil
 }
-func (a *answer) Page() tools.Page                         { a.paged = true; return a }
-func (a *answer) Text([]byte) error                        { panic("not paged") }
-func (a *answer) SetRowRange(first, total int64)           { a.first, a.total = first, total }
-func (a *answer) SetTextRange(string, int64, int64, int64) {}
-func (a *answer) Next(c tools.Call)                        { a.next = &c }
-func (a *answer) Keep(...string)                           {}
+func (a *answer) Page() tools.Page               { a.paged = true; return a }
+func (a *answer) SetRowRange(first, total int64) { a.first, a.total = first, total }
+func (a *answer) Next(c tools.Call)              { a.next = &c }
 func (a *answer) Streams(string) func(bool) io.Writer {
 	return func(bool) io.Writer { return a }
 }
-func (a *answer) Findings([]string)                    {}
-func (a *answer) OnStored(func(id string))             {}
-func (a *answer) Attach(any)                           {}
-func (a *answer) Answered(string)                      {}
-func (a *answer) Store(tools.Stored) (string, error)   { return "", nil }
 func (a *answer) Source(name string)                   { a.source = name }
 func (a *answer) Count(name string, n float64)         { a.counts[name] = n }
 func (a *answer) Note(text string)                     { a.notes = append(a.notes, text) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +19,7 @@ import (
 
 // sheet is a page of so many bytes. As in the funnel a row that is longer stands alone and is clipped.
 type sheet struct {
-	io.Writer
+	tools.Output // slice calls no other methods than those below
 	room         int
 	rows         []string
 	more         []tools.Call
@@ -92,21 +91,9 @@ func (s *sheet) Page() tools.Page               { return s }
 func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
 }
-func (s *sheet) Next(c tools.Call) { s.next = &c }
-func (s *sheet) Keep(...string)    { panic("slice keeps nothing") }
-func (s *sheet) Streams(string) func(bool) io.Writer {
-	return func(bool) io.Writer { return io.Discard }
-}
-func (s *sheet) Findings([]string)                  {}
-func (s *sheet) OnStored(func(id string))           {}
-func (s *sheet) Attach(any)                         {}
-func (s *sheet) Answered(string)                    {}
-func (s *sheet) Store(tools.Stored) (string, error) { return "", nil }
-func (s *sheet) Source(string)                      { panic("slice is no source") }
-func (s *sheet) Count(string, float64)              {}
-func (s *sheet) Note(text string)                   { s.notes = append(s.notes, text) }
-func (s *sheet) Progress(int64, int64, string)      {}
-func (s *sheet) Part(mime, name string) io.Writer   { panic("slice has no parts") }
+func (s *sheet) Next(c tools.Call)             { s.next = &c }
+func (s *sheet) Note(text string)              { s.notes = append(s.notes, text) }
+func (s *sheet) Progress(int64, int64, string) {}
 func (s *sheet) text() string {
 	if s.exact {
 		return strings.Join(s.rows, "")

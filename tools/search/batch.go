@@ -1,8 +1,6 @@
 package search
 
 import (
-	"sync"
-
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -47,19 +45,6 @@ type fileResult struct {
 	document   *source.Document // whose text was searched
 	stored     content.Encoding
 	groups     groupCounts // with show=groups
-}
-
-// batchPool reuses batches: allocating one for every few files would cost garbage collection time.
-var batchPool = sync.Pool{New: func() any {
-	return &fileBatch{targets: make([]target, 0, maxBatch), results: make([]fileResult, 0, maxBatch)}
-}}
-
-// recycle empties the batch and returns it to the pool.
-func (j *fileBatch) recycle() {
-	clear(j.targets)
-	clear(j.results)
-	j.targets, j.documents, j.results, j.chunks = j.targets[:0], 0, j.results[:0], nil
-	batchPool.Put(j)
 }
 
 type fileStatus int

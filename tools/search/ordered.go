@@ -66,7 +66,6 @@ func (s *searcher) run(ctx context.Context, locations []source.Location) (err er
 			s.addResult(&j.targets[i], &j.results[i])
 		}
 		written.Add(int64(len(j.results)))
-		j.recycle()
 	}
 	if walked != nil { // order is closed: the walk has ended
 		return panics.Again(walked)
@@ -85,7 +84,7 @@ func (s *searcher) sendBatches(ctx context.Context, locations []source.Location,
 		if j == nil {
 			return nil
 		}
-		j.results = slices.Grow(j.results, len(j.targets))[:len(j.targets)]
+		j.results = make([]fileResult, len(j.targets))
 		full := j
 		j = nil
 		for i, c := range to { // order comes last: each batch in it was sent to a worker
@@ -103,8 +102,7 @@ func (s *searcher) sendBatches(ctx context.Context, locations []source.Location,
 	n := 0
 	err := s.eachTarget(ctx, locations, func(t target) error {
 		if j == nil {
-			j = batchPool.Get().(*fileBatch)
-			j.chunks = make(chan []byte, chunksHeld)
+			j = &fileBatch{targets: make([]target, 0, maxBatch), chunks: make(chan []byte, chunksHeld)}
 		}
 		j.targets = append(j.targets, t)
 		if t.document {

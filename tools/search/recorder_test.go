@@ -21,6 +21,7 @@ import (
 // answer is what a call had to say: a page of so many rows and bytes, 0 for any.
 type answer struct {
 	bytes.Buffer
+	uncalled
 	rowsMost     int
 	rows         []string
 	more         []tools.Call
@@ -30,6 +31,12 @@ type answer struct {
 	counts       map[string]float64
 	notes        []string
 	told         atomic.Int64
+}
+
+// uncalled has the methods that neither tool calls.
+type uncalled struct {
+	tools.Output
+	tools.Page
 }
 
 func (a *answer) Row(b []byte, more tools.Call) error {
@@ -43,25 +50,13 @@ func (a *answer) Row(b []byte, more tools.Call) error {
 func (a *answer) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
 	return a.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
-func (a *answer) Text([]byte) error                               { panic("grep shows lines, not text") }
-func (a *answer) SetRowRange(first, total int64)                  { a.first, a.total = first, total }
-func (a *answer) SetTextRange(unit string, from, to, total int64) {}
-func (a *answer) Page() tools.Page                                { return a }
-func (a *answer) Next(c tools.Call)                               { a.next = &c }
-func (a *answer) Keep(from ...string)                             { a.kept = append(a.kept, from...) }
-func (a *answer) Streams(string) func(bool) io.Writer {
-	return func(bool) io.Writer { return a }
-}
-func (a *answer) Findings([]string)                  {}
-func (a *answer) OnStored(func(id string))           {}
-func (a *answer) Attach(any)                         {}
-func (a *answer) Answered(string)                    {}
-func (a *answer) Store(tools.Stored) (string, error) { return "", nil }
-func (a *answer) Source(string)                      {}
-func (a *answer) Count(name string, n float64)       { a.counts[name] = n }
-func (a *answer) Note(text string)                   { a.notes = append(a.notes, text) }
-func (a *answer) Progress(int64, int64, string)      { a.told.Add(1) }
-func (a *answer) Part(mime, name string) io.Writer   { return io.Discard }
+func (a *answer) SetRowRange(first, total int64) { a.first, a.total = first, total }
+func (a *answer) Page() tools.Page               { return a }
+func (a *answer) Next(c tools.Call)              { a.next = &c }
+func (a *answer) Keep(from ...string)            { a.kept = append(a.kept, from...) }
+func (a *answer) Count(name string, n float64)   { a.counts[name] = n }
+func (a *answer) Note(text string)               { a.notes = append(a.notes, text) }
+func (a *answer) Progress(int64, int64, string)  { a.told.Add(1) }
 
 func (a *answer) note() string { return strings.Join(a.notes, "\n") }
 
