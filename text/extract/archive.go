@@ -23,6 +23,21 @@ type archive struct {
 	ctx   context.Context
 	files map[string]*zip.File // by lower-case name
 	left  int64                // unzipped bytes that may still be read
+	err   error                // the first error; no part is read after it
+}
+
+// fail keeps the first error.
+func (a *archive) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+// within adds the place of an error to it.
+func (a *archive) within(format, name string) {
+	if a.err != nil {
+		a.err = fmt.Errorf(format+" %s: %w", name, a.err)
+	}
 }
 
 // maxDirectory bounds the directory of a zip file, because zip.NewReader reads all of it: 4 MiB are 90,000 entries.
@@ -38,7 +53,7 @@ func openArchive(ctx context.Context, r io.ReaderAt, size int64) (*archive, erro
 		return nil, err
 	}
 	directory.left = math.MaxInt64 // the directory is read; parts have their own budget
-	a := &archive{ctx, make(map[string]*zip.File, len(z.File)), maxText}
+	a := &archive{ctx: ctx, files: make(map[string]*zip.File, len(z.File)), left: maxText}
 	for _, f := range z.File {
 		if f.Flags&1 != 0 {
 			return nil, encrypted("zip entry " + f.Name)
@@ -111,12 +126,16 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 	}{part{a, r}, r}, nil
 }
 
-// tokens calls start and other for the tokens of an XML part, in document order: start for start elements, other for
-// end elements and character data.
-func (a *archive) tokens(name string, start func(xml.StartElement) error, other func(xml.Token) error) error {
+// tokens calls start and other for the tokens of an XML part, in document order, until one of them fails: start for
+// start elements, other for end elements and character data.
+func (a *archive) tokens(name string, start func(xml.StartElement) error, other func(xml.Token) error) {
+	if a.err != nil {
+		return
+	}
 	r, err := a.open(name)
 	if err != nil {
-		return err
+		a.fail(err)
+		return
 	}
 	defer func() { _ = r.Close() }()
 	d := xml.NewDecoder(transform.NewReader(r, unicode.BOMOverride(transform.Nop)))
@@ -126,12 +145,13 @@ func (a *archive) tokens(name string, start func(xml.StartElement) error, other 
 		}
 		return charset.NewReaderLabel(label, in)
 	}
-	for depth := 0; ; {
+	for depth := 0; a.err == nil; {
 		t, err := d.Token()
 		switch e := t.(type) {
 		case xml.StartElement:
 			if depth++; depth > maxDepth {
-				return fmt.Errorf("%w: part %s nests more than %d elements", ErrBroken, name, maxDepth)
+				a.fail(fmt.Errorf("%w: part %s nests more than %d elements", ErrBroken, name, maxDepth))
+				return
 			}
 			err = start(e)
 		case xml.EndElement:
@@ -141,12 +161,13 @@ func (a *archive) tokens(name string, start func(xml.StartElement) error, other 
 			err = other(t)
 		}
 		if errors.Is(err, io.EOF) {
-			return nil
+			return
 		}
 		if err != nil {
-			return fmt.Errorf("part %s: %w", name, err)
+			a.fail(err)
 		}
 	}
+	a.within("part", name)
 }
 
 // relation is a relationship of an Office part.
@@ -157,14 +178,13 @@ type relation struct {
 }
 
 // relations returns the relationships of a part to other parts, in order. The part "" has those of the document.
-func (a *archive) relations(name string) ([]relation, error) {
+func (a *archive) relations(name string) (all []relation) {
 	dir, file := path.Split(name)
 	rels := dir + "_rels/" + file + ".rels"
 	if !a.has(rels) {
-		return nil, nil
+		return nil
 	}
-	var all []relation
-	err := a.tokens(rels, func(e xml.StartElement) error {
+	a.tokens(rels, func(e xml.StartElement) error {
 		if e.Name.Local != "Relationship" {
 			return nil
 		}
@@ -178,45 +198,33 @@ func (a *archive) relations(name string) ([]relation, error) {
 		all = append(all, r)
 		return nil
 	}, ignore)
-	return all, err
-}
-
-// mainPart returns the name of the part that holds the document.
-func (a *archive) mainPart() (string, error) {
-	rels, err := a.relations("")
-	if err != nil {
-		return "", err
-	}
-	i := slices.IndexFunc(rels, func(r relation) bool { return r.kind == "officeDocument" })
-	if i < 0 {
-		return "", fmt.Errorf("%w: _rels/.rels names no document", ErrBroken)
-	}
-	return rels[i].target, nil
+	return all
 }
 
 // archived reads a format that is an archive.
-func archived(read func(*builder, *archive) error) func(context.Context, *builder, io.ReaderAt, int64) error {
+func archived(read func(*builder, *archive)) reader {
 	return func(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 		a, err := openArchive(ctx, r, size)
 		if err != nil {
 			return err
 		}
-		if err := read(b, a); err != nil {
-			return err
+		if read(b, a); a.err == nil {
+			a.countObjects(b)
 		}
-		a.countObjects(b)
-		return nil
+		return a.err
 	}
 }
 
 // office reads an archive that names its main part.
-func office(read func(b *builder, a *archive, main string) error) func(*builder, *archive) error {
-	return func(b *builder, a *archive) error {
-		main, err := a.mainPart()
-		if err != nil {
-			return err
+func office(read func(b *builder, a *archive, main string)) func(*builder, *archive) {
+	return func(b *builder, a *archive) {
+		rels := a.relations("")
+		i := slices.IndexFunc(rels, func(r relation) bool { return r.kind == "officeDocument" })
+		if i < 0 {
+			a.fail(fmt.Errorf("%w: _rels/.rels names no document", ErrBroken))
+			return
 		}
-		return read(b, a, main)
+		read(b, a, rels[i].target)
 	}
 }
 

@@ -18,6 +18,7 @@ type builder struct {
 	places []Place
 	notes  []string
 	unread map[string]int // by what was not read, in the singular
+	err    error          // the first error; no line is added after it
 
 	readers map[string]reader // of documents in this one; nil within one
 }
@@ -44,38 +45,46 @@ func (b *builder) noteMissed() {
 	}
 }
 
-// add appends a line of [collapsed] text at a place, unless it is empty.
-func (b *builder) add(place, line string) error {
-	if line == "" {
-		return nil
+// fail keeps the first error.
+func (b *builder) fail(err error) {
+	if b.err == nil {
+		b.err = err
 	}
-	b.body = append(b.body, line...)
-	return b.endLine(place)
+}
+
+// add appends a line of [collapsed] text at a place, unless it is empty.
+func (b *builder) add(place, line string) {
+	if line != "" && b.err == nil {
+		b.body = append(b.body, line...)
+		b.endLine(place)
+	}
 }
 
 // addRaw appends a line as it is, without control characters. It keeps blank lines and indentation.
-func (b *builder) addRaw(line string) error { return b.addRawAt("", line) }
+func (b *builder) addRaw(line string) { b.addRawAt("", line) }
 
 // addRawAt appends a line like addRaw, at a place.
-func (b *builder) addRawAt(place, line string) error {
+func (b *builder) addRawAt(place, line string) {
+	if b.err != nil {
+		return
+	}
 	for _, r := range line {
 		if r == '\t' || !dropped(r) {
 			b.body = utf8.AppendRune(b.body, r)
 		}
 	}
-	return b.endLine(place)
+	b.endLine(place)
 }
 
-func (b *builder) endLine(place string) error {
+func (b *builder) endLine(place string) {
 	b.body = append(b.body, '\n')
 	b.lines++
 	if n := len(b.places); place != "" && (n == 0 || b.places[n-1].Name != place) {
 		b.places = append(b.places, Place{b.lines, place})
 	}
 	if len(b.body) > maxText {
-		return fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText)
+		b.fail(fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText))
 	}
-	return nil
 }
 
 func (b *builder) note(format string, args ...any) {

@@ -18,18 +18,15 @@ var docxParts = map[string]string{
 	"footer": "footer", "footnotes": "footnotes", "endnotes": "endnotes", "comments": "comments",
 }
 
-func readDocx(b *builder, a *archive, main string) error {
-	rels, err := a.relations(main)
-	if err != nil {
-		return err
-	}
+func readDocx(b *builder, a *archive, main string) {
+	rels := a.relations(main)
 	var styles styleSheet
 	once := copies{add: b.add}
-	read := func(part, place string, emit func(place, line string) error) error {
+	read := func(part, place string, emit func(place, line string)) {
 		f := flow{dialect: officeDialect, a: a, b: b, place: place, emit: emit, styles: styles}
-		return f.read(part)
+		f.read(part)
 	}
-	parts := func(places map[string]string) error {
+	parts := func(places map[string]string) {
 		for _, rel := range rels {
 			place, emit := places[rel.kind], b.add
 			if place == "" || !a.has(rel.target) {
@@ -39,31 +36,22 @@ func readDocx(b *builder, a *archive, main string) error {
 				once.next()
 				emit = once.emit
 			}
-			if err := read(rel.target, place, emit); err != nil {
-				return err
-			}
+			read(rel.target, place, emit)
 		}
-		return nil
 	}
 	for _, rel := range rels {
 		if rel.kind == "styles" && a.has(rel.target) {
-			if err := a.tokens(rel.target, styles.see, ignore); err != nil {
-				return err
-			}
+			a.tokens(rel.target, styles.see, ignore)
 		}
 	}
-	if err := parts(map[string]string{"header": "header"}); err != nil {
-		return err
-	}
-	if err := read(main, "", b.add); err != nil {
-		return err
-	}
-	return parts(docxParts)
+	parts(map[string]string{"header": "header"})
+	read(main, "", b.add)
+	parts(docxParts)
 }
 
 // copies adds the lines of parts that can be copies of each other: each section of a document can have the same header.
 type copies struct {
-	add       func(place, line string) error
+	add       func(place, line string)
 	seen, new map[[2]string]bool
 }
 
@@ -77,10 +65,9 @@ func (c *copies) next() {
 }
 
 // emit adds a line unless an earlier part has it at the same place.
-func (c *copies) emit(place, line string) error {
+func (c *copies) emit(place, line string) {
 	if key := [2]string{place, line}; !c.seen[key] {
 		c.new[key] = true
-		return c.add(place, line)
+		c.add(place, line)
 	}
-	return nil
 }

@@ -107,20 +107,14 @@ func (m *mail) message(r io.Reader, depth int) error {
 		return errNoHeader
 	}
 	if depth > 0 || len(m.b.body) > 0 {
-		if err := m.b.addRaw(""); err != nil {
-			return err
-		}
+		m.b.addRaw("")
 	}
 	for _, field := range mailFields {
 		if v := h.Values(field); len(v) > 0 {
-			if err := m.b.add(m.place, collapsed(field+": "+m.decodeWords(strings.Join(v, ", ")))); err != nil {
-				return err
-			}
+			m.b.add(m.place, collapsed(field+": "+m.decodeWords(strings.Join(v, ", "))))
 		}
 	}
-	if err := m.b.addRaw(""); err != nil {
-		return err
-	}
+	m.b.addRaw("")
 	_, err = m.part(h, in, depth)
 	return err
 }
@@ -244,14 +238,13 @@ func (m *mail) multipart(kind, boundary string, body io.Reader, depth int) error
 			*of = *m.b
 		}
 		if err != nil {
-			return errors.Join(err, keep(outer, &best, &rich))
+			keep(outer, &best, &rich)
+			return err
 		}
 	}
-	if err := keep(outer, &best, &rich); err != nil {
-		return err
-	}
+	keep(outer, &best, &rich)
 	if err == io.EOF {
-		return nil
+		return outer.err
 	}
 	if ctx := m.ctx.Err(); ctx != nil {
 		return ctx
@@ -263,7 +256,7 @@ func (m *mail) multipart(kind, boundary string, body io.Reader, depth int) error
 func (b *builder) blank() bool { return len(bytes.TrimSpace(b.body)) == 0 }
 
 // keep appends the lines of alternatives to the text.
-func keep(outer, plain, rich *builder) error {
+func keep(outer, plain, rich *builder) {
 	if plain.blank() || lacksWords(plain.body, rich.body) {
 		plain.body = append(plain.body, rich.body...)
 		plain.lines += rich.lines
@@ -271,9 +264,8 @@ func keep(outer, plain, rich *builder) error {
 	outer.body = append(outer.body, plain.body...)
 	outer.lines += plain.lines
 	if len(outer.body) > maxText {
-		return fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText)
+		outer.fail(fmt.Errorf("%w: more than %d bytes of text", ErrTooLarge, maxText))
 	}
-	return nil
 }
 
 // lacksWords reports whether more than a fifth of the different words of rich are not in plain, as if plain only said
@@ -401,9 +393,7 @@ func (m *mail) text(kind, label string, body io.Reader) error {
 		if m.place != "" && line[0] == '>' && strings.HasPrefix(strings.TrimLeft(line, ">"), "From ") {
 			line = line[1:] // as mbox files have it
 		}
-		if err := m.b.addRaw(strings.TrimRight(line, " \t\r\n")); err != nil {
-			return err
-		}
+		m.b.addRaw(strings.TrimRight(line, " \t\r\n"))
 	}
-	return nil
+	return m.b.err
 }

@@ -126,6 +126,9 @@ func Read(ctx context.Context, format string, r io.ReaderAt, size int64) (Text, 
 	if p := recovered(func() { err = read(ctx, &b, contextReader{ctx, r}, size) }); p != nil {
 		err = p
 	}
+	if err == nil {
+		err = b.err
+	}
 	if err == nil && len(b.body) == 0 {
 		err = ErrNoText
 	}

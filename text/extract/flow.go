@@ -44,7 +44,7 @@ type flow struct {
 	anyText bool                             // all character data in a paragraph is text, not only that of runs
 	place   string                           // the place of all lines; "" to count paragraphs and rows
 	section map[string]string                // elements that set place, with the place
-	emit    func(place, line string) error   // is called for each line, which may be empty
+	emit    func(place, line string)         // is called for each line, which may be empty
 	see     func(e xml.StartElement) element // may be nil; returns a role that depends on attributes
 	styles  styleSheet                       // of characters
 
@@ -74,13 +74,9 @@ type box struct {
 }
 
 // read reads one part of the archive.
-func (f *flow) read(part string) error {
-	rels, err := f.a.relations(part)
-	if err != nil {
-		return err
-	}
+func (f *flow) read(part string) {
 	f.targets, f.links = map[string]string{}, map[string]string{}
-	for _, r := range rels {
+	for _, r := range f.a.relations(part) {
 		if r.external {
 			f.links[r.id] = r.target
 		} else {
@@ -88,17 +84,17 @@ func (f *flow) read(part string) error {
 		}
 	}
 	f.open, f.skip, f.formula = []box{{}}, 0, nil
-	return f.a.tokens(part, f.start, f.rest)
+	f.a.tokens(part, f.start, f.rest)
 }
 
 // include reads another part as if it stood at this place.
-func (f *flow) include(part string) error {
+func (f *flow) include(part string) {
 	if f.included || !f.a.has(part) {
-		return nil
+		return
 	}
 	f.included = true
-	defer func() { f.included = false }()
-	return f.a.tokens(part, f.start, f.rest)
+	f.a.tokens(part, f.start, f.rest)
+	f.included = false
 }
 
 func (f *flow) rest(t xml.Token) error {
@@ -106,9 +102,9 @@ func (f *flow) rest(t xml.Token) error {
 	case xml.CharData:
 		f.chars(t)
 	case xml.EndElement:
-		return f.end(t.Name.Local)
+		f.end(t.Name.Local)
 	}
-	return nil
+	return f.b.err
 }
 
 func (f *flow) start(e xml.StartElement) error {
@@ -145,7 +141,8 @@ func (f *flow) start(e xml.StartElement) error {
 		f.append("-")
 	}
 	f.open = append(f.open, box{role: role, at: f.length()})
-	return f.describe(e)
+	f.describe(e)
+	return f.b.err
 }
 
 // inner returns the innermost open paragraph, table, row or cell; nil outside of them.
@@ -198,12 +195,12 @@ func (f *flow) length() int {
 }
 
 // write adds text to the open paragraph, or as a line if none is open.
-func (f *flow) write(text string) error {
+func (f *flow) write(text string) {
 	if b := f.inner(); b == nil || b.role != paragraph {
-		return f.deliver(paragraph, collapsed(text))
+		f.deliver(paragraph, collapsed(text))
+		return
 	}
 	f.append(text)
-	return nil
 }
 
 func (f *flow) chars(text []byte) {
@@ -223,86 +220,86 @@ func (f *flow) chars(text []byte) {
 	}
 }
 
-func (f *flow) end(name string) error {
-	if f.skip > 0 {
+func (f *flow) end(name string) {
+	switch {
+	case f.skip > 0:
 		f.skip--
-		return nil
-	}
-	if f.formula != nil {
-		if !f.formula.end(name) {
-			return nil
+		return
+	case f.formula != nil:
+		if f.formula.end(name) {
+			text := f.formula.text()
+			f.formula = nil
+			f.write(text)
 		}
-		text := f.formula.text()
-		f.formula = nil
-		return f.write(text)
+		return
 	}
 	b := &f.open[len(f.open)-1]
 	f.open = f.open[:len(f.open)-1]
 	switch b.role {
 	case paragraph:
-		return f.deliver(paragraph, append([]string{collapsed(string(b.text))}, b.after...)...)
+		f.deliver(paragraph, append([]string{collapsed(string(b.text))}, b.after...)...)
 	case cell:
-		return f.endCell(b)
+		f.endCell(b)
 	case row:
-		return f.endRow(b)
+		f.endRow(b)
 	case description:
-		return f.picture(string(b.text))
+		f.picture(string(b.text))
 	case simpleField:
 		f.fieldChar("end")
 	}
 	if b.link != "" {
-		return f.endLink(b)
+		f.endLink(b)
 	}
-	return nil
 }
 
 // endCell adds a cell to its row, as often as it is repeated, and the columns that it covers.
-func (f *flow) endCell(b *box) error {
+func (f *flow) endCell(b *box) {
 	outer := f.inner()
 	if outer == nil || outer.role != row {
-		return nil
+		return
 	}
 	text := collapsed(string(b.text))
 	times := max(b.repeat, 1)
 	if outer.size += times*(len(text)+16) + 16*b.span; outer.size > maxText {
-		return fmt.Errorf("%w: a table row of more than %d bytes", ErrTooLarge, maxText)
+		f.b.fail(fmt.Errorf("%w: a table row of more than %d bytes", ErrTooLarge, maxText))
+		return
 	}
 	outer.cells = append(outer.cells, slices.Repeat([]string{text}, times)...)
 	outer.cells = append(outer.cells, slices.Repeat([]string{covered}, b.span)...)
-	return nil
 }
 
-func (f *flow) endRow(b *box) error {
+func (f *flow) endRow(b *box) {
 	line := joined(append(b.cells, slices.Repeat([]string{covered}, b.span)...))
 	if f.outermost() {
 		f.rows++
 	}
-	return f.deliver(row, slices.Repeat([]string{line}, max(b.repeat, 1))...)
+	f.deliver(row, slices.Repeat([]string{line}, max(b.repeat, 1))...)
 }
 
 // endLink adds the address of a link after its text. Runs of one link have the address once.
-func (f *flow) endLink(b *box) error {
+func (f *flow) endLink(b *box) {
 	p := f.inner()
 	if p == nil || p.role != paragraph || b.at > len(p.text) {
-		return f.write(linked("", b.link))
+		f.write(linked("", b.link))
+		return
 	}
 	address := linked(string(p.text[b.at:]), b.link)
 	if before := p.text[:b.at]; address != "" && strings.HasSuffix(string(before[max(0, b.at-len(address)):]), address) {
 		p.text = slices.Delete(p.text, b.at-len(address), b.at)
 	}
 	p.text = append(p.text, address...)
-	return nil
 }
 
 // deliver passes lines to the box that encloses them, or to emit.
-func (f *flow) deliver(role element, lines ...string) error {
+func (f *flow) deliver(role element, lines ...string) {
 	outer := f.around(func(b *box) bool { return b.role == cell || b.role == paragraph })
 	for i, line := range lines {
 		place := f.place
 		switch {
 		case outer != nil:
 			if outer.size += len(line) + 16; outer.size > maxText {
-				return fmt.Errorf("%w: more than %d bytes in a paragraph or cell", ErrTooLarge, maxText)
+				f.b.fail(fmt.Errorf("%w: more than %d bytes in a paragraph or cell", ErrTooLarge, maxText))
+				return
 			}
 			if outer.role == paragraph {
 				outer.after = append(outer.after, line)
@@ -318,9 +315,6 @@ func (f *flow) deliver(role element, lines ...string) error {
 		case place == "":
 			place = fmt.Sprintf("paragraph %d", f.paragraphs)
 		}
-		if err := f.emit(place, line); err != nil {
-			return err
-		}
+		f.emit(place, line)
 	}
-	return nil
 }

@@ -100,13 +100,13 @@ func htmlText(ctx context.Context, b *builder, in io.Reader) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var err error
 		switch kind := z.Next(); kind {
 		case html.ErrorToken:
 			switch err := z.Err(); {
 			case errors.Is(err, io.EOF):
 				p.endFormula()
-				return p.endRow()
+				p.endRow()
+				return b.err
 			case errors.Is(err, html.ErrBufferExceeded):
 				return fmt.Errorf("%w: a token of more than %d bytes", ErrTooLarge, maxText)
 			default:
@@ -114,45 +114,42 @@ func htmlText(ctx context.Context, b *builder, in io.Reader) error {
 			}
 		case html.TextToken:
 			if p.skipped == "" {
-				err = p.text(z.Text())
+				p.text(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, _ := z.TagName()
-			err = p.start(z, string(name), kind == html.SelfClosingTagToken)
+			p.start(z, string(name), kind == html.SelfClosingTagToken)
 		case html.EndTagToken:
 			name, _ := z.TagName()
-			err = p.end(string(name))
+			p.end(string(name))
 		}
-		if err != nil {
-			return err
+		if b.err != nil {
+			return b.err
 		}
 	}
 }
 
-func (p *page) text(text []byte) error {
+func (p *page) text(text []byte) {
 	if bytes.ContainsAny(text, marks) {
 		text = []byte(withoutMarks.Replace(string(text)))
 	}
 	if p.formula != nil {
 		p.formula.chars(string(text))
-		return nil
+		return
 	}
 	if p.pre == 0 {
 		p.line = append(p.line, text...)
-		return nil
+		return
 	}
 	for line := range strings.Lines(string(text)) {
 		p.line = append(p.line, line...)
 		if strings.HasSuffix(line, "\n") {
-			if err := p.endLine(); err != nil {
-				return err
-			}
+			p.endLine()
 		}
 	}
-	return nil
 }
 
-func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
+func (p *page) start(z *html.Tokenizer, name string, closed bool) {
 	if closed {
 		z.NextIsNotRawText() // XHTML: <script/> has no content
 	}
@@ -161,12 +158,12 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 		if name == p.skipped && !closed {
 			p.nested++
 		}
-		return nil
+		return
 	case htmlSkipped[name]:
 		if !closed {
 			p.skipped, p.nested = name, 1
 		}
-		return nil
+		return
 	}
 	var attrs map[string]string
 	if htmlBlocks[name] {
@@ -182,9 +179,9 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 		if p.formula.start(name, attrs); closed && p.formula.end(name) {
 			p.endFormula()
 		}
-		return nil
+		return
 	}
-	err := p.border(name)
+	p.border(name)
 	switch name {
 	case "td", "th":
 		p.startCell(attrs)
@@ -212,7 +209,6 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) error {
 	case "pre":
 		p.pre++
 	}
-	return err
 }
 
 // htmlDescribed are the elements whose attributes are read.
@@ -290,27 +286,26 @@ func (p *page) endFormula() {
 }
 
 // border ends the row or line at which an element starts or ends.
-func (p *page) border(name string) error {
+func (p *page) border(name string) {
 	switch {
 	case name == "table":
-		defer func() { p.spans = nil }()
-		return p.endRow()
+		p.endRow()
+		p.spans = nil
 	case name == "tr":
-		return p.endRow()
+		p.endRow()
 	case htmlBlocks[name]:
-		return p.endLine()
+		p.endLine()
 	}
-	return nil
 }
 
-func (p *page) end(name string) error {
+func (p *page) end(name string) {
 	if p.skipped != "" {
 		if name == p.skipped {
 			if p.nested--; p.nested == 0 {
 				p.skipped = ""
 			}
 		}
-		return nil
+		return
 	}
 	if htmlBlocks[name] {
 		p.endFormula()
@@ -319,9 +314,9 @@ func (p *page) end(name string) error {
 		if p.formula.end(name) {
 			p.endFormula()
 		}
-		return nil
+		return
 	}
-	err := p.border(name)
+	p.border(name)
 	p.endInline(name)
 	switch {
 	case name == "li":
@@ -329,11 +324,10 @@ func (p *page) end(name string) error {
 	case name == "pre" && p.pre > 0:
 		p.pre--
 	}
-	return err
 }
 
 // endLine ends a block. In a table cell the block becomes a part of the line of its row.
-func (p *page) endLine() error {
+func (p *page) endLine() {
 	raw := string(p.line)
 	p.line = p.line[:0]
 	for i := range p.inline {
@@ -341,7 +335,7 @@ func (p *page) endLine() error {
 	}
 	line := collapsed(raw)
 	if line == "" {
-		return nil
+		return
 	}
 	if p.bullet {
 		line, p.bullet = "- "+line, false
@@ -349,35 +343,33 @@ func (p *page) endLine() error {
 	switch {
 	case len(p.cells) > 0:
 		p.cells[p.at] = append(p.cells[p.at], line)
-		return nil
 	case p.pre > 0:
-		return p.b.addRaw(strings.TrimRight(resolved(raw), " \t\r\n"))
+		p.b.addRaw(strings.TrimRight(resolved(raw), " \t\r\n"))
+	default:
+		p.b.add("", line)
 	}
-	return p.b.add("", line)
 }
 
 // endRow ends a table row. Its cells become one line; a row with one cell, as in tables for layout, keeps its lines.
-func (p *page) endRow() error {
-	err := p.endLine()
+func (p *page) endRow() {
+	p.endLine()
 	cells, single := p.cells, p.own == 1 && (len(p.cells[p.at]) != 1 || p.at == 0)
 	p.cells, p.own = nil, 0
-	if err != nil || len(cells) == 0 {
-		return err
+	if len(cells) == 0 {
+		return
 	}
 	for at := len(cells); at < len(p.spans); at++ {
 		p.spans[at] = max(p.spans[at]-1, 0)
 	}
 	if single {
 		for _, line := range cells[p.at] {
-			if err := p.b.add("", line); err != nil {
-				return err
-			}
+			p.b.add("", line)
 		}
-		return nil
+		return
 	}
 	all := make([]string, len(cells))
 	for i, c := range cells {
 		all[i] = strings.Join(c, " ")
 	}
-	return p.b.add("", joined(all))
+	p.b.add("", joined(all))
 }

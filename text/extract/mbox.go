@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // readMbox reads a file of several messages. A message that cannot be read is counted.
@@ -42,7 +42,7 @@ func readMbox(ctx context.Context, b *builder, r io.ReaderAt, size int64) error 
 }
 
 // mboxStart begins a message after a blank line: the sender and the time.
-var mboxStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^From .*\d:\d\d`) })
+var mboxStart = content.Pattern(`^From .*\d:\d\d`)
 
 // eachMessage calls visit with the range of each message.
 func eachMessage(in *bufio.Reader, visit func(from, to int64) error) error {

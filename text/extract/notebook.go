@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // notebook is a Jupyter notebook of format 4.
@@ -37,7 +37,7 @@ func (l *lines) UnmarshalJSON(b []byte) error {
 }
 
 // colors are the terminal's in a traceback.
-var colors = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
+var colors = content.Pattern(`\x1b\[[0-9;]*m`)
 
 // readNotebook reads the sources of cells and their outputs, as far as they are text.
 func readNotebook(_ context.Context, b *builder, r io.ReaderAt, size int64) error {
@@ -54,9 +54,7 @@ func readNotebook(_ context.Context, b *builder, r io.ReaderAt, size int64) erro
 	noText := 0
 	for i, c := range n.Cells {
 		place := fmt.Sprintf("cell %d", i+1)
-		if err := b.addLines(place, string(c.Source)); err != nil {
-			return err
-		}
+		b.addLines(place, string(c.Source))
 		for _, o := range c.Outputs {
 			text := o.Text
 			if raw, ok := o.Data["text/plain"]; ok && text.UnmarshalJSON(raw) != nil || !ok && len(o.Data) > 0 {
@@ -65,9 +63,7 @@ func readNotebook(_ context.Context, b *builder, r io.ReaderAt, size int64) erro
 			if o.Ename != "" {
 				text += lines(colors().ReplaceAllString(strings.Join(append(o.Traceback, o.Ename+": "+o.Evalue), "\n"), ""))
 			}
-			if err := b.addLines(place+", output", string(text)); err != nil {
-				return err
-			}
+			b.addLines(place+", output", string(text))
 		}
 	}
 	if noText > 0 {
@@ -77,14 +73,10 @@ func readNotebook(_ context.Context, b *builder, r io.ReaderAt, size int64) erro
 }
 
 // addLines appends lines that are not blank as they are, at a place.
-func (b *builder) addLines(place, text string) error {
+func (b *builder) addLines(place, text string) {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, " \t\r\n"); line == "" {
-			continue
-		}
-		if err := b.addRawAt(place, line); err != nil {
-			return err
+		if line = strings.TrimRight(line, " \t\r\n"); line != "" {
+			b.addRawAt(place, line)
 		}
 	}
-	return nil
 }

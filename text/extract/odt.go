@@ -18,19 +18,16 @@ var odtSections = map[string]string{
 	"footer": "footer", "footer-left": "footer", "footer-first": "footer",
 }
 
-func readODT(b *builder, a *archive) error {
-	if err := a.checkManifest(); err != nil {
-		return err
-	}
+func readODT(b *builder, a *archive) {
+	a.checkManifest()
 	var footers []string
-	once := copies{add: func(place, line string) error {
+	once := copies{add: func(place, line string) {
 		switch place {
 		case "header":
-			return b.add(place, line)
+			b.add(place, line)
 		case "footer":
 			footers = append(footers, line)
 		}
-		return nil
 	}}
 	f := flow{dialect: odtDialect, a: a, b: b, anyText: true, styles: styleSheet{}, controls: map[string]string{}}
 	f.see = func(e xml.StartElement) element {
@@ -41,21 +38,14 @@ func readODT(b *builder, a *archive) error {
 	}
 	if a.has("styles.xml") {
 		f.section, f.emit = odtSections, once.emit
-		if err := f.read("styles.xml"); err != nil {
-			return err
-		}
+		f.read("styles.xml")
 	}
 	f.section, f.place, f.emit = nil, "", b.add
 	f.paragraphs, f.tables = 0, 0
-	if err := f.read("content.xml"); err != nil {
-		return err
-	}
+	f.read("content.xml")
 	for _, line := range footers {
-		if err := b.add("footer", line); err != nil {
-			return err
-		}
+		b.add("footer", line)
 	}
-	return nil
 }
 
 // seeODT takes styles and controls, finds descriptions of pictures, and skips elements that describe others, such as
@@ -75,12 +65,12 @@ func (f *flow) seeODT(e xml.StartElement) element {
 }
 
 // checkManifest fails if the manifest says that parts are encrypted: they are zip entries without a zip password.
-func (a *archive) checkManifest() error {
+func (a *archive) checkManifest() {
 	const manifest = "META-INF/manifest.xml"
 	if !a.has(manifest) {
-		return nil
+		return
 	}
-	return a.tokens(manifest, func(e xml.StartElement) error {
+	a.tokens(manifest, func(e xml.StartElement) error {
 		if e.Name.Local == "encryption-data" {
 			return encrypted("part named in " + manifest)
 		}

@@ -110,7 +110,7 @@ func (f *flow) styled(s style, text string) string {
 }
 
 // describe applies an element that describes another or that stands for text.
-func (f *flow) describe(e xml.StartElement) error {
+func (f *flow) describe(e xml.StartElement) {
 	f.within(run).style.set(e, f.styles.all)
 	top := &f.open[len(f.open)-1]
 	number := func(name string) int {
@@ -133,7 +133,7 @@ func (f *flow) describe(e xml.StartElement) error {
 	case "hlinkClick":
 		r := f.within(run)
 		if r.link = address(f.links[attr(e, "id")]); r.role != run {
-			return f.write(linked("", r.link)) // of a shape
+			f.write(linked("", r.link)) // of a shape
 		}
 	case "a":
 		top.link = address(attr(e, "href"))
@@ -145,61 +145,62 @@ func (f *flow) describe(e xml.StartElement) error {
 		f.formField(e)
 	case "sym":
 		if c, err := strconv.ParseUint(attr(e, "char"), 16, 16); err == nil {
-			return f.write(f.styled(style{font: symbolFont(attr(e, "font"))}, string(rune(c))))
+			f.write(f.styled(style{font: symbolFont(attr(e, "font"))}, string(rune(c))))
 		}
 	case "textpath":
-		return f.write(" " + attr(e, "string") + " ")
+		f.write(" " + attr(e, "string") + " ")
 	case "docPr":
 		f.pictured = attr(e, "descr")
-		return f.picture(f.pictured)
+		f.picture(f.pictured)
 	case "cNvPr":
 		if text := attr(e, "descr"); text != f.pictured { // Word has it in both elements
-			return f.picture(text)
+			f.picture(text)
 		}
 	case "shape":
-		return f.picture(attr(e, "alt"))
+		f.picture(attr(e, "alt"))
 	case "relIds":
-		return f.include(f.targets[attr(e, "dm")])
+		f.include(f.targets[attr(e, "dm")])
 	case "object":
 		if href := attr(e, "href"); href != "" {
-			return f.include(path.Join(href, "content.xml"))
+			f.include(path.Join(href, "content.xml"))
 		}
 	case "altChunk":
-		return f.chunk(f.targets[attr(e, "id")])
+		f.chunk(f.targets[attr(e, "id")])
 	case "control":
 		if id := attr(e, "control"); id != "" {
-			return f.write(f.controls[id])
+			f.write(f.controls[id])
+		} else {
+			f.b.missed("form control", 1) // ActiveX
 		}
-		f.b.missed("form control", 1) // ActiveX
 	}
-	return nil
 }
 
 // picture writes the description of a picture.
-func (f *flow) picture(description string) error {
-	if description = collapsed(description); description == "" || description == "formula" { // of LibreOffice
-		return nil
+func (f *flow) picture(description string) {
+	if description = collapsed(description); description != "" && description != "formula" { // of LibreOffice
+		f.write(" [picture: " + description + "] ")
 	}
-	return f.write(" [picture: " + description + "] ")
 }
 
 // chunk adds the lines of a document that is stored in this one.
-func (f *flow) chunk(part string) error {
+func (f *flow) chunk(part string) {
 	read := f.b.readers[Format(part)]
 	if read == nil || f.included || !f.a.has(part) {
 		f.b.missed("embedded document", 1)
-		return nil
+		return
 	}
+	var data []byte
 	r, err := f.a.open(part)
-	if err != nil {
-		return err
+	if err == nil {
+		data, err = io.ReadAll(r)
+		_ = r.Close()
 	}
-	data, err := io.ReadAll(r)
-	if _ = r.Close(); err != nil {
-		return err
+	if err != nil {
+		f.a.fail(err)
+		return
 	}
 	inner := builder{} // without readers: a document in this one is not read
-	if read(f.a.ctx, &inner, bytes.NewReader(data), int64(len(data))) != nil {
+	if read(f.a.ctx, &inner, bytes.NewReader(data), int64(len(data))) != nil || inner.err != nil {
 		f.b.missed("embedded document", 1)
 	}
 	for what, n := range inner.unread {
@@ -209,11 +210,8 @@ func (f *flow) chunk(part string) error {
 	f.b.notes = append(f.b.notes, inner.notes...)
 	f.paragraphs++
 	for line := range strings.Lines(string(inner.body)) {
-		if err := f.deliver(paragraph, collapsed(line)); err != nil {
-			return err
-		}
+		f.deliver(paragraph, collapsed(line))
 	}
-	return nil
 }
 
 // field is a field of Word, such as a link or an element of a form.

@@ -142,14 +142,10 @@ func readPDF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 		}
 		place := fmt.Sprintf("page %d", i+1)
 		for line := range strings.Lines(text) {
-			if err := b.add(place, collapsed(line)); err != nil {
-				return err
-			}
+			b.add(place, collapsed(line))
 		}
 		for _, x := range extras[i] {
-			if err := b.add(place+", "+x.place, collapsed(x.text)); err != nil {
-				return err
-			}
+			b.add(place+", "+x.place, collapsed(x.text))
 		}
 	}
 	if blank+broken == pages.PageCount && broken < max(blank, 1) {

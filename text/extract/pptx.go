@@ -6,49 +6,35 @@ import (
 	"strings"
 )
 
-func readPptx(b *builder, a *archive, main string) error {
-	slides, err := a.slides(main)
-	if err != nil {
-		return err
-	}
+func readPptx(b *builder, a *archive, main string) {
 	var hidden []string
-	for i, slide := range slides {
-		isHidden, err := readSlide(a, b, slide, fmt.Sprintf("slide %d", i+1))
-		if err != nil {
-			return err
-		}
-		if isHidden {
+	for i, slide := range a.slides(main) {
+		if readSlide(a, b, slide, fmt.Sprintf("slide %d", i+1)) {
 			hidden = append(hidden, fmt.Sprint(i+1))
 		}
 	}
 	if len(hidden) > 0 {
 		b.note("%s, included: %s", count(len(hidden), "hidden slide"), list(hidden))
 	}
-	return nil
 }
 
 // slides returns the parts of the slides in the order of the presentation.
-func (a *archive) slides(main string) ([]string, error) {
-	rels, err := a.relations(main)
-	if err != nil {
-		return nil, err
-	}
+func (a *archive) slides(main string) (slides []string) {
 	targets := map[string]string{}
-	for _, r := range rels {
+	for _, r := range a.relations(main) {
 		targets[r.id] = r.target
 	}
-	var slides []string
-	err = a.tokens(main, func(e xml.StartElement) error {
+	a.tokens(main, func(e xml.StartElement) error {
 		if e.Name.Local == "sldId" {
 			slides = append(slides, targets[attr(e, "id")])
 		}
 		return nil
 	}, ignore)
-	return slides, err
+	return slides
 }
 
 // readSlide adds the text of a slide, its notes and its comments. It reports whether the slide is hidden.
-func readSlide(a *archive, b *builder, slide, place string) (hidden bool, err error) {
+func readSlide(a *archive, b *builder, slide, place string) (hidden bool) {
 	f := flow{dialect: officeDialect, a: a, b: b, place: place, emit: b.add, see: func(e xml.StartElement) element {
 		switch kind := attr(e, "type"); {
 		case e.Name.Local == "fld" && (kind == "slidenum" || strings.HasPrefix(kind, "datetime")):
@@ -60,23 +46,15 @@ func readSlide(a *archive, b *builder, slide, place string) (hidden bool, err er
 		}
 		return other
 	}}
-	if err := f.read(slide); err != nil {
-		return false, err
-	}
-	rels, err := a.relations(slide)
-	if err != nil {
-		return false, err
-	}
+	f.read(slide)
+	rels := a.relations(slide)
 	for _, kind := range []string{"notesSlide", "comments"} {
 		f.place, f.anyText = place+", "+strings.TrimSuffix(kind, "Slide"), kind == "comments"
 		for _, r := range rels {
-			if r.kind != kind || !a.has(r.target) {
-				continue
-			}
-			if err := f.read(r.target); err != nil {
-				return false, err
+			if r.kind == kind && a.has(r.target) {
+				f.read(r.target)
 			}
 		}
 	}
-	return hidden, nil
+	return hidden
 }

@@ -70,11 +70,8 @@ func readRTF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	}
 	d := rtf{rtfGroup: rtfGroup{uc: 1}, charset: charmap.Windows1252, b: b}
 	d.fonts, d.symbols = map[int]encoding.Encoding{}, map[int]bool{}
-	for len(text) > 0 {
-		var err error
-		if text, err = d.next(text); err != nil {
-			return err
-		}
+	for len(text) > 0 && b.err == nil {
+		text = d.next(text)
 		if len(text)%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -85,17 +82,18 @@ func readRTF(ctx context.Context, b *builder, r io.ReaderAt, size int64) error {
 	if d.pictures > 0 {
 		b.missed("picture", d.pictures)
 	}
-	return d.endLine()
+	d.endLine()
+	return nil
 }
 
 // next reads the next byte or control word, and returns the text after it.
-func (d *rtf) next(text []byte) (rest []byte, err error) {
+func (d *rtf) next(text []byte) (rest []byte) {
 	c, rest := text[0], text[1:]
 	switch c {
 	case '{':
 		d.flush()
 		if d.outer = append(d.outer, d.rtfGroup); len(d.outer) > maxDepth {
-			return nil, fmt.Errorf("%w: more than %d nested groups", ErrBroken, maxDepth)
+			d.b.fail(fmt.Errorf("%w: more than %d nested groups", ErrBroken, maxDepth))
 		}
 	case '}':
 		d.flush()
@@ -110,7 +108,7 @@ func (d *rtf) next(text []byte) (rest []byte, err error) {
 	default:
 		d.byte(c)
 	}
-	return rest, nil
+	return rest
 }
 
 // byte adds a byte of text.
@@ -123,14 +121,14 @@ func (d *rtf) byte(c byte) {
 }
 
 // control reads what follows a backslash.
-func (d *rtf) control(text []byte) (rest []byte, err error) {
+func (d *rtf) control(text []byte) (rest []byte) {
 	c, rest := text[0], text[1:]
 	switch {
 	case c == '\'' && len(rest) >= 2:
 		if code, err := strconv.ParseUint(string(rest[:2]), 16, 8); err == nil {
 			d.byte(byte(code))
 		}
-		return rest[2:], nil
+		return rest[2:]
 	case c == '\\', c == '{', c == '}':
 		d.byte(c)
 	case c == '~':
@@ -140,7 +138,7 @@ func (d *rtf) control(text []byte) (rest []byte, err error) {
 	case c == '*':
 		d.skip = true
 	case c == '\r', c == '\n':
-		return rest, d.endLine()
+		d.endLine()
 	case c|0x20 >= 'a' && c|0x20 <= 'z':
 		n := 1
 		for n < len(text) && n < 32 && text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z' {
@@ -155,15 +153,15 @@ func (d *rtf) control(text []byte) (rest []byte, err error) {
 			rest = rest[1:]
 		}
 		if word == "bin" && err == nil {
-			return rest[min(max(value, 0), len(rest)):], nil
+			return rest[min(max(value, 0), len(rest)):]
 		}
-		return rest, d.word(word, value, err == nil)
+		d.word(word, value, err == nil)
 	}
-	return rest, nil
+	return rest
 }
 
 // word applies a control word; has reports whether it has a value.
-func (d *rtf) word(word string, value int, has bool) error {
+func (d *rtf) word(word string, value int, has bool) {
 	d.flush()
 	switch {
 	case word == "pict" && !d.skip:
@@ -202,11 +200,10 @@ func (d *rtf) word(word string, value int, has bool) error {
 	case word == "u" && has:
 		d.unicode(uint16(value)) //nolint:gosec // negative values are those over 32767
 	case rtfLineEnds[word]:
-		return d.endLine()
+		d.endLine()
 	default:
 		d.line = append(d.line, rtfText[word]...)
 	}
-	return nil
 }
 
 // unicode adds a UTF-16 unit.
@@ -242,9 +239,9 @@ func (d *rtf) flush() {
 	d.raw = d.raw[:0]
 }
 
-func (d *rtf) endLine() error {
+func (d *rtf) endLine() {
 	d.flush()
 	line := d.line
 	d.line = d.line[:0]
-	return d.b.add("", collapsed(string(line)))
+	d.b.add("", collapsed(string(line)))
 }

@@ -32,18 +32,19 @@ type sheet struct {
 	kind       string // worksheet, chartsheet …
 }
 
-func readXlsx(b *builder, a *archive, main string) error {
+func readXlsx(b *builder, a *archive, main string) {
 	w := &workbook{a: a, b: b, numbers: newFormatter()}
-	sheets, hidden, err := w.sheets(main)
-	if err != nil {
-		return err
-	}
+	sheets, hidden := w.sheets(main)
 	var others []string
 	for _, s := range sheets {
-		if s.kind != "worksheet" {
+		switch {
+		case a.err != nil:
+			return
+		case s.kind != "worksheet":
 			others = append(others, s.name)
-		} else if err := w.read(s); err != nil {
-			return fmt.Errorf("sheet %s: %w", s.name, err)
+		default:
+			w.read(s)
+			a.within("sheet", s.name)
 		}
 	}
 	if len(hidden) > 0 {
@@ -52,29 +53,21 @@ func readXlsx(b *builder, a *archive, main string) error {
 	if len(others) > 0 {
 		b.note("%s without cells: %s", count(len(others), "sheet"), list(others))
 	}
-	return nil
 }
 
 // sheets returns the sheets of the workbook in its order, and the names of hidden ones. It reads what cells refer to.
-func (w *workbook) sheets(main string) (sheets []sheet, hidden []string, err error) {
-	rels, err := w.a.relations(main)
-	if err != nil {
-		return nil, nil, err
-	}
+func (w *workbook) sheets(main string) (sheets []sheet, hidden []string) {
 	byID := map[string]relation{}
-	for _, r := range rels {
+	for _, r := range w.a.relations(main) {
 		byID[r.id] = r
 		switch exists := w.a.has(r.target); {
 		case exists && r.kind == "sharedStrings":
-			err = w.a.texts(r.target, "si", "t", func(_ xml.StartElement, text string) { w.shared = append(w.shared, text) })
+			w.a.texts(r.target, "si", "t", func(_ xml.StartElement, text string) { w.shared = append(w.shared, text) })
 		case exists && r.kind == "styles":
-			err = w.readStyles(r.target)
-		}
-		if err != nil {
-			return nil, nil, err
+			w.readStyles(r.target)
 		}
 	}
-	err = w.a.tokens(main, func(e xml.StartElement) error {
+	w.a.tokens(main, func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "workbookPr":
 			w.numbers.epoch = isTrue(attr(e, "date1904"))
@@ -88,15 +81,15 @@ func (w *workbook) sheets(main string) (sheets []sheet, hidden []string, err err
 		}
 		return nil
 	}, ignore)
-	return sheets, hidden, err
+	return sheets, hidden
 }
 
 func isTrue(s string) bool { return s == "1" || s == "true" }
 
 // readStyles reads the number formats of cell styles.
-func (w *workbook) readStyles(part string) error {
+func (w *workbook) readStyles(part string) {
 	codes, inCells := map[string]string{}, false
-	return w.a.tokens(part, func(e xml.StartElement) error {
+	w.a.tokens(part, func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "numFmt":
 			codes[attr(e, "numFmtId")] = attr(e, "formatCode")
@@ -120,11 +113,11 @@ func (w *workbook) readStyles(part string) error {
 
 // texts calls each for every element of a part that has a name, with the text of its descendants named inner, but for
 // pronunciations.
-func (a *archive) texts(part, name, inner string, each func(e xml.StartElement, text string)) error {
+func (a *archive) texts(part, name, inner string, each func(e xml.StartElement, text string)) {
 	tags, skip, inText := 0, false, false
 	var outer xml.StartElement
 	var text strings.Builder
-	return a.tokens(part, func(e xml.StartElement) error {
+	a.tokens(part, func(e xml.StartElement) error {
 		if tags++; tags > maxSharedTags {
 			return fmt.Errorf("%w: more than %d elements of texts", ErrTooLarge, maxSharedTags)
 		}
@@ -204,25 +197,23 @@ type gridCell struct {
 }
 
 // read adds a sheet: its rows, from the first column with text on, then what lies on it.
-func (w *workbook) read(s sheet) error {
+func (w *workbook) read(s sheet) {
 	g := &grid{workbook: w, sheet: s, masters: map[string]string{}}
-	if err := w.a.tokens(s.part, g.start, g.rest); err != nil {
-		return err
-	}
+	w.a.tokens(s.part, g.start, g.rest)
 	left := maxColumn
 	for _, r := range g.rows {
 		left = min(left, r.first)
 	}
 	for _, r := range g.rows {
 		line := strings.Repeat(" | ", r.first-left) + r.text
-		if err := w.b.add(s.name+"!"+cellName(left+1, r.row), line); err != nil {
-			return err
-		}
+		w.b.add(s.name+"!"+cellName(left+1, r.row), line)
 	}
 	if g.unsaved > 0 {
 		w.b.note("%s: %s without a saved value, shown as =FORMULA", s.name, count(g.unsaved, "formula"))
 	}
-	return g.addExtras()
+	if g.addExtras(); w.b.err != nil {
+		w.a.fail(w.b.err)
+	}
 }
 
 func (g *grid) start(e xml.StartElement) error {
@@ -356,15 +347,15 @@ var marginCode = content.Pattern(`&("[^"]*"|K[0-9A-F]{6}|K\d\d[+-]\d{3}|\d+|.)`)
 
 // addExtras adds the links, headers, footers, comments, text boxes and pictures of the sheet. It skips headers and
 // footers with the number of the page or the name of the sheet, which programs add by themselves.
-func (g *grid) addExtras() error {
-	rels, err := g.a.relations(g.part)
+func (g *grid) addExtras() {
+	rels := g.a.relations(g.part)
 	add := func(cell, what, text string) {
 		place := g.name
 		if cell != "" {
 			place, what = place+"!"+cell, what+" "+cell
 		}
-		if text != "" && err == nil {
-			err = g.b.add(place, what+": "+text)
+		if text != "" {
+			g.b.add(place, what+": "+text)
 		}
 	}
 	addresses := map[string]string{}
@@ -381,26 +372,20 @@ func (g *grid) addExtras() error {
 			add("", "header or footer", unescaped(marginCode().ReplaceAllString(m, " ")))
 		}
 	}
-	texts := func(part, name, inner string, each func(e xml.StartElement, text string)) {
-		if e := g.a.texts(part, name, inner, each); err == nil {
-			err = e
-		}
-	}
 	for _, r := range rels {
 		switch exists := g.a.has(r.target); {
 		case exists && r.kind == "comments":
-			texts(r.target, "comment", "t", func(e xml.StartElement, text string) {
+			g.a.texts(r.target, "comment", "t", func(e xml.StartElement, text string) {
 				if _, thread, ok := strings.Cut(text, " Comment: "); ok && strings.HasPrefix(text, "[Threaded comment]") {
 					text = thread // what precedes it says that old programs cannot edit it
 				}
 				add(attr(e, "ref"), "comment on", text)
 			})
 		case exists && r.kind == "drawing":
-			texts(r.target, "p", "t", func(_ xml.StartElement, text string) { add("", "text box", text) })
-			texts(r.target, "cNvPr", "", func(e xml.StartElement, _ string) { add("", "picture", collapsed(attr(e, "descr"))) })
+			g.a.texts(r.target, "p", "t", func(_ xml.StartElement, text string) { add("", "text box", text) })
+			g.a.texts(r.target, "cNvPr", "", func(e xml.StartElement, _ string) { add("", "picture", collapsed(attr(e, "descr"))) })
 		}
 	}
-	return err
 }
 
 // columnOf returns the column of a cell's name, from 1; 0 if it names none, and more than maxColumn if it is too high.
