@@ -162,7 +162,7 @@ func names(kept, owner string) continuation.Names {
 // open returns the document that is continued, or a new one.
 func (d *deliverer) open(ctx context.Context, after, as string, in tools.Input) (*continuation.Document, error) {
 	o := continuation.Options{
-		Kind: kindOf(as), MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, Tokens: countWith(in),
+		Kind: kindOf(as), MaxParts: d.options.MaxParts, OutlineTokens: d.options.OutlineTokens, Tokens: in.CountTokens,
 		AsShown: func(before, text string) bool {
 			return in.AsShown(text) && strings.HasSuffix(in.Mask(before+text), text)
 		},
@@ -175,13 +175,6 @@ func (d *deliverer) open(ctx context.Context, after, as string, in tools.Input) 
 		return nil, err
 	}
 	return continuation.Open(text, of.Stats.State, o), nil
-}
-
-func countWith(in tools.Input) func(string) int {
-	if in.NewTokenCounter == nil {
-		return nil
-	}
-	return in.CountTokens
 }
 
 // store stores the part, and the joined text if it is another one.

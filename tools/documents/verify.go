@@ -62,14 +62,15 @@ func (d *deliverer) verify(
 	if as == "" || as == document {
 		return expectations(given), nil
 	}
-	o := intent.Options{Window: d.options.Window, Known: func(name string) bool { return exists(ctx, in, name) }}
-	if in.NewTokenCounter != nil {
-		o.Tokens = func(b []byte) int64 {
+	o := intent.Options{
+		Window: d.options.Window,
+		Known:  func(name string) bool { return exists(ctx, in, name) },
+		Tokens: func(b []byte) int64 {
 			c := in.NewTokenCounter()
 			_, _ = c.Write(b) // never fails
 			n, margin := c.Total()
 			return int64(math.Ceil(float64(n) * (1 + margin)))
-		}
+		},
 	}
 	if as == string(intent.Intent) {
 		o.Message = given // the message that it was taken from
