@@ -29,15 +29,6 @@ type quote struct {
 	next int // offset of the text after it: a delimiter, the line end, or more of the cell
 }
 
-// wait says when to retry a decision that needs more text, so that many short blocks do not cause many searches.
-type wait struct {
-	char byte // retry when a block has this byte; 0: any block
-	size int  // or when so many bytes have arrived
-	from int  // offset in the cell up to which there is no closing quote
-}
-
-func (w wait) has(p []byte) bool { return w.char == 0 || bytes.IndexByte(p, w.char) >= 0 }
-
 // look decides the role of the quote at the start of p. known is false if more text may follow and the end of the cell,
 // or the line after it, has not arrived.
 //
@@ -45,13 +36,10 @@ func (w wait) has(p []byte) bool { return w.char == 0 || bytes.IndexByte(p, w.ch
 // as many cells as the header. Most programs do not quote if the delimiter is a tab: a quote is then a character unless
 // it opens a cell that another quote closes.
 func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
-	w := s.wait
-	s.wait = wait{}
 	tabs := s.Delimiter == '\t'
-	end, from := closingQuote(p[:min(len(p), MaxQuoted+1)], max(w.from, 1))
+	end := closingQuote(p[:min(len(p), MaxQuoted+1)])
 	if end < 0 {
 		if !final && len(p) < MaxQuoted {
-			s.wait = wait{'"', maxBlanks + MaxQuoted, from}
 			return q, false
 		}
 		return s.lookUnclosed(p, final), true
@@ -61,7 +49,6 @@ func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
 		next++
 	}
 	if next == len(p) && !final {
-		s.wait.from = from
 		return q, false
 	}
 	closed := next == len(p) || p[next] == s.Delimiter || p[next] == '\n' || p[next] == '\r'
@@ -77,7 +64,6 @@ func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
 	rows, known := s.areRows(p, end, final)
 	switch {
 	case !known:
-		s.wait = wait{s.lineByte(), 2*MaxQuoted + maxBlanks, from}
 		return q, false
 	case tabs && closed && !(rows && s.fillsRow(p)):
 		return quote{quoted, end, next}, true
@@ -90,16 +76,15 @@ func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
 	return quote{loose, end, end + 1}, true
 }
 
-// closingQuote returns the offset of the first quote of p, from an offset on, that is not doubled; -1 if there is none.
-// When p has more bytes, the search can continue at next.
-func closingQuote(p []byte, from int) (at, next int) {
-	for i := from; ; i += 2 {
+// closingQuote returns the offset of the first quote of p after its first byte that is not doubled; -1 if there is none.
+func closingQuote(p []byte) int {
+	for i := 1; ; i += 2 {
 		n := bytes.IndexByte(p[min(i, len(p)):], '"')
 		if n < 0 {
-			return -1, max(i, len(p))
+			return -1
 		}
 		if i += n; i+1 >= len(p) || p[i+1] != '"' {
-			return i, i
+			return i
 		}
 	}
 }
@@ -195,7 +180,7 @@ func (s *Scanner) cellsOf(line []byte) int {
 			n++
 			begin = true
 		case c == '"' && begin:
-			if end, _ := closingQuote(line[i:], 1); end > 0 {
+			if end := closingQuote(line[i:]); end > 0 {
 				i += end
 			}
 			begin = false

@@ -33,7 +33,7 @@ type Scanner struct {
 
 	off  int64  // offset of the next byte
 	held []byte // bytes from there on that have arrived
-	wait wait   // when to continue with held
+	wait int    // how many of them it takes to continue: twice as many as last time, so that short blocks cost no more
 	line int64  // of the next byte
 	cell bool   // within a cell
 	cr   bool   // the byte before is a CR
@@ -61,8 +61,7 @@ func (s *Scanner) Write(p []byte) bool {
 		p = p[n:]
 	}
 	if len(s.held) > 0 {
-		arrived := s.wait.has(p)
-		if s.held = append(s.held, p...); !arrived && len(s.held) < s.wait.size {
+		if s.held = append(s.held, p...); len(s.held) < s.wait {
 			return true
 		}
 		p = s.held
@@ -83,7 +82,7 @@ func (s *Scanner) scan(p []byte, final bool) bool {
 		case !s.cell:
 			var known bool
 			if n, known = s.openCell(p, final); !known {
-				s.held = append(s.held[:0], p...)
+				s.held, s.wait = append(s.held[:0], p...), 2*len(p)
 				return true
 			}
 			s.cell = true
