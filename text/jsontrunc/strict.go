@@ -3,7 +3,6 @@ package jsontrunc
 import (
 	"bytes"
 	"hash/maphash"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
@@ -11,8 +10,8 @@ import (
 )
 
 const (
-	// fewNames is the number of names of an object up to which they are compared one by one.
-	fewNames = 12
+	// fewNames is the number of names of an object up to which its set is used again.
+	fewNames = 64
 	// maxNames is the number of names of all open objects that are remembered: 16 MiB.
 	maxNames = 1 << 20
 )
@@ -21,8 +20,8 @@ const (
 // object, and values that follow another one on its line.
 type strict struct {
 	seed    maphash.Seed
-	objects []nameSet // by depth
-	names   int       // in objects
+	objects []map[uint64]struct{} // hashes of the names, by depth
+	names   int                   // in objects
 	key     content.Key
 	buf     []byte
 	double  int64
@@ -66,43 +65,17 @@ func (s *strict) readable(p []byte, base int64) int {
 	return len(p)
 }
 
-// nameSet holds the hashes of the names of one object.
-type nameSet struct {
-	few  []uint64
-	many map[uint64]struct{}
-}
-
-func (s *nameSet) reset() { s.few, s.many = s.few[:0], nil }
-
-func (s *nameSet) size() int { return len(s.few) + len(s.many) }
-
-// add reports whether the set has the name already.
-func (s *nameSet) add(sum uint64) bool {
-	if s.many != nil {
-		_, found := s.many[sum]
-		s.many[sum] = struct{}{}
-		return found
-	}
-	if slices.Contains(s.few, sum) {
-		return true
-	}
-	if s.few = append(s.few, sum); len(s.few) > fewNames {
-		s.many = make(map[uint64]struct{}, 4*fewNames)
-		for _, have := range s.few {
-			s.many[have] = struct{}{}
-		}
-		s.few = s.few[:0]
-	}
-	return false
-}
-
 // open begins an object at a depth, counted from 0.
 func (s *strict) open(depth int) {
 	for len(s.objects) <= depth {
-		s.objects = append(s.objects, nameSet{})
+		s.objects = append(s.objects, map[uint64]struct{}{})
 	}
-	s.names -= s.objects[depth].size()
-	s.objects[depth].reset()
+	names := s.objects[depth]
+	if s.names -= len(names); len(names) > fewNames { // to clear a map takes as long as it was large once
+		s.objects[depth] = map[uint64]struct{}{}
+	} else {
+		clear(names)
+	}
 }
 
 // name adds a name, as it is written, to the object at a depth.
@@ -114,11 +87,13 @@ func (s *strict) name(depth int, raw []byte) {
 		s.buf = content.AppendUnquoted(s.buf[:0], raw)
 		raw = s.buf
 	}
-	if s.objects[depth].add(maphash.Bytes(s.seed, raw)) {
+	sum := maphash.Bytes(s.seed, raw)
+	if _, known := s.objects[depth][sum]; known {
 		s.double++
-	} else {
-		s.names++
+		return
 	}
+	s.objects[depth][sum] = struct{}{}
+	s.names++
 }
 
 // scan processes an event: a new object has no names yet, and the name of a key that has ended is added.
