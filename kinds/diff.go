@@ -15,7 +15,7 @@ var Diff = &Kind{
 	Ext:        "diff",
 	MIME:       fixed("text/x-diff"),
 	Sniff:      func(s *Sample) bool { return isDiff(s.lines(), s.ext) },
-	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(diff.New()) },
+	Summarizer: func(string, []byte) digest.Summarizer { return diff.New() },
 	Records:    diff.Spans,
 	Objects:    diff.Objects,
 	RecordIs:   "a file {file, old_file, status, added, deleted, hunks: [{at, lines, added, deleted, header}]}",

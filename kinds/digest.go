@@ -16,6 +16,7 @@ type Digest struct {
 	prefix     []byte            // first bytes, collected until the kind can be detected
 	summarizer digest.Summarizer // nil until the kind is detected
 	decoder    io.WriteCloser    // nil if the text is UTF-8
+	begun      bool              // the summarizer has the first block
 	kind       content.Kind
 }
 
@@ -61,36 +62,28 @@ func (d *Digest) begin(prefix []byte, whole bool) {
 // pass sends a block to the summarizer, through the decoder if there is one.
 func (d *Digest) pass(p []byte) {
 	if d.decoder == nil {
-		d.summarizer.Add(p)
+		d.add(p)
 		return
 	}
 	_, _ = d.decoder.Write(p) // decoded.Write never fails
+}
+
+// add passes a block in UTF-8 on, the first one without a byte order mark unless the summarizer counts its bytes. begin
+// passes the whole prefix as one block, so the first block has all of the mark.
+func (d *Digest) add(p []byte) {
+	if !d.begun && d.kind != content.Binary && d.kind != content.JSON && d.kind != content.NDJSON {
+		p = digest.WithoutMark(p)
+	}
+	d.begun = true
+	d.summarizer.Add(p)
 }
 
 // decoded passes the output of the decoder to the summarizer.
 type decoded Digest
 
 func (d *decoded) Write(p []byte) (int, error) {
-	d.summarizer.Add(p)
+	(*Digest)(d).add(p)
 	return len(p), nil
-}
-
-// withoutMark wraps a summarizer so that it does not see a leading byte order mark.
-func withoutMark(s digest.Summarizer) digest.Summarizer { return &unmarked{Summarizer: s} }
-
-// unmarked removes a byte order mark. The mark is always inside the first block, because begin passes the whole
-// sniffed prefix as one block.
-type unmarked struct {
-	digest.Summarizer
-	begun bool
-}
-
-func (u *unmarked) Add(p []byte) {
-	if !u.begun {
-		p = digest.WithoutMark(p)
-		u.begun = true
-	}
-	u.Summarizer.Add(p)
 }
 
 // Close ends the text and returns the summary. The Digest must not be used afterwards.

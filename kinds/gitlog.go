@@ -15,7 +15,7 @@ var GitLog = &Kind{
 	Ext:        "gitlog",
 	MIME:       fixed("text/plain"),
 	Sniff:      func(s *Sample) bool { return isGitLog(withoutEscapes(s.lines())) },
-	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(gitlog.New()) },
+	Summarizer: func(string, []byte) digest.Summarizer { return gitlog.New() },
 	Records:    gitlog.Spans,
 	Objects:    gitlog.Objects,
 	RecordIs:   "a commit {commit, author, date, subject, files, added, deleted}",

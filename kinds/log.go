@@ -16,7 +16,7 @@ var Log = &Kind{
 	Ext:        "log",
 	MIME:       fixed("text/plain"),
 	Sniff:      func(s *Sample) bool { return isLog(s.lines(), s.ext) },
-	Summarizer: func(name string, _ []byte) digest.Summarizer { return withoutMark(logs.New(name)) },
+	Summarizer: func(name string, _ []byte) digest.Summarizer { return logs.New(name) },
 	Records:    record.LineSpans,
 	Objects:    logs.Objects,
 	RecordIs:   "a line {line, time, level, source, text, and each key=value pair}",

@@ -99,9 +99,6 @@ var (
 // stampEnd returns the end of the time at the start of a line, including the character that follows the time; −1 if
 // there is no time.
 func stampEnd(l []byte) int {
-	if end := dateEnd(l); end > 0 {
-		return end
-	}
 	if mayStamp(l) {
 		if at := stamped().FindIndex(l); at != nil {
 			return at[1]
@@ -122,60 +119,17 @@ func mayStamp(l []byte) bool {
 		bytes.IndexByte([]byte("IWEF"), l[0]) >= 0 && countDigits(l[1:]) > 0
 }
 
-// dateEnd matches the most common times of stamped, such as "2026-11-20T14:30:22.123Z ", without the regular
-// expression, because every line of most logs has one. It returns the end of the match; 0 if stamped must decide.
-func dateEnd(l []byte) int {
-	at := len("2026-11-20T14:30:22")
-	if len(l) < at {
-		return 0
-	}
-	for i, c := range l[:at] {
-		allowed := "0123456789"
-		switch i {
-		case 4, 7:
-			allowed = "-/."
-		case 10:
-			allowed = "T _:"
-		case 13, 16:
-			allowed = ":"
-		}
-		if strings.IndexByte(allowed, c) < 0 {
-			return 0
-		}
-	}
-	if at < len(l) && (l[at] == '.' || l[at] == ',') && countDigits(l[at+1:]) > 0 {
-		at += 1 + min(countDigits(l[at+1:]), 9)
-	}
-	if at < len(l) && l[at] == 'Z' {
-		at++
-	}
-	// A zone, AM or PM may follow the space: stamped must decide.
-	if at+1 < len(l) && l[at] == ' ' && bytes.IndexByte([]byte("ZU+-AaPp"), l[at+1]) < 0 {
-		return at + 1
-	}
-	return 0
-}
+// levelStarts are the first bytes of lines that [levelled] matches.
+const levelStarts = "[(<VtdinwecfpsaTDINWECFPSA"
 
-// hasLevel reports whether a line begins with a level or has a level field. Most lines fail a test of the first three
-// letters.
+// hasLevel reports whether a line begins with a level or has a level field.
 func hasLevel(l []byte) bool {
 	for _, name := range []string{"level=", "lvl=", "severity="} {
 		if bytes.Contains(l, []byte(name)) && levelField().Match(l) {
 			return true
 		}
 	}
-	if len(l) < 3 || l[0] >= utf8.RuneSelf {
-		return false
-	}
-	word := bytes.ToLower(l[:3])
-	if bytes.IndexByte([]byte("[(<"), l[0]) >= 0 {
-		word = bytes.ToLower(l[1:min(len(l), 4)])
-	}
-	if !(l[1] == '/' && bytes.IndexByte([]byte("VDIWEFA"), l[0]) >= 0) && l[0] != '<' && word[0] < utf8.RuneSelf &&
-		!strings.Contains("tra deb inf not war err cri fat pan sev fin eme ale", string(word)) {
-		return false
-	}
-	return levelled().Match(l)
+	return len(l) > 0 && strings.IndexByte(levelStarts, l[0]) >= 0 && levelled().Match(l)
 }
 
 // levelWords are the levels that hasLevelWord finds.

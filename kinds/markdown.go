@@ -16,7 +16,7 @@ var Markdown = &Kind{
 	Ext:        "md",
 	MIME:       fixed("text/markdown"),
 	Sniff:      func(s *Sample) bool { return len(s.lines()) > 0 && isMarkdown(s.lines(), s.ext) },
-	Summarizer: func(string, []byte) digest.Summarizer { return withoutMark(markdown.New()) },
+	Summarizer: func(string, []byte) digest.Summarizer { return markdown.New() },
 	Records:    record.LineSpans,
 	Objects:    record.TextLines,
 	RecordIs:   "a line {line, text}",

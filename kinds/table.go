@@ -18,7 +18,7 @@ var Table = &Kind{
 	Ext:        "csv",
 	MIME:       tableMIME,
 	Sniff:      func(s *Sample) bool { return s.ext != ".md" && len(s.lines()) > 0 && isTable(s.text, s.whole, s.ext) },
-	Summarizer: func(_ string, prefix []byte) digest.Summarizer { return withoutMark(shape.NewTable(prefix)) },
+	Summarizer: func(_ string, prefix []byte) digest.Summarizer { return shape.NewTable(prefix) },
 	Records:    tableRecords,
 	Objects:    record.TableRows,
 	Numbered:   record.NumberedRows,

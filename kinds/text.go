@@ -13,7 +13,7 @@ var Text = &Kind{
 	Ext:        "txt",
 	MIME:       detected("text/plain"),
 	Sniff:      func(*Sample) bool { return true },
-	Summarizer: func(name string, _ []byte) digest.Summarizer { return withoutMark(logs.NewProse(name)) },
+	Summarizer: func(name string, _ []byte) digest.Summarizer { return logs.NewProse(name) },
 	Records:    record.LineSpans,
 	Objects:    record.TextLines,
 	RecordIs:   "a line {line, text}",
