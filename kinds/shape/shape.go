@@ -333,18 +333,13 @@ func (s *shape) add(o *objects, raw []byte) *field {
 
 // collapse turns an object into a map, with one node for all values.
 func (s *shape) collapse(o *objects) {
-	each := &node{}
 	before := 0
 	for _, d := range o.fields {
 		before += 1 + d.node.size()
 		s.names -= len(d.name)
-		each.merge(&d.node)
 	}
-	if len(o.fields) > 0 {
-		o.example = o.fields[0].name
-	}
-	s.nodes += 1 + each.size() - before
-	o.each, o.fields, o.index = each, nil, nil
+	o.toMap()
+	s.nodes += 1 + o.each.size() - before
 	if s.newKey != nil && s.newKey.in == o {
 		s.newKey = nil
 	}
