@@ -75,3 +75,14 @@ func (r *LineSplitter) Close() {
 
 // WithoutMark returns the beginning of a text without its byte order mark.
 func WithoutMark(p []byte) []byte { return bytes.TrimPrefix(p, []byte("\xef\xbb\xbf")) }
+
+// EqualLines returns how many lines from b[at] on equal the one of size bytes before it. Most are compared many at a
+// time.
+func EqualLines(b []byte, at, size int) (n int64) {
+	for _, lines := range []int{1 + 16<<10/size, 1} {
+		for step := lines * size; at+step <= len(b) && bytes.Equal(b[at:at+step], b[at-size:at-size+step]); at += step {
+			n += int64(lines)
+		}
+	}
+	return n
+}

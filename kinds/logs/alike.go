@@ -1,10 +1,10 @@
 package logs
 
-import "bytes"
+import "github.com/mcp-funnel/mcp-funnel/kinds/digest"
 
 // parsed describes the last parsed line. A line that differs from it only in digits has the same level, its time at the
-// same place and the same pattern. size is 0 if such a line must be parsed too, as
-// lines with an HTTP status, lines of a block with [marks] and those of a running test must.
+// same place and the same pattern. size is 0 if such a line must be parsed too, as lines with an HTTP status, lines of a
+// block with [marks] and those of a running test must.
 type parsed struct {
 	size           int // bytes of the line and its newline
 	from, to, rest int // results of [stamp]
@@ -49,11 +49,7 @@ func (l *logs) acceptAlike(p []byte) int {
 // alike returns how many lines at block[at] equal the line of size bytes that ends there except for digits.
 func alike(block []byte, at, size int) int {
 	begin, line := at, block[at-size:at]
-	// Equal lines are compared many at a time.
-	for step := (1 + 1024/size) * size; at+step <= len(block) &&
-		bytes.Equal(block[at:at+step], block[at-size:at-size+step]); {
-		at += step
-	}
+	at += int(digest.EqualLines(block, at, size)) * size
 	for at+size <= len(block) && sameButDigits(line, block[at:]) {
 		at += size
 	}

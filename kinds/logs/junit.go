@@ -153,10 +153,10 @@ func (x *xmlReport) element() {
 	}
 	name, _, _ := bytes.Cut(bytes.Trim(tag, "/"), []byte(" "))
 	name = bytes.TrimSpace(name)
-	test, failure := isTestcase(string(name)), x.name != "" && isFailureElement(string(name))
+	test, failure := testElements[string(name)], x.name != "" && failureElements[string(name)]
 	switch {
 	case !x.rooted:
-		x.rooted, x.none = true, !isReport(string(name))
+		x.rooted, x.none = true, !reportElements[string(name)]
 	case tag[0] == '/' && test:
 		x.close()
 	case tag[0] == '/' && failure:
@@ -190,25 +190,12 @@ func parseTag(name, tag string) xml.StartElement {
 	return xml.StartElement{Name: xml.Name{Local: name}}
 }
 
-func isReport(root string) bool {
-	switch root {
-	case "testsuites", "testsuite", "test-run", "assemblies", "assembly", "TestRun":
-		return true
-	}
-	return false
-}
-
-func isTestcase(name string) bool {
-	switch name {
-	case "testcase", "test-case", "test", "UnitTestResult":
-		return true
-	}
-	return false
-}
-
-func isFailureElement(name string) bool {
-	return name == "failure" || name == "error" || name == "ErrorInfo"
-}
+// The names of elements: the first one of a report, a test, and its failure.
+var (
+	reportElements  = content.SetOf("testsuites testsuite test-run assemblies assembly TestRun")
+	testElements    = content.SetOf("testcase test-case test UnitTestResult")
+	failureElements = content.SetOf("failure error ErrorInfo")
+)
 
 func attribute(e xml.StartElement, names ...string) string {
 	for _, name := range names {

@@ -68,26 +68,6 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-func TestAlikeIsUsed(t *testing.T) {
-	l := New("")
-	l.Add([]byte("2026-11-01T10:00:00.123Z INFO  a\n2026-11-01T10:00:01.456Z WARN  b c\n"))
-	if !l.layout.fits([]byte("2027-09-01T23:59:59.999Z ERROR x")) ||
-		l.layout.fits([]byte("2027-09-01T23:59:59.99xZ ERROR x")) ||
-		l.layout.fits([]byte("2027-09-01 23:59:59.999Z ERROR x")) {
-		t.Errorf("%+v", l.layout)
-	}
-	next := "2026-11-01T10:00:02.789Z DEBUG d e\n"
-	l.block.set([]byte("before\n" + next + next + "plain\n"))
-	if l.ahead(l.block.text[len("before\n"):]) != 2*len(next) || l.rows.Number != 4 {
-		t.Errorf("lines that are alike are not passed over: %d", l.rows.Number)
-	}
-	l.recordAccepted()
-	if l.panics.beforeLine != 4 ||
-		string(l.panics.before) != "DEBUG d e" || string(l.times.last) != "2026-11-01T10:00:02.789Z" {
-		t.Errorf("%d %q %q", l.panics.beforeLine, l.panics.before, l.times.last)
-	}
-}
-
 // largeLog is of so many bytes; few of its lines are errors, and one is a panic.
 func largeLog(size int) []byte {
 	r := rand.New(rand.NewPCG(3, 3))

@@ -22,17 +22,16 @@ const (
 
 // logs summarises a log: levels, times, panics, errors, and the patterns of the lines.
 type logs struct {
-	rows     digest.LineSplitter
-	block    block
-	named    bool   // the file name says that the text is source code
-	prose    bool   // no line begins with the name of a service
-	source   bool   // the current lines are source code, which quotes program output
-	read     int64  // number of bytes up to the end of the current line
-	plain    []byte // the current line without terminal escape sequences
-	entry    entry  // of the current line
-	layout   layout
-	parsed   parsed
-	accepted []byte // the previous line if [logs.acceptSimilar] accepted it, else nil; it points into the block
+	rows   digest.LineSplitter
+	block  block
+	named  bool   // the file name says that the text is source code
+	prose  bool   // no line begins with the name of a service
+	source bool   // the current lines are source code, which quotes program output
+	read   int64  // number of bytes up to the end of the current line
+	plain  []byte // the current line without terminal escape sequences
+	entry  entry  // of the current line
+	layout layout
+	parsed parsed
 
 	levels   [levels]int64
 	status   [6]int64 // number of access log lines by the first digit of the HTTP status
@@ -104,7 +103,6 @@ func (l *logs) Add(p []byte) {
 		}
 		l.block.set(p[:n])
 		l.rows.Write(l.block.text)
-		l.recordAccepted()
 		p = p[n:]
 	}
 }
@@ -127,7 +125,6 @@ func (l *logs) line(line []byte, size int64) {
 	l.read += size + 1
 	// A line that began in an earlier block may have a mark of that one.
 	marked := l.block.marked || !l.rows.InPlace
-	l.recordAccepted()
 	l.parsed.size = 0
 	if l.isSource(line) {
 		return
@@ -209,7 +206,6 @@ func (l *logs) countStatus(text []byte) level {
 // end ends the text.
 func (l *logs) end() {
 	l.rows.Close()
-	l.recordAccepted()
 	for name := range l.tests.held {
 		l.endTest(name, true) // it has no result
 	}
@@ -218,7 +214,7 @@ func (l *logs) end() {
 
 // acceptSimilar accepts a line that begins like the previous parsed line and has one of the commonest levels, as most
 // lines of most logs do. In a block without marks, such a line is no error, begins no panic and names no file, so
-// acceptSimilar only updates counters. recordAccepted stores the last accepted line.
+// acceptSimilar only updates counters.
 func (l *logs) acceptSimilar(line []byte) bool {
 	if len(line) == 0 || len(line) > digest.LineBytes || line[len(line)-1] == '\r' || !l.layout.fits(line) {
 		return false
@@ -230,24 +226,12 @@ func (l *logs) acceptSimilar(line []byte) bool {
 	}
 	l.rows.Number++
 	l.read += int64(len(line)) + 1
-	l.times.n++
+	l.times.add(1, line[l.layout.from:l.layout.to])
 	l.levels[lv]++
-	l.accepted = line
-	l.panics.beforeLine = l.rows.Number
+	l.panics.setPrevious(l.rows.Number, b)
 	l.parsed.size = 0
 	l.patterns.match(b, l.rows.Number, lv, l.read)
 	return true
-}
-
-// recordAccepted stores the time and the text of the last line that acceptSimilar accepted, as line does for parsed
-// lines.
-func (l *logs) recordAccepted() {
-	if l.accepted == nil {
-		return
-	}
-	l.times.add(0, l.accepted[l.layout.from:l.layout.to])
-	l.panics.setPrevious(l.panics.beforeLine, l.accepted[l.layout.rest:])
-	l.accepted = nil
 }
 
 // isSource reports whether a line is source code, or is a header that names the next of several files.

@@ -141,13 +141,9 @@ func isTitle(b []byte) bool {
 	return letters >= 3
 }
 
-func isPart(word string) bool {
-	switch strings.ToLower(word) {
-	case "chapter", "book", "part", "section", "volume", "act", "scene", "appendix", "article":
-		return true
-	}
-	return false
-}
+var parts = content.SetOf("chapter book part section volume act scene appendix article")
+
+func isPart(word string) bool { return parts[strings.ToLower(word)] }
 
 func (p *prose) addTitle(t title) {
 	word, _, _ := strings.Cut(t.text, " ")

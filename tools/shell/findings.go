@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
@@ -21,10 +22,8 @@ const (
 // if the command failed.
 type findings struct {
 	tests  failures // these come first
-	lines  []quoted // the others
-	count  int64    // of the others
-	held   []quoted // the others that a test may have printed; they count if no test of the run fails
-	many   int64    // as count, of held
+	others fewLines // the others
+	held   fewLines // others that a test may have printed; they count if no test of the run fails
 	line   int64    // lines that have ended
 	open   []byte   // the line that has not ended, as far as it is held
 	cut    bool     // open holds only a part of the text
@@ -142,7 +141,7 @@ func (f *findings) add(b []byte) {
 			at += bytes.LastIndexByte(whole[at:sign], '\n') + 1
 		}
 		end := at + bytes.IndexByte(whole[at:], '\n') + 1
-		end += int(f.addRepeated(whole[at:end], repeats(whole, end, end-at))) * (end - at)
+		end += int(f.addRepeated(whole[at:end], digest.EqualLines(whole, end, end-at))) * (end - at)
 		at = end
 	}
 	f.addLines(b[len(whole):])
@@ -154,36 +153,26 @@ func (f *findings) addRepeated(line []byte, n int64) int64 {
 		f.addLines(line)
 		return 0
 	}
-	count, many, before := f.count, f.many, f.depends()
+	others, held, before := f.others.count, f.held.count, f.depends()
 	f.addLines(line)
 	if f.depends() != before || f.tests.open() || f.tests.goTests.current != "" || len(f.outcomes) > 0 ||
 		mayBeTest(content.TerminalLine(line)) || f.above.line > 0 && f.line-f.above.line <= maxAbove {
 		return 0
 	}
 	f.line += n // each of these lines would do the same again
-	f.count += n * (f.count - count)
-	f.many += n * (f.many - many)
+	f.others.count += n * (f.others.count - others)
+	f.held.count += n * (f.held.count - held)
 	return n
 }
 
 // dependency is the state that decides what a line without a relation to tests does, except the line above it.
 type dependency struct {
-	trace, lines, held        int
+	trace, others, held       int
 	frame, own, above, script quoted
 }
 
 func (f *findings) depends() dependency {
-	return dependency{f.trace, len(f.lines), len(f.held), f.frame, f.own, f.above, f.script}
-}
-
-// repeats returns how many lines from b[at] on equal the one of size bytes before it. Most are compared many at a time.
-func repeats(b []byte, at, size int) (n int64) {
-	for _, lines := range []int{1 + 16<<10/size, 1} {
-		for step := lines * size; at+step <= len(b) && bytes.Equal(b[at:at+step], b[at-size:at-size+step]); at += step {
-			n += int64(lines)
-		}
-	}
-	return n
+	return dependency{f.trace, len(f.others.list), len(f.held.list), f.frame, f.own, f.above, f.script}
 }
 
 // signFinder returns a function that returns the position of a sign in the first line with one, at or after the line at
@@ -276,16 +265,16 @@ func (f *findings) found(line []byte) {
 	f.endTrace()
 	if f.frame.line > 0 {
 		if f.own.line > 0 && f.own != f.frame {
-			f.hold(f.own)
+			f.held.add(f.own)
 		}
-		f.hold(f.frame)
+		f.held.add(f.frame)
 		f.frame, f.own = quoted{}, quoted{}
 	}
 	if diagnostic().Match(line) {
-		f.lines, f.count = appendFew(f.lines, at), f.count+1
+		f.others.add(at)
 		return
 	}
-	if f.hold(at); thrown().Match(line) {
+	if f.held.add(at); thrown().Match(line) {
 		if f.trace = maxTrace; f.above.line > 0 && at.line-f.above.line <= maxAbove {
 			f.script = f.above
 		}
@@ -299,7 +288,7 @@ func (f *findings) addFrame(line []byte) {
 	case foreign().Match(line):
 		f.trace = maxTrace
 	default:
-		f.hold(f.quote(line))
+		f.held.add(f.quote(line))
 		f.trace, f.script = 0, quoted{}
 	}
 	if f.trace == 0 {
@@ -310,18 +299,21 @@ func (f *findings) addFrame(line []byte) {
 // endTrace ends a stack. If no frame of it was a finding, the line of the script that node printed above it is one.
 func (f *findings) endTrace() {
 	if f.trace = 0; f.script.line > 0 {
-		f.hold(f.script)
+		f.held.add(f.script)
 	}
 	f.script = quoted{}
 }
 
-func (f *findings) hold(q quoted) { f.held, f.many = appendFew(f.held, q), f.many+1 }
+// fewLines are the first maxFindings lines, and the number of all.
+type fewLines struct {
+	list  []quoted
+	count int64
+}
 
-func appendFew(list []quoted, q quoted) []quoted {
-	if len(list) < maxFindings {
-		list = append(list, q)
+func (l *fewLines) add(q quoted) {
+	if l.count++; len(l.list) < maxFindings {
+		l.list = append(l.list, q)
 	}
-	return list
 }
 
 // endRun ends a test run, or the output before one. If a test failed in it, held findings are dropped: the tests may
@@ -329,9 +321,9 @@ func appendFew(list []quoted, q quoted) []quoted {
 func (f *findings) endRun() {
 	f.endTrace()
 	if !f.tests.fresh {
-		f.lines, f.count = append(f.lines, f.held...), f.count+f.many
+		f.others.list, f.others.count = append(f.others.list, f.held.list...), f.others.count+f.held.count
 	}
-	f.held, f.many, f.tests.fresh = nil, 0, false
+	f.held, f.tests.fresh = fewLines{}, false
 }
 
 // close returns the findings: the failed tests, then the others and how many more there are.
@@ -341,12 +333,13 @@ func (f *findings) close() []string {
 	}
 	list := f.tests.report()
 	f.endRun()
-	slices.SortStableFunc(f.lines, func(a, b quoted) int { return cmp.Compare(a.line, b.line) })
-	shown := f.lines[:min(len(f.lines), maxFindings)]
+	lines := f.others.list
+	slices.SortStableFunc(lines, func(a, b quoted) int { return cmp.Compare(a.line, b.line) })
+	shown := lines[:min(len(lines), maxFindings)]
 	for _, q := range shown {
 		list = append(list, q.String())
 	}
-	if more := f.count - int64(len(shown)); more > 0 {
+	if more := f.others.count - int64(len(shown)); more > 0 {
 		list = append(list, fmt.Sprintf("… and %s like these", content.Plural(more, "more line", "more lines")))
 	}
 	return list

@@ -95,8 +95,8 @@ func (f *findings) state() string {
 	for _, failed := range f.tests.list {
 		tests += fmt.Sprintf("\n%+v", *failed)
 	}
-	return fmt.Sprintf("%v %q\n%d of %d, held %v %d, frame %v own %v trace %d %v\n%s",
-		f.lines, f.outcomes, f.count, f.line, f.held, f.many, f.frame, f.own, f.trace, f.script, tests)
+	return fmt.Sprintf("%v %q line %d, held %v, frame %v own %v trace %d %v\n%s",
+		f.others, f.outcomes, f.line, f.held, f.frame, f.own, f.trace, f.script, tests)
 }
 
 // A line that a pattern matches has one of the texts that are looked for before: else it would be passed over.
