@@ -24,10 +24,11 @@ const (
 // most 1 KiB for each open object. Write never fails. A Checker is not safe for concurrent use.
 type Checker struct {
 	t       content.Tracker
-	bomSize int64 // number of bytes of a byte order mark that were skipped
-	begun   bool  // a byte after the byte order mark was read
-	base    int64 // offset of the current chunk in the text
-	room    int   // after a syntax error: remaining bytes of errorTail
+	bomSize int64  // number of bytes of a byte order mark that were skipped
+	start   []byte // the first bytes, until there are as many as a byte order mark has
+	begun   bool   // there were
+	base    int64  // offset of the current chunk in the text
+	room    int    // after a syntax error: remaining bytes of errorTail
 	levels  [trackedLevels]level
 	item    content.Item // scratch for Write
 	strict  *strict      // nil: not a whole check
@@ -61,10 +62,11 @@ func NewChecker() *Checker { return &Checker{} }
 // Write checks the next bytes of the text.
 func (c *Checker) Write(p []byte) (int, error) {
 	size := len(p)
-	if c.t.Offset() == 0 && c.t.Err() == nil {
-		p = c.skipBOM(p)
-		c.base = c.bomSize
-		c.levels[0].rest.begin(c.bomSize)
+	if !c.begun {
+		if c.start = append(c.start, p...); len(c.start) < len(bom) {
+			return size, nil
+		}
+		p = c.begin()
 	}
 	if c.strict != nil {
 		p = p[:c.strict.readable(p, c.base)]
@@ -133,20 +135,12 @@ func (c *Checker) Scanned(p []byte) {
 // Scanner returns the scanner that Scan uses.
 func (c *Checker) Scanner() *content.Scanner { return &c.t.Scanner }
 
-// skipBOM skips a byte order mark, which may be split across chunks. An incomplete mark is text.
-func (c *Checker) skipBOM(p []byte) []byte {
-	for len(p) > 0 && c.bomSize < int64(len(bom)) && !c.begun && p[0] == bom[c.bomSize] {
-		p = p[1:]
-		c.bomSize++
-	}
-	if len(p) == 0 || c.begun {
-		return p
-	}
-	c.begun = true
-	if c.bomSize < int64(len(bom)) {
-		p = append([]byte(bom[:c.bomSize]), p...)
-		c.bomSize = 0
-	}
+// begin returns the first bytes of the text without a byte order mark.
+func (c *Checker) begin() []byte {
+	p := bytes.TrimPrefix(c.start, []byte(bom))
+	c.bomSize = int64(len(c.start) - len(p))
+	c.start, c.begun, c.base = nil, true, c.bomSize
+	c.levels[0].rest.begin(c.bomSize)
 	return p
 }
 
@@ -229,10 +223,8 @@ func (c *Checker) endChunk(p []byte) {
 
 // Close returns the report. The Checker must not be used afterwards.
 func (c *Checker) Close() Report {
-	if !c.begun && c.bomSize > 0 && c.bomSize < int64(len(bom)) { // an incomplete mark is text
-		half := []byte(bom[:c.bomSize])
-		c.bomSize, c.begun = 0, true
-		_, _ = c.Write(half)
+	if len(c.start) > 0 { // the text is shorter than a mark
+		_, _ = c.Write(c.begin())
 	}
 	r := Report{Values: c.t.Values(), Offset: c.t.Offset() + c.bomSize}
 	var syntax *content.SyntaxError
