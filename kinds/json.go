@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"encoding/json"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/shape"
@@ -88,7 +89,7 @@ func sniffBroken(
 			continue
 		}
 		all++
-		if l[0] == '{' && wholeValue(l) {
+		if l[0] == '{' && json.Valid(l) {
 			right++
 		}
 	}
@@ -99,21 +100,4 @@ func sniffBroken(
 		return content.JSON
 	}
 	return ""
-}
-
-func wholeValue(p []byte) bool {
-	s := content.Scanner{Quiet: 1}
-	values := 0
-	for len(p) > 0 && s.Err() == nil {
-		n, e := s.Scan(p)
-		p = p[n:]
-		if e.Ends() {
-			values++
-		}
-	}
-	e, err := s.End()
-	if e.Ends() { // a number or literal
-		values++
-	}
-	return err == nil && values == 1
 }

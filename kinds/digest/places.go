@@ -3,7 +3,6 @@ package digest
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -90,7 +89,7 @@ func (f *FileCounts) AddName(place uint8, raw []byte, size int64) {
 	f.Best = place
 	f.name = append(f.name[:0], raw...)
 	if size == int64(len(raw)) && bytes.IndexByte(raw, '\\') >= 0 {
-		f.name = AppendUnescaped(f.name[:0], raw)
+		f.name = content.AppendUnquoted(f.name[:0], raw)
 	}
 }
 
@@ -235,14 +234,4 @@ func addTop(top []fileRun, r fileRun) []fileRun {
 	}
 	top = slices.Insert(top, i, r)
 	return top[:min(len(top), topFiles)]
-}
-
-// AppendUnescaped appends the decoded text of a JSON string. A string that cannot be decoded, such as one cut
-// inside an escape, is appended as written.
-func AppendUnescaped(dst, raw []byte) []byte {
-	var s string
-	if json.Unmarshal(slices.Concat([]byte{'"'}, raw, []byte{'"'}), &s) != nil {
-		return append(dst, raw...)
-	}
-	return append(dst, s...)
 }

@@ -8,7 +8,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Limits of a shape in memory. A node with its statistics takes about 300 bytes.
@@ -257,7 +257,7 @@ func (s *shape) key(raw []byte) {
 		return
 	}
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		s.plain = digest.AppendUnescaped(s.plain[:0], raw)
+		s.plain = content.AppendUnquoted(s.plain[:0], raw)
 		raw = s.plain
 	}
 	f := &s.containers[len(s.containers)-1]
