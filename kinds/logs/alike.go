@@ -3,8 +3,8 @@ package logs
 import "github.com/mcp-funnel/mcp-funnel/kinds/digest"
 
 // parsed describes the last parsed line. A line that differs from it only in digits has the same level, its time at the
-// same place and the same pattern. size is 0 if such a line must be parsed too, as lines with an HTTP status, lines of a
-// block with [marks] and those of a running test must.
+// same place and the same pattern. size is 0 if such a line must be parsed too, as lines with an HTTP status, those of
+// a block with [marks] and those of a running test must.
 type parsed struct {
 	size           int // bytes of the line and its newline
 	from, to, rest int // results of [stamp]

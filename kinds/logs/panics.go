@@ -319,7 +319,8 @@ func incidentWithin(b []byte, stamped bool) (incidentKind, bool) {
 			return single, true
 		}
 	}
-	if kernel := bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: ")); (kernel || b[0] == 'O') && isKernelCrash(b) {
+	kernel := bytes.Contains(b[:min(len(b), levelWithin)], []byte("kernel: "))
+	if (kernel || b[0] == 'O') && isKernelCrash(b) {
 		return single, true
 	}
 	return 0, false

@@ -76,7 +76,8 @@ func (s *Scanner) look(p []byte, final bool) (q quote, known bool) {
 	return quote{loose, end, end + 1}, true
 }
 
-// closingQuote returns the offset of the first quote of p after its first byte that is not doubled; -1 if there is none.
+// closingQuote returns the offset of the first quote of p, after the first byte, that is not doubled; -1 if there is
+// none.
 func closingQuote(p []byte) int {
 	for i := 1; ; i += 2 {
 		n := bytes.IndexByte(p[min(i, len(p)):], '"')
