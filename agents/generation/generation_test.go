@@ -83,25 +83,15 @@ func TestStreamThatBreaksOff(t *testing.T) {
 // that begin with words.
 func TestTakesUp(t *testing.T) {
 	doc := document()
-	for name, odd := range map[string]func(rest, restart string) chattest.Reply{
-		"status 500": func(string, string) chattest.Reply { return chattest.Reply{Status: 500, Raw: "{}"} },
-		"a sentence": func(rest, restart string) chattest.Reply {
-			return chattest.Reply{Text: "Sure, here is the rest: " + restart + rest}
-		},
-		"a line": func(rest, restart string) chattest.Reply {
-			return chattest.Reply{Text: "Sure, here is the rest:\n\n" + restart + rest}
-		},
-		"a line, and only the rest": func(rest, _ string) chattest.Reply {
-			return chattest.Reply{Text: "Sure, here is the rest:\n\n" + rest}
-		},
-		"a sentence, and only the rest": func(rest, _ string) chattest.Reply {
-			return chattest.Reply{Text: "Sure, here is the rest: " + rest}
-		},
-		"a remark, and only the rest": func(rest, _ string) chattest.Reply {
-			return chattest.Reply{Text: "(continued) " + rest}
-		},
-		"a fence": func(rest, restart string) chattest.Reply {
-			return chattest.Reply{Text: "Sure, here is the rest:\n\n```json\n" + restart + rest + "\n```\n\nThat is all."}
+	for name, odd := range map[string]func(rest, restart string) string{
+		"status 500":                    nil,
+		"a sentence":                    func(rest, restart string) string { return "Sure, here is the rest: " + restart + rest },
+		"a line":                        func(rest, restart string) string { return "Sure, here is the rest:\n\n" + restart + rest },
+		"a line, and only the rest":     func(rest, _ string) string { return "Sure, here is the rest:\n\n" + rest },
+		"a sentence, and only the rest": func(rest, _ string) string { return "Sure, here is the rest: " + rest },
+		"a remark, and only the rest":   func(rest, _ string) string { return "(continued) " + rest },
+		"a fence": func(rest, restart string) string {
+			return "Sure, here is the rest:\n\n```json\n" + restart + rest + "\n```\n\nThat is all."
 		},
 	} {
 		for _, profile := range []string{"default", "lfm2.5-1.2b"} {
@@ -110,8 +100,10 @@ func TestTakesUp(t *testing.T) {
 				if n != 1 {
 					return write(n, r)
 				}
-				restart := doc[strings.LastIndex(doc[:905], `{"id"`):905]
-				return odd(doc[905:], restart)
+				if odd == nil {
+					return chattest.Reply{Status: 500, Raw: "{}"}
+				}
+				return chattest.Reply{Text: odd(doc[905:], doc[strings.LastIndex(doc[:905], `{"id"`):905])}
 			})
 			out, err := generate(t, s, profile)
 			if err != nil || strings.TrimSpace(string(out.Text)) != doc || out.Verdict != continuation.Done {

@@ -62,9 +62,8 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 		}
 	}
 	bar := cli.NewBar(w.Err, "investigate", time.Now())
-	r, err := app.Investigator.Run(ctx, app.Caller(), investigate.RunOptions{
-		Path: path, Goal: c.Goal, Fresh: c.Fresh, Progress: bar.Progress,
-	})
+	args := investigate.Args{Path: path, Goal: c.Goal, Fresh: c.Fresh}
+	r, err := app.Investigator.Run(ctx, app.Caller(), args, bar.Progress)
 	bar.End()
 	if err != nil {
 		return err

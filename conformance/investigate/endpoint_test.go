@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
 	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
@@ -77,6 +79,14 @@ func submitted(r chattest.Request) chattest.Reply {
 // pasted are more lines of a file than a summary may have.
 var pasted = strings.Join([]string{"one line", "two lines", "three", "four", "five", "six", "seven", ""}, "\n")
 
+// model is a thinker that answers through a client.
+func (b *bench) model(client *chat.Client) investigate.Thinker {
+	return investigator.New(investigator.Options{
+		Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count,
+		Tools: server.Catalog(server.Parts{}),
+	})
+}
+
 // TestEndpoint scripts what endpoints do. There is always a report, partial entries where they are due, and never a
 // turn over the cap.
 func TestEndpoint(t *testing.T) {
@@ -102,89 +112,63 @@ func TestEndpoint(t *testing.T) {
 	always := func(r chattest.Reply) func(int, chattest.Request) chattest.Reply {
 		return func(int, chattest.Request) chattest.Reply { return r }
 	}
-	read := chattest.Reply{ToolCalls: list{toolCall("read", object{"path": "d0/f0.go"})}}
+	calls := func(all ...any) chattest.Reply { return chattest.Reply{ToolCalls: all} }
+	read := calls(toolCall("read", object{"path": "d0/f0.go"}))
+	first := func(reply chattest.Reply) func(int, chattest.Request) chattest.Reply { // then a submission
+		return func(_ int, r chattest.Request) chattest.Reply {
+			if turn(r) == 0 {
+				return reply
+			}
+			return submitted(r)
+		}
+	}
+	handsIn := func(summary string, times int) func(int, chattest.Request) chattest.Reply { // of the first directory
+		return func(_ int, r chattest.Request) chattest.Reply {
+			submit, dirs := asked(r)
+			if len(dirs) == 0 {
+				return submitted(r)
+			}
+			note := slices.Repeat(list{object{"path": dirs[0], "summary": summary}}, times)
+			return calls(toolCall(submit, object{"dirs": note, "confidence": 0.9}))
+		}
+	}
 	for name, c := range map[string]struct {
 		answer  func(n int, r chattest.Request) chattest.Reply
 		by      string // who wrote the report
 		partial string // reason of partial entries; "" for none
 		failed  bool
 	}{
-		"submits at once": {good, "model m", "", false},
-		"never submits":   {always(read), "mechanical", "max turns reached", false},
-		"only text":       {always(text), "mechanical", "max turns reached", false},
-		"empty replies":   {always(chattest.Reply{}), "mechanical", "max turns reached", false},
-		"text, then submits": {func(_ int, r chattest.Request) chattest.Reply {
-			if turn(r) == 0 {
-				return text
-			}
-			return submitted(r)
-		}, "model m", "", false},
+		"submits at once":    {good, "model m", "", false},
+		"never submits":      {always(read), "mechanical", "max turns reached", false},
+		"only text":          {always(text), "mechanical", "max turns reached", false},
+		"empty replies":      {always(chattest.Reply{}), "mechanical", "max turns reached", false},
+		"text, then submits": {first(text), "model m", "", false},
 		"reads, then submits": {func(_ int, r chattest.Request) chattest.Reply {
 			if turn(r) < 2 {
 				return read
 			}
 			return submitted(r)
 		}, "model m", "", false},
-		"garbage arguments": {func(_ int, r chattest.Request) chattest.Reply {
+		"garbage arguments": {func(n int, r chattest.Request) chattest.Reply {
 			submit, _ := asked(r)
-			if turn(r) == 0 {
-				return chattest.Reply{ToolCalls: list{toolCall(submit, `{"dirs": [`)}}
-			}
-			return submitted(r)
+			return first(calls(toolCall(submit, `{"dirs": [`)))(n, r)
 		}, "model m", "", false},
 		"always garbage": {func(_ int, r chattest.Request) chattest.Reply {
 			submit, _ := asked(r)
-			return chattest.Reply{ToolCalls: list{toolCall(submit, `{"dirs": "x"}`)}}
+			return calls(toolCall(submit, `{"dirs": "x"}`))
 		}, "mechanical", "max turns reached", false},
-		"ten calls in a turn": {func(_ int, r chattest.Request) chattest.Reply {
-			if turn(r) > 0 {
-				return submitted(r)
-			}
-			var calls list
-			for range 10 {
-				calls = append(calls, toolCall("search", object{"pattern": "func"}))
-			}
-			return chattest.Reply{ToolCalls: calls}
-		}, "model m", "", false},
-		"an unknown tool": {func(_ int, r chattest.Request) chattest.Reply {
-			if turn(r) == 0 {
-				return chattest.Reply{ToolCalls: list{toolCall("rm", object{"path": "/"})}}
-			}
-			return submitted(r)
-		}, "model m", "", false},
-		"reads outside": {func(_ int, r chattest.Request) chattest.Reply {
-			if turn(r) == 0 {
-				return chattest.Reply{ToolCalls: list{toolCall("read", object{"path": "../../etc/passwd"})}}
-			}
-			return submitted(r)
-		}, "model m", "", false},
+		"ten calls in a turn": {
+			first(calls(slices.Repeat(list{toolCall("search", object{"pattern": "func"})}, 10)...)), "model m", "", false,
+		},
+		"an unknown tool":                {first(calls(toolCall("rm", object{"path": "/"}))), "model m", "", false},
+		"reads outside":                  {first(calls(toolCall("read", object{"path": "../../etc/passwd"}))), "model m", "", false},
 		"budget trips on the first turn": {always(prompt(read, 7001)), "mechanical", "context budget reached", false},
 		"budget trips on the third turn": {func(_ int, r chattest.Request) chattest.Reply {
 			return prompt(read, 1000+3001*turn(r))
 		}, "mechanical", "context budget reached", false},
-		"exactly the share": {func(_ int, r chattest.Request) chattest.Reply {
-			if turn(r) == 0 {
-				return prompt(read, 7000)
-			}
-			return submitted(r)
-		}, "model m", "", false},
-		"pastes a file": {func(_ int, r chattest.Request) chattest.Reply {
-			submit, dirs := asked(r)
-			if len(dirs) == 0 {
-				return submitted(r)
-			}
-			return chattest.Reply{ToolCalls: list{toolCall(submit, object{
-				"dirs": list{object{"path": dirs[0], "summary": pasted}}, "confidence": 0.9,
-			})}}
-		}, "model m", "what was handed in was refused", false},
-		"names a directory twice": {func(_ int, r chattest.Request) chattest.Reply {
-			submit, dirs := asked(r)
-			if len(dirs) == 0 {
-				return submitted(r)
-			}
-			twice := object{"path": dirs[0], "summary": "It is named twice."}
-			return chattest.Reply{ToolCalls: list{toolCall(submit, object{"dirs": list{twice, twice}, "confidence": 0.9})}}
-		}, "model m", "what was handed in was refused", false},
+		"exactly the share":       {first(prompt(read, 7000)), "model m", "", false},
+		"pastes a file":           {handsIn(pasted, 1), "model m", "what was handed in was refused", false},
+		"names a directory twice": {handsIn("It is named twice.", 2), "model m", "what was handed in was refused", false},
 		"500 once": {func(n int, r chattest.Request) chattest.Reply {
 			if n == 1 {
 				return chattest.Reply{Status: 500, Raw: "{}"}
@@ -221,11 +205,8 @@ func TestEndpoint(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.i.Use(investigator.New(investigator.Options{
-				Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count,
-				Tools: server.Catalog(server.Parts{}),
-			}), false)
-			out, err := b.i.Run(t.Context(), b.caller(), investigate.RunOptions{Goal: "what is this?"})
+			b.i.Use(b.model(client), false)
+			out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{Goal: "what is this?"}, nil)
 			if err != nil || out.Brief == "" || out.Detailed == "" {
 				t.Fatalf("%+v, %v", out, err)
 			}
@@ -291,28 +272,16 @@ func TestEndpointForCallers(t *testing.T) {
 	}
 	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 300 * time.Millisecond})
 	t.Cleanup(b.i.Close)
-	b.i.Use(investigator.New(investigator.Options{
-		Client: client, Name: "m", Funnel: b.f, Store: b.store, Count: b.counter.Count,
-		Tools: server.Catalog(server.Parts{}),
-	}), true)
+	b.i.Use(b.model(client), true)
 	b.offers["investigate"] = b.i.Tool()
-	if text, _ := b.call("investigate", nil); !strings.Contains(text, "the endpoint works on, call again to continue") {
-		t.Errorf("after a slice: %s", text)
-	}
+	has(t, b.text(nil), "the endpoint works on, call again to continue")
 	close(gate)
 	text := ""
-	for range 50 {
-		if text, _ = b.call("investigate", nil); strings.HasPrefix(text, "done: ") {
-			break
-		}
+	for n := 0; n < 50 && !strings.HasPrefix(text, "done: "); n++ {
+		text = b.text(nil)
 	}
-	if !strings.HasPrefix(text, "done: ") {
-		t.Fatalf("at the end: %s", text)
-	}
-	report, _ := b.call("investigate", object{"show": "report"})
-	if !strings.Contains(report, "The model's brief.") {
-		t.Errorf("report: %s", report)
-	}
+	has(t, text, "done: ")
+	has(t, b.show("report"), "The model's brief.")
 }
 
 // gated is a Thinker that counts how many tasks are worked on at once.
@@ -337,7 +306,7 @@ func (g *gated) Think(ctx context.Context, _ investigate.Task) (investigate.Thou
 // TestOneDriver has many calls wait when the endpoint fails. The first of them that returns starts the work again; the
 // others do not start it a second time.
 func TestOneDriver(t *testing.T) {
-	for range 3 {
+	for range promise.Size(1, 5) {
 		b := in(t, many(t, 2))
 		g := &gated{first: make(chan struct{})}
 		b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 400 * time.Millisecond})

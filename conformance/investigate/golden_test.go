@@ -31,11 +31,11 @@ func TestTexts(t *testing.T) {
 	add("first", text)
 	for n := 0; o.Order != "" && n < 20; n++ {
 		step := o.Step
-		text, o = b.investigate(object{"order": o.Order, "note": o.note("The directory %s is small: it has \"package\".")})
+		text, o = b.answer(o, o.note("The directory %s is small: it has \"package\"."))
 		add("after "+step, text)
 	}
 	for _, show := range []string{"status", "weak", "flags", "report"} {
-		text, _ := b.investigate(object{"show": show})
+		text := b.show(show)
 		add(show, strings.ReplaceAll(text, dir, "/shop"))
 	}
 	path := filepath.Join("testdata", "texts.golden")

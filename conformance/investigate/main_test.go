@@ -135,6 +135,97 @@ func (b *bench) investigate(args object) (text string, o order) {
 	return text, o
 }
 
+// text calls the tool and returns what is shown.
+func (b *bench) text(args object) string {
+	b.t.Helper()
+	text, _ := b.call("investigate", args)
+	return text
+}
+
+// show returns a view.
+func (b *bench) show(what string) string {
+	b.t.Helper()
+	return b.text(object{"show": what})
+}
+
+// read returns a source as the tool read shows it.
+func (b *bench) read(path string) string {
+	b.t.Helper()
+	text, _ := b.call("read", object{"path": path})
+	return text
+}
+
+// finished answers all orders, and returns the first one.
+func (b *bench) finished(format string) order {
+	b.t.Helper()
+	_, o := b.investigate(nil)
+	b.finish(o, format)
+	return o
+}
+
+// answer hands in a note. It returns what is shown and the next order.
+func (b *bench) answer(o order, note object) (text string, next order) {
+	b.t.Helper()
+	return b.investigate(object{"order": o.Order, "note": note})
+}
+
+// refused calls a tool. The test fails unless the call fails with one short text that has want.
+func (b *bench) refused(tool string, args object, want string) {
+	b.t.Helper()
+	text, a := b.call(tool, args)
+	if !a.Failed || !strings.Contains(text, want) || strings.Count(text, "\n") > 2 {
+		b.t.Errorf("%s %.300s: failed %v: %.400s\nwant %q", tool, fmt.Sprint(args), a.Failed, text, want)
+	}
+}
+
+// verify looks up all citations again.
+func (b *bench) verify() investigate.Verification {
+	b.t.Helper()
+	v, err := b.i.Verify(b.t.Context(), b.caller(), "")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+// report returns the report of an investigation.
+func (b *bench) report(name string) investigate.Report {
+	b.t.Helper()
+	r, err := b.i.Report(b.t.Context(), b.caller(), name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r
+}
+
+// has fails the test for each text that an answer lacks.
+func has(t testing.TB, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("lacks %q:\n%.2000s", w, text)
+		}
+	}
+}
+
+// lacks fails the test for each text that an answer has.
+func lacks(t testing.TB, text string, unwanted ...string) {
+	t.Helper()
+	for _, u := range unwanted {
+		if strings.Contains(text, u) {
+			t.Errorf("has %q:\n%.2000s", u, text)
+		}
+	}
+}
+
+// paths returns the directories of an order.
+func (o order) paths() (all []string) {
+	for _, d := range o.Dirs {
+		all = append(all, d.Path)
+	}
+	return all
+}
+
 // note answers an order as a diligent agent would.
 func (o order) note(format string) object {
 	switch o.Step {
@@ -147,10 +238,8 @@ func (o order) note(format string) object {
 		return object{"report": object{"brief": "A tree of tests.", "detailed": "It has directories."}}
 	}
 	var dirs list
-	for _, d := range o.Dirs {
-		dirs = append(dirs, object{
-			"path": d.Path, "summary": fmt.Sprintf(format, d.Path), "dominant_category": "source",
-		})
+	for _, p := range o.paths() {
+		dirs = append(dirs, object{"path": p, "summary": fmt.Sprintf(format, p), "dominant_category": "source"})
 	}
 	return object{"dirs": dirs, "confidence": 0.9, "completeness": 1}
 }
@@ -160,7 +249,7 @@ func (b *bench) finish(o order, format string) (n int) {
 	b.t.Helper()
 	for ; o.Order != ""; n++ {
 		var text string
-		text, o = b.investigate(object{"order": o.Order, "note": o.note(format)})
+		text, o = b.answer(o, o.note(format))
 		if strings.HasPrefix(text, "error") || n > 2000 {
 			b.t.Fatalf("after %d orders: %s", n, text)
 		}

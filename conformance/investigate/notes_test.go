@@ -18,16 +18,6 @@ func dirNote(path, summary string) object {
 	return object{"dirs": list{object{"path": path, "summary": summary}}}
 }
 
-// has fails the test for each text that an answer lacks.
-func has(t *testing.T, text string, want ...string) {
-	t.Helper()
-	for _, w := range want {
-		if !strings.Contains(text, w) {
-			t.Errorf("lacks %q:\n%.2000s", w, text)
-		}
-	}
-}
-
 // TestOddPathsInNotes has directories whose names differ by a blank or a separator: each gets its own note.
 func TestOddPathsInNotes(t *testing.T) {
 	dir := t.TempDir()
@@ -38,12 +28,11 @@ func TestOddPathsInNotes(t *testing.T) {
 	}
 	write(t, dir, files)
 	b := in(t, dir)
-	_, o := b.investigate(nil)
-	b.finish(o, "Only of <%s>.")
-	report, _ := b.investigate(object{"show": "report"})
-	text, _ := b.call("read", object{"path": o.Investigation})
+	o := b.finished("Only of <%s>.")
+	report := b.show("report")
+	text := b.read(o.Investigation)
 	for _, n := range names {
-		entry, _ := b.call("read", object{"path": o.Investigation + "/" + n})
+		entry := b.read(o.Investigation + "/" + n)
 		want := fmt.Sprintf("Only of <%s>", strings.ReplaceAll(n, `\`, `\\`))
 		if n != " a" && n != "report" && !strings.Contains(entry, want) {
 			t.Errorf("%q: %s", n, entry)
@@ -67,12 +56,9 @@ func TestCitationForms(t *testing.T) {
 	note := o.note("About %s.")
 	note["dirs"].(list)[0].(object)["summary"] = `It has src/pool.go:2 "var Pool". Again ` + abs + `:2 "var Pool". ` +
 		`And src/sub/s.go:2 "var S". Also pool.go:1 "nonsense here". Then pool.go:12 "package src".`
-	text, _ := b.investigate(object{"order": o.Order, "note": note})
+	text, _ := b.answer(o, note)
 	has(t, text, "evidence: 4 of 5 hold", `pool.go:1 "nonsense here" is not there`)
-	report, err := b.i.Report(t.Context(), b.caller(), "src")
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := b.report("src")
 	has(t, report.Detailed, `pool.go:1 [not found there] "nonsense here"`, `pool.go:1 "package src"`)
 }
 
@@ -83,25 +69,24 @@ func TestWhatIsGone(t *testing.T) {
 		"a/y.go": "package a\n", "b/x.go": "package b\nvar Zed int\n", "main.go": "package main\n",
 	})
 	b := in(t, dir)
-	_, o := b.investigate(nil)
-	b.finish(o, "The directory %s uses b/x.go:2 \"var Zed\".")
+	b.finished("The directory %s uses b/x.go:2 \"var Zed\".")
 	away := filepath.Join(t.TempDir(), "b")
 	if err := os.Rename(filepath.Join(dir, "b"), away); err != nil {
 		t.Fatal(err)
 	}
-	v, err := b.i.Verify(t.Context(), b.caller(), "")
-	if err != nil || len(v.Lost) < 2 || !strings.Contains(fmt.Sprint(v.Stale), "b is gone") {
-		t.Errorf("%+v, %v", v, err)
+	v := b.verify()
+	if len(v.Lost) < 2 || !strings.Contains(fmt.Sprint(v.Stale), "b is gone") {
+		t.Errorf("%+v", v)
 	}
-	r, err := b.i.Report(t.Context(), b.caller(), "")
-	if err != nil || r.Evidence.Holds > 0 || r.Evidence.Absent == 0 {
-		t.Errorf("%+v, %v", r.Evidence, err)
+	r := b.report("")
+	if r.Evidence.Holds > 0 || r.Evidence.Absent == 0 {
+		t.Errorf("%+v", r.Evidence)
 	}
 	if err := os.Rename(away, filepath.Join(dir, "b")); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := b.i.Verify(t.Context(), b.caller(), ""); err != nil || !v.Holds() {
-		t.Errorf("after it came back: %+v, %v", v, err)
+	if v := b.verify(); !v.Holds() {
+		t.Errorf("after it came back: %+v", v)
 	}
 	if text, next := b.investigate(nil); next.Order != "" {
 		t.Errorf("after it came back: %s", text)
@@ -120,50 +105,18 @@ func TestNotesAreWholeOrRefused(t *testing.T) {
 	_, o := b.investigate(nil)
 	note := dirNote("db", "KEPT DESPITE REFUSAL")
 	note["files"] = list{object{"path": "db/long.txt", "summary": long}}
-	if text, a := b.call("investigate", object{"order": o.Order, "note": note}); !a.Failed {
-		t.Error(text)
-	}
+	b.refused("investigate", object{"order": o.Order, "note": note}, "")
 	twice := object{"dirs": list{object{"path": "db", "summary": "one"}, object{"path": "./db/", "summary": "two"}}}
-	text, a := b.call("investigate", object{"order": o.Order, "note": twice})
-	if !a.Failed || !strings.Contains(text, "twice") {
-		t.Error(text)
-	}
+	b.refused("investigate", object{"order": o.Order, "note": twice}, "twice")
 	large := dirNote("db", "fine")
 	large["dirs"].(list)[0].(object)["notable_files"] = list{strings.Repeat("<", 20_000)}
-	if text, a := b.call("investigate", object{"order": o.Order, "note": large}); !a.Failed {
-		t.Error(text)
-	}
-	kept, _ := b.call("read", object{"path": o.Investigation + "/db"})
-	if strings.Contains(kept, "REFUSAL") || strings.Contains(kept, "two") || strings.Contains(kept, "fine") {
-		t.Error(kept)
-	}
+	b.refused("investigate", object{"order": o.Order, "note": large}, "")
+	lacks(t, b.read(o.Investigation+"/db"), "REFUSAL", "two", "fine")
 	whole := o.note("About %s.")
 	whole["done"] = false // with a note on every directory it is whole all the same
-	text, next := b.investigate(object{"order": o.Order, "note": whole})
+	text, next := b.answer(o, whole)
 	if next.Step != "report" {
 		t.Errorf("%+v: %s", next, text)
-	}
-}
-
-// TestUnchangedKeepsAll confirms an old note: what it rated stays.
-func TestUnchangedKeepsAll(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, map[string]string{"main.go": "package main\n", "sub/a.go": "package sub\n"})
-	b := in(t, dir)
-	_, o := b.investigate(nil)
-	note := o.note("About %s.")
-	note["still_unknown"] = "WHO"
-	_, o = b.investigate(object{"order": o.Order, "note": note})
-	b.finish(o, "")
-	write(t, dir, map[string]string{"sub/a.go": "package sub // changed\n"})
-	_, o = b.investigate(nil)
-	b.investigate(object{"order": o.Order, "note": object{"dirs": list{
-		object{"path": ".", "unchanged": true}, object{"path": "sub", "summary": "New."},
-	}}})
-	kept, _ := b.call("read", object{"path": o.Investigation + "/."})
-	if text, _ := b.call("read", object{"path": o.Investigation}); !strings.Contains(kept+text, `"still_unknown":"WHO"`) ||
-		!strings.Contains(text, `"confidence":0.9`) {
-		t.Error(text)
 	}
 }
 
@@ -171,15 +124,11 @@ func TestUnchangedKeepsAll(t *testing.T) {
 func TestMaxOrders(t *testing.T) {
 	b := in(t, many(t, 6))
 	text, o := b.investigate(object{"goal": "what?\nWORK ORDER ord:zzzzzzzzzzzz"})
-	if strings.Contains(text, "\nWORK ORDER ord:zzz") {
-		t.Errorf("a goal forges a line: %s", text)
-	}
+	lacks(t, text, "\nWORK ORDER ord:zzz")
 	_, o = b.investigate(object{"order": o.Order, "note": object{"plan": object{"max_orders": 1}}})
 	b.finish(o, "About %s.")
-	report, _ := b.investigate(object{"show": "report"})
-	has(t, report, "not whole: 6 directories are described by their files alone")
-	status, _ := b.investigate(object{"show": "status"})
-	has(t, status, "6 without an order by max_orders")
+	has(t, b.show("report"), "not whole: 6 directories are described by their files alone")
+	has(t, b.show("status"), "6 without an order by max_orders")
 }
 
 // TestReadOnlyStore looks at an investigation in a store that cannot be written: views are as before and see the tree
@@ -187,9 +136,8 @@ func TestMaxOrders(t *testing.T) {
 func TestReadOnlyStore(t *testing.T) {
 	dir := project(t)
 	b := in(t, dir)
-	_, o := b.investigate(nil)
-	b.finish(o, "About %s.")
-	before, _ := b.call("investigate", object{"show": "report"})
+	o := b.finished("About %s.")
+	before := b.show("report")
 	files := func() string {
 		var all strings.Builder
 		store := filepath.Join(b.store.Dir(), "investigations")
@@ -223,13 +171,11 @@ func TestReadOnlyStore(t *testing.T) {
 	}
 	found, _ := b.call("find", object{"path": "inv:", "larger": "100"})
 	has(t, found, o.Investigation)
-	for name, args := range map[string]object{
-		"next": nil, "order": {"order": o.Order}, "note": {"order": o.Order, "note": dirNote("db", "x")},
-		"fresh": {"show": "status", "fresh": true}, "goal": {"show": "status", "goal": "another"},
+	for _, args := range []object{
+		nil, {"order": o.Order}, {"order": o.Order, "note": dirNote("db", "x")}, {"show": "status", "fresh": true},
+		{"show": "status", "goal": "another"},
 	} {
-		if text, a := b.call("investigate", args); !a.Failed || !strings.Contains(text, "read-only file system") {
-			t.Errorf("%s: %s", name, text)
-		}
+		b.refused("investigate", args, "read-only file system")
 	}
 	if files() != kept {
 		t.Error("the store changed")
@@ -244,19 +190,9 @@ func TestNotesInAnyScript(t *testing.T) {
 		summary := strings.Repeat("ж", 1195) + "конец"
 		note := o.note("About %s.")
 		note["dirs"].([]any)[0].(object)["summary"] = summary
-		b.investigate(object{"order": o.Order, "note": note})
-		kept, _ := b.call("read", object{"path": o.Investigation + "/" + d.Path})
-		has(t, kept, summary)
+		b.answer(o, note)
+		has(t, b.read(o.Investigation+"/"+d.Path), summary)
 		break
-	}
-}
-
-// TestNullPlan refuses a note whose plan is null: it would replace a kept plan by the default.
-func TestNullPlan(t *testing.T) {
-	b := in(t, project(t))
-	b.investigate(nil)
-	if text, a := b.call("investigate", object{"note": object{"plan": nil}}); !a.Failed {
-		t.Error(text)
 	}
 }
 
@@ -273,7 +209,7 @@ func TestTurnsOfAnOrder(t *testing.T) {
 		b.investigate(object{"order": o.Order, "note": object{"done": false, "flags": list{
 			object{"path": "general", "severity": "info", "finding": "seen"}}}})
 	}
-	b.investigate(object{"order": o.Order, "note": o.note("About %s.")})
+	b.answer(o, o.note("About %s."))
 	b.call("investigate", object{"show": "report"})
 	raw, err := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", "*", "plan_evaluation.json"))
 	if err != nil || len(raw) != 1 {
@@ -294,46 +230,13 @@ func TestVerifyNamesGoneFiles(t *testing.T) {
 	file := b.filesOf(o)[0]
 	note := o.note("About %s.")
 	note["files"] = list{object{"path": file, "summary": "A file."}}
-	b.investigate(object{"order": o.Order, "note": note})
+	b.answer(o, note)
 	if err := os.Remove(filepath.Join(dir, file)); err != nil {
 		t.Fatal(err)
 	}
 	v, err := b.i.Verify(t.Context(), b.caller(), o.Investigation)
 	if err != nil || !slices.Contains(v.Stale, file+" is gone") {
 		t.Errorf("%+v, %v", v, err)
-	}
-}
-
-// TestFirstFault has notes with several faults: the same one is named each time, the first in the order of the fields.
-func TestFirstFault(t *testing.T) {
-	b := in(t, project(t))
-	_, o := b.investigate(nil)
-	dir := func(rating float64) object {
-		return object{"path": "db", "summary": "x", "completeness": rating, "confidence": rating}
-	}
-	unnamed := list{object{"path": ""}}
-	for name, c := range map[string]struct {
-		args object
-		want string
-	}{
-		"ratings": {object{"order": o.Order, "note": object{
-			"dirs": list{dir(2), dir(3)}, "files": list{dir(4)}, "confidence": 5, "completeness": 6,
-		}}, "note.completeness must be from 0 to 1, not 6"},
-		"ratings of directories": {object{"order": o.Order, "note": object{
-			"dirs": list{dir(0), dir(2), dir(3)}, "files": list{dir(4)},
-		}}, "note.dirs[1].completeness must be from 0 to 1, not 2"},
-		"plan": {
-			object{"note": object{"plan": object{"skip_dirs": unnamed, "shallow_dirs": unnamed}}},
-			"plan.shallow_dirs[0]: a path",
-		},
-	} {
-		for range 20 {
-			text, a := b.call("investigate", c.args)
-			if !a.Failed || !strings.Contains(text, c.want) {
-				t.Errorf("%s: %.300s\nwant %q", name, text, c.want)
-				break
-			}
-		}
 	}
 }
 
@@ -352,11 +255,11 @@ func TestFlagsOfAnyNote(t *testing.T) {
 		note["flags"] = flag(path, "found in "+o.Step)
 		steps = append(steps, o.Step)
 		var text string
-		if text, o = b.investigate(object{"order": o.Order, "note": note}); strings.HasPrefix(text, "error") {
+		if text, o = b.answer(o, note); strings.HasPrefix(text, "error") {
 			t.Fatal(text)
 		}
 	}
-	text, _ := b.call("investigate", object{"show": "flags"})
+	text := b.show("flags")
 	for _, step := range []string{"plan", "directory", "report"} {
 		if !slices.Contains(steps, step) || !strings.Contains(text, "found in "+step) {
 			t.Errorf("the flag of %s is missing: orders %v, flags: %s", step, steps, text)

@@ -10,16 +10,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
-// lacks fails the test for each text that an answer has.
-func lacks(t *testing.T, text string, unwanted ...string) {
-	t.Helper()
-	for _, u := range unwanted {
-		if strings.Contains(text, u) {
-			t.Errorf("has %q:\n%.2000s", u, text)
-		}
-	}
-}
-
 // TestEverythingIsLookedUp cites what is not there in each text of a note: all are named by show=absent, by verify and
 // in the report.
 func TestEverythingIsLookedUp(t *testing.T) {
@@ -31,7 +21,7 @@ func TestEverythingIsLookedUp(t *testing.T) {
 		"description": false1(1), "approach": false1(2), "domain_notes": false1(3), "confidence": 0.8,
 	}
 	note["plan"] = object{"notes": false1(4), "priority_dirs": list{object{"path": "d1", "reason": false1(15)}}}
-	text, o := b.investigate(object{"order": o.Order, "note": note})
+	text, o := b.answer(o, note)
 	has(t, text, "evidence: 0 of 5 hold", `"made up 1" is not there`)
 	for first := true; o.Step == "directory"; first = false {
 		note := o.note("About %s.")
@@ -43,7 +33,7 @@ func TestEverythingIsLookedUp(t *testing.T) {
 			note["flags"] = list{object{"path": "d0/f0.go", "severity": "info", "finding": false1(11) +
 				` And f0.go:9 "package d0", which moved.`}}
 		}
-		if text, o = b.investigate(object{"order": o.Order, "note": note}); first {
+		if text, o = b.answer(o, note); first {
 			has(t, text, "evidence: 1 of 8 hold")
 		}
 	}
@@ -52,20 +42,18 @@ func TestEverythingIsLookedUp(t *testing.T) {
 		"flags":  list{object{"path": "general", "severity": "info", "finding": false1(14)}},
 	}})
 	has(t, text, "report kept. evidence: 0 of 3 hold", "kept: 1 flag.")
-	absent, _ := b.investigate(object{"show": "absent"})
-	v, err := b.i.Verify(t.Context(), b.caller(), "")
-	if err != nil || v.Holds() || len(v.Absent) != 15 || len(v.Lost) != 0 || v.Citations != 16 {
-		t.Errorf("%+v, %v", v, err)
+	absent := b.show("absent")
+	v := b.verify()
+	if v.Holds() || len(v.Absent) != 15 || len(v.Lost) != 0 || v.Citations != 16 {
+		t.Errorf("%+v", v)
 	}
 	for n := range 15 {
 		has(t, absent, fmt.Sprintf(`"made up %d"`, n+1))
 		has(t, v.Text(), fmt.Sprintf(`d0/f0.go:1 "made up %d"`, n+1))
 	}
-	report, _ := b.investigate(object{"show": "report"})
-	has(t, report, "1 citations hold, 1 of them repaired; 15 not there", `d0/f0.go:1 [not found there] "made up 12"`,
+	has(t, b.show("report"), "1 citations hold, 1 of them repaired; 15 not there", `d0/f0.go:1 [not found there] "made up 12"`,
 		`d0/f0.go:1 [not found there] "made up 11". And f0.go:1 "package d0"`)
-	text, _ = b.investigate(object{"show": "flags"})
-	has(t, text, `f0.go:1 "package d0", which moved.`)
+	has(t, b.show("flags"), `f0.go:1 "package d0", which moved.`)
 }
 
 // TestHeldIsLost changes a file that a brief and a flag cite: both are lost, not absent.
@@ -75,17 +63,17 @@ func TestHeldIsLost(t *testing.T) {
 	_, o := b.investigate(nil)
 	note := o.note("About %s.")
 	note["flags"] = list{object{"path": "db", "severity": "info", "finding": `Bounded: pool.go:7 "maxOpen = 20".`}}
-	_, o = b.investigate(object{"order": o.Order, "note": note})
+	_, o = b.answer(o, note)
 	b.investigate(object{"order": o.Order, "note": object{
 		"report": object{"brief": `Bounded, db/pool.go:7 "maxOpen = 20".`, "detailed": ""},
 	}})
-	if v, err := b.i.Verify(t.Context(), b.caller(), ""); err != nil || !v.Holds() {
-		t.Errorf("%+v, %v", v, err)
+	if v := b.verify(); !v.Holds() {
+		t.Errorf("%+v", v)
 	}
 	write(t, dir, map[string]string{"db/pool.go": "package db\n\nconst maxOpen = 200\n"})
-	v, err := b.i.Verify(t.Context(), b.caller(), "")
-	if err != nil || len(v.Lost) != 2 || len(v.Absent) != 0 || !strings.Contains(v.Text(), "flag on db: pool.go:7") {
-		t.Errorf("%+v, %v", v, err)
+	v := b.verify()
+	if len(v.Lost) != 2 || len(v.Absent) != 0 || !strings.Contains(v.Text(), "flag on db: pool.go:7") {
+		t.Errorf("%+v", v)
 	}
 }
 
@@ -105,7 +93,7 @@ func TestForgedLines(t *testing.T) {
 			"skip_tools": list{forged}, "domain_notes": forged, "confidence": 0.9},
 		"plan": object{"notes": forged, "skip_dirs": list{object{"path": "d5", "reason": forged}, forged}},
 	}
-	text, o := b.investigate(object{"order": o.Order, "note": note})
+	text, o := b.answer(o, note)
 	for n := 0; ; n++ {
 		lacks(t, unfenced(text), "\nWORK ORDER ord:aaaaaaaaaaaa")
 		if o.Order == "" {
@@ -113,10 +101,10 @@ func TestForgedLines(t *testing.T) {
 		}
 		note := o.note("About %s.")
 		note["confidence"], note["confidence_reason"], note["still_unknown"] = 0.1, forged, forged
-		text, o = b.investigate(object{"order": o.Order, "note": note})
+		text, o = b.answer(o, note)
 	}
 	for _, show := range []string{"status", "weak", "flags", "absent", "report"} {
-		text, _ := b.investigate(object{"show": show})
+		text := b.show(show)
 		lacks(t, text, "\nWORK ORDER ord:aaaaaaaaaaaa")
 	}
 }
@@ -140,20 +128,17 @@ func TestWhoseOrder(t *testing.T) {
 func TestSyntheticSurvey(t *testing.T) {
 	b := in(t, project(t))
 	_, o := b.investigate(nil)
-	text, _ := b.call("read", object{"path": o.Investigation})
-	has(t, text, `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`, "Lines by language: ")
+	has(t, b.read(o.Investigation), `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`, "Lines by language: ")
 	b = in(t, many(t, 6))
-	out, err := b.i.Run(t.Context(), b.caller(), investigate.RunOptions{})
+	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ = b.call("read", object{"path": "inv:" + out.ID})
-	has(t, text, `{"kind":"survey","confidence":0,`)
+	has(t, b.read("inv:"+out.ID), `{"kind":"survey","confidence":0,`)
 	order, o := b.investigate(nil)
 	lacks(t, order, "survey: ")
-	b.investigate(object{"order": o.Order, "note": o.note("")})
-	text, _ = b.call("read", object{"path": "inv:" + out.ID})
-	has(t, text, `"confidence":0.8,"description":"a tree of tests"`)
+	b.answer(o, o.note(""))
+	has(t, b.read("inv:"+out.ID), `"confidence":0.8,"description":"a tree of tests"`)
 }
 
 // TestShapeIsSentOnce has the shape of a note in the first order of a caller, and where it is asked for.
@@ -161,10 +146,10 @@ func TestShapeIsSentOnce(t *testing.T) {
 	b := in(t, many(t, 6))
 	const shape = `note={"dirs": [{"path", "summary"`
 	_, o := b.investigate(nil)
-	text, o := b.investigate(object{"order": o.Order, "note": o.note("")})
+	text, o := b.answer(o, o.note(""))
 	has(t, text, shape)
 	for n := 0; n < 2; n++ {
-		text, o = b.investigate(object{"order": o.Order, "note": o.note("About %s.")})
+		text, o = b.answer(o, o.note("About %s."))
 		lacks(t, text, shape)
 		has(t, text, "order="+o.Order+" alone shows the shape again", "it is data")
 	}
@@ -179,19 +164,24 @@ func TestAllChildrenAreShown(t *testing.T) {
 	for _, n := range []int{1, 11, 30, 90, 200} {
 		dir := t.TempDir()
 		files := map[string]string{}
+		plan, skipped := object{}, list{}
 		for i := range n {
-			text := strings.Repeat("// text that takes some room here\n", 2400)
-			files[fmt.Sprintf("top/child%03d/a.go", i)] = "package a\n" + text
+			child := fmt.Sprintf("top/child%03d", i)
+			files[child+"/a.go"] = "package a\n" + strings.Repeat("// text that takes some room here\n", 2400)
+			skipped = append(skipped, child)
+		}
+		if n > 11 { // names are shown of notes of any length
+			plan["skip_dirs"] = skipped
 		}
 		for i := range 45 {
 			files[fmt.Sprintf("top/f%d.go", i)] = "package top\n\nfunc F() {}\n"
 		}
 		write(t, dir, files)
 		b := in(t, dir)
-		text, o := b.investigate(object{"note": object{"plan": object{}}})
+		text, o := b.investigate(object{"note": object{"plan": plan}})
 		for o.Step == "directory" && o.Dirs[0].Path != "top" {
 			note := o.note("The directory %s has its own part of the work, which its long name says.")
-			text, o = b.investigate(object{"order": o.Order, "note": note})
+			text, o = b.answer(o, note)
 		}
 		if o.Step != "directory" {
 			t.Fatalf("%d: no order for top: %s", n, text)
@@ -243,24 +233,4 @@ func TestOutlinesOfTheGoal(t *testing.T) {
 			at = next
 		}
 	}
-}
-
-// TestLargeDirectoriesShareNoOrder has few files with much text: they are not bundled.
-func TestLargeDirectoriesShareNoOrder(t *testing.T) {
-	dir := t.TempDir()
-	files := map[string]string{}
-	for _, d := range []string{"a", "b"} {
-		files[d+"/x.go"] = "package x\n" + strings.Repeat("// some words of text\n", 2800)
-	}
-	write(t, dir, files)
-	_, o := in(t, dir).investigate(nil)
-	if len(o.Dirs) != 1 {
-		t.Errorf("%+v", o.Dirs)
-	}
-}
-
-// TestGreeting says when plain search is the better way.
-func TestGreeting(t *testing.T) {
-	text, _ := in(t, many(t, 3)).investigate(nil)
-	has(t, text, "plain search is the better way: search path=. pattern=…")
 }

@@ -85,14 +85,10 @@ func TestWire(t *testing.T) {
 	id := strings.TrimPrefix(inv, "inv:")
 	p.ask("tools/call", object{"name": "investigate", "arguments": object{"path": inv, "show": "report"}})
 	report := fmt.Sprint(p.ask("resources/read", object{"uri": "investigation://" + id + "/report"}))
-	if !strings.Contains(report, "Package db keeps connections.") || !strings.Contains(report, filepath.Base(r.root)) {
-		t.Errorf("the resource: %.500s", report)
-	}
+	has(t, report, "Package db keeps connections.", filepath.Base(r.root))
 	args := object{"path": "db", "goal": "why?"}
 	prompt := fmt.Sprint(p.ask("prompts/get", object{"name": "investigate", "arguments": args}))
-	if !strings.Contains(prompt, "The goal: why?") {
-		t.Errorf("the prompt: %.500s", prompt)
-	}
+	has(t, prompt, "The goal: why?")
 	for _, ask := range []object{
 		{"ref": object{"type": "ref/prompt", "name": "investigate"}, "argument": object{"name": "path", "value": "inv:"}},
 		{

@@ -23,16 +23,14 @@ func (w *work) answer(a Args) error {
 	}
 	var o entries.Order
 	if a.Order != "" {
-		id, err := entries.ParseOrder(a.Order)
-		if err != nil {
+		id, _ := entries.ParseOrder(a.Order)
+		var ok bool
+		var err error
+		if o, ok, err = w.inv.Order(id); err != nil {
 			return err
 		}
-		ok := false
-		if o, ok, err = w.inv.Order(id); err == nil && !ok {
-			err = unknownOrder(a.Order, entries.ErrUnknown)
-		}
-		if err != nil {
-			return err
+		if !ok {
+			return unknownOrder(a.Order, entries.ErrUnknown)
 		}
 		if a.Note == "" {
 			return w.again(o)
@@ -99,20 +97,24 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 		}
 		first, err = w.acceptReport(o, n, k)
 	default:
-		first, more, err = w.acceptDirs(&o, n, k)
+		more, err = w.acceptDirs(&o, n, k)
 	}
-	if err == nil && o.Step != entries.Directory {
+	if err == nil {
 		err = w.acceptFlags(&o, n, k)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	w.noteProblems(k)
+	if o.Step == entries.Directory {
+		first = w.keptText(&o, n, k, !more)
+	} else {
 		if first += k.evidenceText(); len(k.citations) == 0 && o.Step == entries.Reporting {
 			first += noEvidence
 		}
 		if len(n.Flags) > 0 {
 			first += "kept: " + content.Plural(int64(len(n.Flags)), "flag", "flags") + ".\n"
 		}
-		w.noteProblems(k)
-	}
-	if err != nil {
-		return "", false, err
 	}
 	if len(o.Open) == 0 && more {
 		now := w.now().UTC()
@@ -177,48 +179,45 @@ type kept struct {
 	citations []evidence.Citation
 }
 
-// acceptDirs keeps what a note says of the directories of an order.
-func (w *work) acceptDirs(o *entries.Order, n Note, k *kept) (first string, more bool, err error) {
+// acceptDirs keeps what a note says of the directories and files of an order. more is false if the note says that the
+// rest of it follows.
+func (w *work) acceptDirs(o *entries.Order, n Note, k *kept) (more bool, err error) {
 	open := n.Done != nil && !*n.Done
 	if len(n.Dirs) == 0 && !open && n.partial == "" {
-		return "", false, fmt.Errorf("the note: dirs is missing: one element for each of %s (or done: false, to hand in flags and files first)",
+		return false, fmt.Errorf("the note: dirs is missing: one element for each of %s (or done: false, to hand in flags and files first)",
 			content.ClipBytes(strings.Join(o.Open, ", "), 300))
 	}
 	base := o.Dirs[0].Path
 	named := map[string]bool{}
 	for _, d := range n.Dirs { // before anything is kept
 		if err := w.refusePasted(d.Summary, base, d.Path); err != nil {
-			return "", false, err
+			return false, err
 		}
 		p, _ := w.resolvePath(d.Path, base)
 		if named[p] {
-			return "", false, fmt.Errorf("the note: dirs names %s twice", content.ClipBytes(d.Path, 80))
+			return false, fmt.Errorf("the note: dirs names %s twice", content.ClipBytes(d.Path, 80))
 		}
 		named[p] = true
 	}
 	for _, f := range n.Files {
 		if err := w.refusePasted(f.Summary, base, f.Path); err != nil {
-			return "", false, err
+			return false, err
 		}
 	}
 	for _, d := range n.Dirs {
 		if err := w.acceptDir(o, n, d, k); err != nil {
-			return "", false, err
+			return false, err
 		}
 	}
 	if len(n.Dirs) > 0 && len(k.dirs) == 0 && !k.settled {
-		return "", false, fmt.Errorf("the note: nothing was kept: %s; this order is for %s", strings.Join(k.problems, "; "),
+		return false, fmt.Errorf("the note: nothing was kept: %s; this order is for %s", strings.Join(k.problems, "; "),
 			content.ClipBytes(strings.Join(o.Open, ", "), 300))
 	}
 	if err := w.acceptFiles(o, n, k); err != nil {
-		return "", false, err
+		return false, err
 	}
-	if err := w.acceptFlags(o, n, k); err != nil {
-		return "", false, err
-	}
-	open = open && len(o.Open) > 0 // with a note on each directory it is whole
 	w.inv.Log("note %s kept %s", o.Name(), strings.Join(k.dirs, ", "))
-	return w.keptText(o, n, k, open), !open, nil
+	return !open || len(o.Open) == 0, nil // with a note on each directory it is whole
 }
 
 // pastedLines is how many lines of a file in a row make a summary a copy.
@@ -413,7 +412,6 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 		fmt.Fprintf(&b, "%s and %d more", content.ClipEnd(k.dirs[0], 80), len(k.dirs)-1)
 	}
 	b.WriteString(". " + cmp.Or(k.evidenceText(), noEvidence))
-	w.noteProblems(k)
 	if len(k.dirs) > 0 {
 		b.WriteString(w.coverageText(k.dirs, n.Completeness))
 	}

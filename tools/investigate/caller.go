@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ type Caller struct {
 // workFor returns the state of work that answers no call of the tool.
 func (i *Investigator) workFor(ctx context.Context, c Caller) *work {
 	in := tools.Input{Sources: c.Sources, Owner: c.Owner}
-	return &work{i: i, ctx: ctx, in: in, out: quiet{}, now: time.Now, counter: c.Count}
+	return &work{i: i, ctx: ctx, in: in, out: quiet{}, now: time.Now, tokens: c.Count}
 }
 
 // ErrNone is the error for a directory that nobody has investigated.
@@ -40,17 +41,9 @@ func (quiet) Note(string)                   {}
 func (quiet) Progress(int64, int64, string) {}
 func (quiet) Attach(any)                    {}
 
-// find returns the investigation of a directory or inv:ID. An error begins with what the name is of.
-func (i *Investigator) find(c Caller, of, name string) (inv *entries.Investigation, err error) {
-	if id, ok := strings.CutPrefix(name, entries.Prefix); ok {
-		inv, err = i.store.Get(c.Owner, id)
-	} else {
-		var dir string
-		if dir, err = c.Sources.Directory(name); err != nil {
-			return nil, err
-		}
-		inv, err = i.store.Find(c.Owner, dir)
-	}
+// named returns the investigation of a directory or inv:ID. An error begins with what the name is of.
+func (i *Investigator) named(c Caller, of, name string) (*entries.Investigation, error) {
+	inv, _, err := i.find(c.Sources, c.Owner, name)
 	if errors.Is(err, entries.ErrUnknown) {
 		err = fmt.Errorf("%s: %w", content.ClipBytes(strings.TrimSpace(of+name), 200), ErrNone)
 	}
@@ -64,7 +57,7 @@ func (i *Investigator) on(ctx context.Context, c Caller, name string, do func(w 
 	}
 	w := i.workFor(ctx, c)
 	var err error
-	if w.inv, err = i.find(c, "investigation ", name); err != nil {
+	if w.inv, err = i.named(c, "investigation ", name); err != nil {
 		return err
 	}
 	if err := w.resolve(); err != nil {
@@ -124,7 +117,7 @@ func (i *Investigator) Remove(c Caller, name string) (id string, err error) {
 	if err := i.mayKeep(false); err != nil {
 		return "", err
 	}
-	inv, err := i.find(c, "", name)
+	inv, err := i.named(c, "", name)
 	if err != nil {
 		return "", err
 	}
@@ -189,12 +182,7 @@ func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Ver
 				v.Stale = append(v.Stale, p)
 			}
 		}
-		all, err := w.claims()
-		if err != nil {
-			return err
-		}
-		for _, c := range all {
-			now := w.check(c)
+		err := w.recheck(true, func(c claim, now []evidence.Citation) {
 			v.Citations += len(now)
 			for _, x := range now {
 				if text := c.entry + ": " + citedText(x); x.Verdict != evidence.Holds && c.held(x) {
@@ -203,8 +191,8 @@ func (i *Investigator) Verify(ctx context.Context, c Caller, name string) (v Ver
 					v.Absent = append(v.Absent, text)
 				}
 			}
-		}
-		return ctx.Err()
+		})
+		return cmp.Or(err, ctx.Err())
 	})
 	return v, err
 }

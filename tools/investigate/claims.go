@@ -41,36 +41,39 @@ type claim struct {
 	before         []evidence.Citation
 }
 
-// claims returns everything that was handed in, and the mechanical notes.
-func (w *work) claims() (all []claim, err error) {
-	for _, p := range sorted(w.notes) {
-		n := w.notes[p]
-		all = append(all, claim{p, p, n.By, n.Texts(), n.Evidence})
-	}
-	for _, p := range sorted(w.files) {
-		f := w.files[p]
-		all = append(all, claim{p, path.Dir(p), f.By, f.Texts(), f.Evidence})
+// recheck looks up the citations of everything that was handed in as the files are now, and those of mechanical notes if
+// all is set.
+func (w *work) recheck(all bool, visit func(c claim, now []evidence.Citation)) error {
+	check := func(c claim) {
+		if c.by == entries.Mechanical && !all {
+			return
+		}
+		var now []evidence.Citation
+		for _, text := range c.texts {
+			now = append(now, evidence.Check(*text, c.dir, reader{w})...)
+		}
+		visit(c, now)
 	}
 	flags, err := w.flags()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	for _, p := range sorted(w.notes) {
+		n := w.notes[p]
+		check(claim{p, p, n.By, n.Texts(), n.Evidence})
+	}
+	for _, p := range sorted(w.files) {
+		f := w.files[p]
+		check(claim{p, path.Dir(p), f.By, f.Texts(), f.Evidence})
 	}
 	for _, f := range flags {
-		all = append(all, claim{"flag on " + f.Path, w.dirOf(f.Path), "", []*string{&f.Finding}, f.Evidence})
+		check(claim{"flag on " + f.Path, w.dirOf(f.Path), "", []*string{&f.Finding}, f.Evidence})
 	}
 	if r, ok := w.readReport(); ok {
-		all = append(all, claim{"report", ".", r.By, []*string{&r.Brief, &r.Detailed}, r.Evidence})
+		check(claim{"report", ".", r.By, []*string{&r.Brief, &r.Detailed}, r.Evidence})
 	}
-	texts := append(w.survey.texts(), w.plan.Texts()...)
-	return append(all, claim{"survey and plan", ".", "", texts, nil}), nil
-}
-
-// check looks up the citations of a claim as the files are now.
-func (w *work) check(c claim) (all []evidence.Citation) {
-	for _, text := range c.texts {
-		all = append(all, evidence.Check(*text, c.dir, reader{w})...)
-	}
-	return all
+	check(claim{"survey and plan", ".", "", append(w.survey.texts(), w.plan.Texts()...), nil})
+	return nil
 }
 
 // held reports whether a citation held when its entry was kept.
@@ -88,22 +91,15 @@ func fileOf(c evidence.Citation) string {
 
 // absentText lists the citations of what was handed in that are not there.
 func (w *work) absentText() (string, error) {
-	all, err := w.claims()
-	if err != nil {
-		return "", err
-	}
 	var b strings.Builder
-	for _, c := range all {
-		if c.by == entries.Mechanical {
-			continue
-		}
-		for _, x := range w.check(c) {
+	err := w.recheck(false, func(c claim, now []evidence.Citation) {
+		for _, x := range now {
 			if x.Verdict == evidence.Absent {
 				fmt.Fprintf(&b, "%s: %s: %s\n", shown(c.entry), citedText(x), x.Reason)
 			}
 		}
-	}
-	return cmp.Or(b.String(), "no citation is absent\n"), nil
+	})
+	return cmp.Or(b.String(), "no citation is absent\n"), err
 }
 
 // citedText is a citation with its quote in one line.

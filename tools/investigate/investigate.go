@@ -11,9 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Toolset is the name of this package's toolset.
@@ -45,15 +44,13 @@ type Options struct {
 type Investigator struct {
 	options Options
 	store   *entries.Store
-
-	mu      sync.Mutex
-	drivers map[string]*driver // of investigations that the Thinker works on, by ID
+	drivers sync.Map // *driver by the ID of the investigation that the Thinker works on
 }
 
 // New returns an Investigator. It opens nothing.
 func New(o Options) *Investigator {
 	o.Slice = cmp.Or(o.Slice, 45*time.Second)
-	i := &Investigator{options: o, drivers: map[string]*driver{}}
+	i := &Investigator{options: o}
 	if o.Store != "" {
 		i.store = entries.Open(o.Store, o.Limit, o.ReadOnly != nil)
 	}
@@ -62,10 +59,8 @@ func New(o Options) *Investigator {
 
 // Close ends the leases of this process: its orders are given out again by others.
 func (i *Investigator) Close() {
-	i.mu.Lock()
-	all := slices.Collect(maps.Values(i.drivers))
-	i.mu.Unlock()
-	for _, d := range all {
+	for _, d := range i.drivers.Range {
+		d := d.(*driver)
 		d.stop()
 		<-d.done
 	}
@@ -100,10 +95,8 @@ func (a Args) Check() error {
 	if len(a.Goal) > maxGoal {
 		return fmt.Errorf("goal has %d bytes; at most %d", len(a.Goal), maxGoal)
 	}
-	if a.Order != "" {
-		if _, err := entries.ParseOrder(a.Order); err != nil {
-			return err
-		}
+	if _, err := entries.ParseOrder(a.Order); a.Order != "" && err != nil {
+		return err
 	}
 	if a.Show != "" && a.Show != "next" && (a.Order != "" || a.Note != "") {
 		return errors.New("show looks at what is kept: leave out order and note")
@@ -141,9 +134,6 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	}
 	next := a.Note == "" && a.Order == "" && !view
 	if next && i.options.Endpoint && i.options.Thinker != nil {
-		if w.meta, err = w.inv.Meta(); err != nil {
-			return err
-		}
 		return w.think()
 	}
 	unlock, err := w.inv.Lock()
@@ -183,49 +173,57 @@ func (i *Investigator) mayKeep(reads bool) error {
 	return nil
 }
 
-// open finds or makes the investigation that a call is about.
+// open finds or makes the investigation that a call is about. The arguments are checked.
 func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out tools.Output) (*work, error) {
-	w := &work{i: i, ctx: ctx, in: in, out: out, now: time.Now}
+	w := &work{i: i, ctx: ctx, in: in, out: out, now: time.Now, tokens: in.CountTokens}
+	var err error
 	if a.Order != "" && a.Path == "" {
-		id, err := entries.ParseOrder(a.Order)
-		if err != nil {
-			return nil, err
-		}
+		id, _ := entries.ParseOrder(a.Order)
 		if w.inv, err = i.store.FindOrder(in.Owner, id); err != nil {
 			return nil, unknownOrder(a.Order, err)
 		}
 		return w, w.resolve()
 	}
-	if id, ok := strings.CutPrefix(a.Path, entries.Prefix); ok {
-		id, _, _ = strings.Cut(id, "/")
-		var err error
-		if w.inv, err = i.store.Get(in.Owner, strings.TrimSpace(id)); err != nil {
-			return nil, fmt.Errorf("%s: %w, or expired: they are kept for 90 days from their last use; "+
-				"investigate path=DIR begins one", content.ClipBytes(a.Path, 60), err)
-		}
-		return w, w.resume(a)
-	}
 	if a.Path == "" && len(in.Sources.Roots) > 1 {
 		return nil, errors.New("there are several roots: name one by path")
 	}
-	dir, err := in.Sources.Directory(a.Path)
-	if err != nil {
+	var dir string
+	w.inv, dir, err = i.find(in.Sources, in.Owner, a.Path)
+	unknown := errors.Is(err, entries.ErrUnknown)
+	switch {
+	case err == nil && (dir == "" || !a.Fresh):
+		return w, w.resume(a)
+	case unknown && dir == "":
+		return nil, fmt.Errorf("%s: %w, or expired: they are kept for 90 days from their last use; "+
+			"investigate path=DIR begins one", content.ClipBytes(a.Path, 60), err)
+	case err != nil && dir == "":
 		return nil, fmt.Errorf("path: %w", err)
+	case err != nil && !unknown:
+		return nil, err
 	}
-	if w.inv, err = i.store.Find(in.Owner, dir); err != nil || a.Fresh {
-		if err != nil && !errors.Is(err, entries.ErrUnknown) {
-			return nil, err
-		}
-		if err := w.resolveDir(dir); err != nil {
-			return nil, err
-		}
-		w.created = true
-		w.inv, err = i.store.Create(entries.Meta{
-			Target: dir, Identity: in.Owner, Goal: a.goal(), PromptVersion: promptVersion,
-		})
-		return w, err
+	if err := w.resolveDir(dir); err != nil {
+		return nil, err
 	}
-	return w, w.resume(a)
+	w.created = true
+	w.inv, err = i.store.Create(entries.Meta{
+		Target: dir, Identity: in.Owner, Goal: a.goal(), PromptVersion: promptVersion,
+	})
+	if err == nil {
+		w.meta, err = w.inv.Meta()
+	}
+	return w, err
+}
+
+// find returns the investigation that a name means: inv:ID, or a directory, which it returns too. The error is
+// [entries.ErrUnknown] if there is none.
+func (i *Investigator) find(sources source.Set, owner, name string) (inv *entries.Investigation, dir string, err error) {
+	if id, ok := strings.CutPrefix(name, entries.Prefix); ok {
+		id, _, _ = strings.Cut(id, "/")
+		inv, err = i.store.Get(owner, strings.TrimSpace(id))
+	} else if dir, err = sources.Directory(name); err == nil {
+		inv, err = i.store.Find(owner, dir)
+	}
+	return inv, dir, err
 }
 
 // resume finds the directory of an investigation that exists. It refuses another goal than that of the investigation.

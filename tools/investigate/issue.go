@@ -228,7 +228,7 @@ func (w *work) price(units []plan.Unit) int64 {
 	for _, u := range units {
 		var own int64
 		for _, d := range u.Dirs {
-			own += w.dirs[d.Path].tokens()
+			own += w.dirs[d.Path].Tokens
 		}
 		all += tokensPerOrder + min(own, int64(u.Turns)*tokensPerTurn)
 	}

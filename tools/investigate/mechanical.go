@@ -3,11 +3,11 @@ package investigate
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +28,7 @@ const (
 	maxManifest   = 256 << 10 // bytes of a manifest that is read
 	readmeQuote   = 300       // bytes of a README's paragraph in a note
 	namesOfFile   = 8         // exported names of one file in a note
-	writersAtOnce = 64        // notes that are described before they are written
+	writersAtOnce = 16        // notes that are described at once
 	sinceProgress = time.Second
 )
 
@@ -37,21 +37,13 @@ func (w *work) describe(due []string) error {
 	confidence := entries.MechanicalConfidence
 	done, reported := 0, w.now()
 	for part := range slices.Chunk(due, writersAtOnce) {
-		texts, failures := make([]string, len(part)), make([]error, runtime.GOMAXPROCS(0))
+		texts, failures := make([]string, len(part)), make([]error, len(part))
 		var group sync.WaitGroup
-		for n := range failures {
-			group.Go(func() {
-				panics.Into(&failures[n], func() {
-					for i := n; i < len(part) && w.ctx.Err() == nil; i += len(failures) {
-						texts[i] = w.mechanical(w.dirs[part[i]])
-					}
-				})
-			})
+		for i, p := range part {
+			group.Go(func() { panics.Into(&failures[i], func() { texts[i] = w.mechanical(w.dirs[p]) }) })
 		}
 		group.Wait()
-		for _, err := range failures {
-			_ = panics.Again(err)
-		}
+		_ = panics.Again(errors.Join(failures...))
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
@@ -76,9 +68,9 @@ func (w *work) describe(due []string) error {
 // newEntry returns an entry on a directory as it is now, with the citations of its summary looked up.
 func (w *work) newEntry(d *directory, summary string) entries.Dir {
 	return entries.Dir{
-		Path: filepath.Join(w.target, filepath.FromSlash(d.path)), RelativePath: d.path, Summary: summary,
-		ChildCount: len(d.files) + len(d.subs), DominantCategory: d.dominant(), CachedAt: w.now().UTC(),
-		Quality: entries.Quality{Fingerprint: d.fingerprint(), Evidence: evidence.Check(summary, d.path, reader{w})},
+		Path: filepath.Join(w.target, filepath.FromSlash(d.Path)), RelativePath: d.Path, Summary: summary,
+		ChildCount: len(d.files) + len(d.Subs), DominantCategory: d.dominant(), CachedAt: w.now().UTC(),
+		Quality: entries.Quality{Fingerprint: d.fingerprint(), Evidence: evidence.Check(summary, d.Path, reader{w})},
 	}
 }
 
@@ -131,8 +123,8 @@ func (w *work) mechanical(d *directory) string {
 		parts = append(parts, fmt.Sprintf("Largest: %s. Newest: %s of %s.", sizes(d.files, 3), shown(path.Base(newest.Path)),
 			time.Unix(0, newest.Modified).UTC().Format(time.DateOnly)))
 	}
-	if len(d.subs) > 0 {
-		parts = append(parts, "Directories: "+baseNames(d.subs, 12)+".")
+	if len(d.Subs) > 0 {
+		parts = append(parts, "Directories: "+baseNames(d.Subs, 12)+".")
 	}
 	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
 	return content.ClipEnd(strings.Join(parts, "\n"), maxSummary)
@@ -292,7 +284,7 @@ func (w *work) outlines(d *directory) (docs, names string) {
 	var list []string
 	for n, f := range sources {
 		isDoc := strings.HasPrefix(path.Base(f.Path), "doc.") || path.Base(f.Path) == "__init__.py" ||
-			strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path)) == path.Base(d.path)
+			strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path)) == path.Base(d.Path)
 		if n >= outlined && (docs != "" || !isDoc) {
 			continue
 		}

@@ -239,32 +239,28 @@ func (n *Note) check() error {
 	return nil
 }
 
-// resolvePath returns the path of the tree that a note means: below the target, or below the first directory of the
-// order.
+// resolvePath returns the path of the tree that a note or a plan means: below the target, or below the first directory
+// of the order.
 func (w *work) resolvePath(p, base string) (string, bool) {
-	exists := reader{w}.Exists
-	if exists(p) { // as it is, before blanks and separators are repaired
-		return p, true
-	}
+	files, name := reader{w}, path.Base(w.target)
+	tries := []string{p} // as it is, before blanks and separators are repaired
 	if plain, err := strconv.Unquote(strings.TrimSpace(p)); err == nil {
-		if p = plain; exists(p) {
-			return p, true
-		}
+		p = plain
+		tries = append(tries, p)
 	}
-	clean := path.Clean(strings.TrimPrefix(strings.TrimSpace(strings.ReplaceAll(p, `\`, "/")), "./"))
+	clean := path.Clean(strings.TrimSpace(strings.ReplaceAll(p, `\`, "/")))
 	if rest, ok := strings.CutPrefix(clean, strings.TrimSuffix(w.target, "/")+"/"); ok {
 		clean = rest
-	} else if clean == w.target || clean == path.Base(w.target) && !exists(clean) {
+	} else if clean == w.target || clean == "/" || clean == name && !files.Exists(clean) {
 		clean = "."
 	}
-	tries := []string{clean, path.Join(base, clean)}
+	below := strings.TrimPrefix(clean, "/")
+	tries = append(tries, clean, path.Join(base, clean), below, strings.TrimPrefix(below, name+"/"))
 	if clean == w.start {
 		tries = append(tries, ".")
-	} else if w.start != "." {
-		tries = append(tries, strings.TrimPrefix(clean, w.start+"/"))
 	}
-	if i := slices.IndexFunc(tries, exists); i >= 0 {
-		return tries[i], true
+	if i := slices.IndexFunc(tries, files.Exists); i >= 0 {
+		return files.below(tries[i]), true
 	}
 	for _, p := range w.paths { // as it was shown
 		if shown := content.VisibleLine(p); shown != p && shown == clean {

@@ -89,64 +89,53 @@ func textOf(inv *entries.Investigation, at string) ([]byte, time.Time, error) {
 		}
 		return []byte(r.Text()), r.At, nil
 	}
-	lines, err := lines(inv)
+	var b bytes.Buffer
+	err = each(inv, func(kind, path string, v any) error {
+		if at != "" && path != strings.TrimSuffix(at, "/") {
+			return nil
+		}
+		raw, err := content.PlainJSON(v) // search finds < and > as they are
+		if err == nil {
+			fmt.Fprintf(&b, "{\"kind\":%q,%s\n", kind, raw[1:])
+		}
+		return err
+	})
+	if err == nil && b.Len() == 0 && at != "" {
+		err = fmt.Errorf("no entry of that path; search path=%s%s pattern=… looks into all", entries.Prefix, m.ID)
+	}
 	if err != nil {
 		return nil, time.Time{}, err
-	}
-	var b bytes.Buffer
-	for _, l := range lines {
-		if at == "" || l.path == strings.TrimSuffix(at, "/") {
-			b.Write(l.text)
-		}
-	}
-	if b.Len() == 0 && at != "" {
-		return nil, time.Time{}, fmt.Errorf("no entry of that path; search path=%s%s pattern=… looks into all",
-			entries.Prefix, m.ID)
 	}
 	return b.Bytes(), m.LastUsed, nil
 }
 
-// line is one entry as a line of JSON.
-type line struct {
-	path string
-	text []byte
-}
-
-// lines returns the entries of an investigation, directories and files by path.
-func lines(inv *entries.Investigation) ([]line, error) {
-	var all []line
-	add := func(kind, path string, v any) error {
-		raw, err := content.PlainJSON(v) // search finds < and > as they are
-		if err == nil {
-			all = append(all, line{path, fmt.Appendf(nil, "{\"kind\":%q,%s\n", kind, raw[1:])})
-		}
-		return err
-	}
+// each calls visit for the entries of an investigation, directories and files by path.
+func each(inv *entries.Investigation, visit func(kind, path string, v any) error) error {
 	for _, one := range []struct{ kind, file string }{
 		{"survey", entries.SurveyName}, {"plan", entries.PlanName}, {"report", entries.ReportName},
 	} {
 		var v map[string]any
 		ok, err := inv.Read(one.file, &v)
 		if err == nil && ok && len(v) > 0 {
-			err = add(one.kind, one.kind+".json", v)
+			err = visit(one.kind, one.kind+".json", v)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	dirs, _, err := inv.Dirs()
 	for _, d := range sorted(dirs) {
-		err = cmp.Or(err, add("dir", d, dirs[d]))
+		err = cmp.Or(err, visit("dir", d, dirs[d]))
 	}
 	files, _, filesErr := inv.Files()
 	for _, f := range sorted(files) {
-		err = cmp.Or(err, add("file", f, files[f]))
+		err = cmp.Or(err, visit("file", f, files[f]))
 	}
 	flags, flagsErr := inv.Flags()
 	for _, f := range flags {
-		err = cmp.Or(err, add("flag", f.Path, f))
+		err = cmp.Or(err, visit("flag", f.Path, f))
 	}
-	return all, cmp.Or(err, filesErr, flagsErr)
+	return cmp.Or(err, filesErr, flagsErr)
 }
 
 func sorted[T any](all map[string]T) []string { return slices.Sorted(maps.Keys(all)) }

@@ -100,14 +100,9 @@ func (w *work) report() (Report, error) {
 		r.Flags = append(r.Flags, f)
 	}
 	r.Coverage = *w.coverage(w.paths...)
-	all, err := w.claims()
+	err = w.recheck(false, func(c claim, now []evidence.Citation) { r.Evidence.add(now, c.before) })
 	if err != nil {
 		return r, err
-	}
-	for _, c := range all {
-		if c.by != entries.Mechanical {
-			r.Evidence.add(w.check(c), c.before)
-		}
 	}
 	if decided := r.Evidence.Total(); decided > 0 {
 		r.Evidence.Holding = float64(r.Evidence.Holds+r.Evidence.Moved) / float64(decided)
@@ -124,19 +119,14 @@ func (w *work) report() (Report, error) {
 // add counts the citations of a note as they are now. Citations that hold, but were repaired when the note was handed
 // in, count as moved.
 func (e *Evidence) add(now, then []evidence.Citation) {
-	c := evidence.Count(now)
-	repaired := min(evidence.Count(then).Moved, c.Holds)
-	c.Holds, c.Moved = c.Holds-repaired, c.Moved+repaired
-	e.Holds += c.Holds
-	e.Moved += c.Moved
-	e.Absent += c.Absent
-	e.Unanchored += c.Unanchored
-	e.Unknown += c.Unknown
+	before := e.Holds
+	e.Counts.Add(now)
+	repaired := min(evidence.Count(then).Moved, e.Holds-before)
+	e.Holds, e.Moved = e.Holds-repaired, e.Moved+repaired
 }
 
 // missing says what a report does not rest on: directories that only a machine described, or that changed since.
 func (w *work) missing() string {
-	var mechanical, stale, partial int64
 	skipped := map[string]bool{}
 	for _, s := range w.applied.Skipped {
 		skipped[s.Path] = true
@@ -144,30 +134,27 @@ func (w *work) missing() string {
 	for _, k := range w.applied.Kept { // nothing in them asks for a model
 		skipped[k] = true
 	}
+	reasons := []string{
+		"described by their files alone, no model has read them", "changed since they were looked at", "looked at in part",
+	}
+	counts := make([]int64, len(reasons))
 	for _, p := range w.paths {
 		n := w.notes[p]
 		fresh, _ := w.fresh(p)
 		switch {
 		case skipped[p]:
 		case n.By == entries.Mechanical:
-			mechanical++
+			counts[0]++
 		case !fresh:
-			stale++
+			counts[1]++
 		case n.Partial:
-			partial++
+			counts[2]++
 		}
 	}
 	var parts []string
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{mechanical, "described by their files alone, no model has read them"},
-		{stale, "changed since they were looked at"},
-		{partial, "looked at in part"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, content.Plural(part.n, "directory is ", "directories are ")+part.what)
+	for i, n := range counts {
+		if n > 0 {
+			parts = append(parts, content.Plural(n, "directory is ", "directories are ")+reasons[i])
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -23,7 +23,7 @@ func (i *Investigator) scanned(ctx context.Context, c Caller, name string, o sca
 	if err != nil {
 		return nil, err
 	}
-	o.Count = w.count
+	o.Count = w.tokens
 	w.tree, err = scan.Scan(ctx, w.root, w.start, o)
 	return w, err
 }

@@ -45,7 +45,7 @@ type Thought struct {
 	By      string // "model NAME"
 }
 
-// The beginning of Thought.By, and the values of Thought.Partial.
+// The beginning of Thought.By, and the values of Thought.Partial: agents do not import entries.
 const (
 	ByModel          = entries.Model // before the name of the model, in Thought.By
 	OverBudget       = entries.OverBudget
@@ -96,24 +96,16 @@ type Outcome struct {
 	Failed string `json:"endpoint_failed,omitempty"`
 }
 
-// RunOptions of Run.
-type RunOptions struct {
-	Path, Goal string
-	Fresh      bool
-	Progress   func(done, total int64, message string)
-}
-
-// Run investigates a directory to its end: through the Thinker, or by its files alone if there is none.
-func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Outcome, err error) {
+// Run investigates a directory to its end: through the Thinker, or by its files alone if there is none. It uses path,
+// goal and fresh of the arguments. progress may be nil.
+func (i *Investigator) Run(ctx context.Context, c Caller, a Args, progress func(done, total int64, message string)) (
+	out Outcome, err error,
+) {
 	if err := i.mayKeep(false); err != nil {
 		return out, err
 	}
-	in := tools.Input{Sources: c.Sources, Owner: c.Owner}
-	w, err := i.open(ctx, Args{Path: o.Path, Goal: o.Goal, Fresh: o.Fresh}, in, quiet{})
+	w, err := i.open(ctx, a, tools.Input{Sources: c.Sources, Owner: c.Owner}, quiet{})
 	if err != nil {
-		return out, err
-	}
-	if w.meta, err = w.inv.Meta(); err != nil {
 		return out, err
 	}
 	if i.options.Thinker != nil {
@@ -121,7 +113,7 @@ func (i *Investigator) Run(ctx context.Context, c Caller, o RunOptions) (out Out
 		if err != nil {
 			return out, err
 		}
-		d.progress = o.Progress
+		d.progress = progress
 		if err := d.run(ctx); err != nil {
 			return out, err
 		}
@@ -362,13 +354,8 @@ func (w *work) think() error {
 	}
 	timer := time.NewTimer(w.i.options.Slice)
 	defer timer.Stop()
-	forget := func() { // the next call starts a new one
-		w.i.mu.Lock()
-		defer w.i.mu.Unlock()
-		if w.i.drivers[w.meta.ID] == d { // another call that waited for it may have started a new one
-			delete(w.i.drivers, w.meta.ID)
-		}
-	}
+	// The next call starts a new one; another call that waited for this one may have done so.
+	forget := func() { w.i.drivers.CompareAndDelete(w.meta.ID, d) }
 	select {
 	case <-d.done:
 		forget()
@@ -394,11 +381,6 @@ func (w *work) think() error {
 
 // driverOf returns the driver of an investigation, and starts it if there is none.
 func (i *Investigator) driverOf(w *work) (*driver, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if d := i.drivers[w.meta.ID]; d != nil {
-		return d, nil
-	}
 	d, err := w.newDriver(Caller{Owner: w.in.Owner, Count: w.tokens})
 	if err != nil {
 		return nil, err
@@ -411,7 +393,10 @@ func (i *Investigator) driverOf(w *work) (*driver, error) {
 		d.number.Store(done + 1)
 		d.orders.Store(total)
 	}
-	i.drivers[w.meta.ID] = d
+	if before, runs := i.drivers.LoadOrStore(w.meta.ID, d); runs {
+		stop()
+		return before.(*driver), d.root.Close()
+	}
 	go func() {
 		defer close(d.done)
 		panics.Into(&d.err, func() { d.err = d.run(ctx) })

@@ -105,7 +105,7 @@ func (w *work) directoryOrder(o entries.Order, sources []sourceOutline, d detail
 	for _, a := range o.Dirs {
 		turns = max(turns, a.Turns)
 		files += len(w.dirs[a.Path].files)
-		tokens += w.dirs[a.Path].tokens()
+		tokens += w.dirs[a.Path].Tokens
 	}
 	number, all := w.position()
 	fmt.Fprintf(&b, "WORK ORDER %s (%d of ~%d): %s (%s; %d turns; ~%d tokens)\n", o.Name(), number, all, orderSubject(o),
@@ -266,7 +266,7 @@ func (w *work) outlineText(b *strings.Builder, o entries.Order, sources []source
 func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
 	var below []string
 	for _, a := range o.Dirs {
-		for _, s := range w.dirs[a.Path].subs {
+		for _, s := range w.dirs[a.Path].Subs {
 			if !o.Has(s) {
 				below = append(below, s)
 			}

@@ -1,6 +1,7 @@
 package investigate
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -31,7 +32,7 @@ type work struct {
 	out tools.Output
 	now func() time.Time
 
-	counter func(text string) int // of tokens; nil: that of in
+	tokens func(text string) int // counts those of the model that reads the answers
 
 	inv     *entries.Investigation
 	meta    entries.Meta
@@ -62,21 +63,10 @@ type work struct {
 
 // directory is what the scan found in one directory.
 type directory struct {
-	path  string
+	plan.Dir
 	files []*scan.File
-	subs  []string // paths of its directories
-	own   string   // fingerprint of its names, sizes and contents
-	deep  string   // the same with all that is below it
-	keep  bool     // holds only fixtures or generated files, or nothing
-	value int64    // bytes of its sources
-}
-
-// tokens returns the tokens of a directory's own texts.
-func (d *directory) tokens() (n int64) {
-	for _, f := range d.files {
-		n += f.Tokens
-	}
-	return n
+	own   string // fingerprint of its names, sizes and contents
+	deep  string // the same with all that is below it
 }
 
 // fingerprint returns what an entry on the directory is checked against.
@@ -124,50 +114,35 @@ func (w *work) load(progress bool) error {
 }
 
 func (w *work) apply() {
-	all := make([]plan.Dir, 0, len(w.paths))
-	for _, p := range w.paths {
-		d := w.dirs[p]
-		all = append(all, plan.Dir{Path: p, Files: len(d.files), Tokens: d.tokens(), Value: d.value, Keep: d.keep})
+	dir := func(p string) *plan.Dir {
+		if d := w.dirs[p]; d != nil {
+			return &d.Dir
+		}
+		return nil
 	}
-	w.applied = w.plan.Apply(all, path.Base(w.target))
-}
-
-// known is what the last scan found.
-type known struct {
-	tree  scan.Tree
-	files map[string]scan.File
+	w.applied = w.plan.Apply(dir, func(name string) string {
+		p, _ := w.resolvePath(name, ".")
+		return p
+	})
 }
 
 // look scans the tree. Files that did not change since the last scan are not opened.
 func (w *work) look(progress bool) error {
-	last, err := entries.Remember(w.inv, entries.ScanName, func() (known, error) {
-		var k known
-		_, err := w.inv.Read(entries.ScanName, &k.tree)
-		k.files = make(map[string]scan.File, len(k.tree.Files))
-		for _, f := range k.tree.Files {
-			k.files[f.Path] = f
-		}
-		return k, err
-	})
-	if err != nil {
+	var last scan.Tree
+	if _, err := w.inv.Read(entries.ScanName, &last); err != nil {
 		return err
 	}
-	o := scan.Options{
-		All: w.meta.All, Hash: true, Count: w.count,
-		Known: func(p string, m tree.Mark) (scan.File, bool) {
-			f, ok := last.files[p]
-			return f, ok && f.Mark == m && f.Error == "" && last.tree.Trusts(m)
-		},
-	}
+	o := scan.Options{Hash: true, Count: w.tokens, Last: &last}
 	if progress {
 		o.Progress = func(done int64, file string) {
-			w.out.Progress(done, int64(len(last.files)), "looking at "+content.ClipBytes(file, 80))
+			w.out.Progress(done, int64(len(last.Files)), "looking at "+content.ClipBytes(file, 80))
 		}
 	}
+	var err error
 	if w.tree, err = scan.Scan(w.ctx, w.root, w.start, o); err != nil {
 		return err
 	}
-	if w.tree.Looked > 0 || len(w.tree.Files) != len(last.files) {
+	if w.tree.Looked > 0 || len(w.tree.Files) != len(last.Files) {
 		if err := w.inv.Write(entries.ScanName, w.tree); err != nil {
 			return err
 		}
@@ -180,33 +155,25 @@ func (w *work) look(progress bool) error {
 	return nil
 }
 
-func (w *work) count(text []byte) int { return w.tokens(string(text)) }
-
-// tokens counts the tokens of a text for the model that reads the answers.
-func (w *work) tokens(text string) int {
-	if w.counter != nil {
-		return w.counter(text)
-	}
-	return w.in.CountTokens(text)
-}
-
 // index groups files by directory and computes fingerprints.
 func (w *work) index() {
 	w.dirs = make(map[string]*directory, len(w.tree.Dirs))
 	w.paths = w.tree.Dirs
 	for _, p := range w.paths {
-		w.dirs[p] = &directory{path: p}
+		w.dirs[p] = &directory{Dir: plan.Dir{Path: p}}
 		if p != "." {
 			up := w.dirs[path.Dir(p)]
-			up.subs = append(up.subs, p)
+			up.Subs = append(up.Subs, p)
 		}
 	}
 	for n := range w.tree.Files {
 		f := &w.tree.Files[n]
 		d := w.dirs[f.Dir()]
 		d.files = append(d.files, f)
+		d.Files++
+		d.Tokens += f.Tokens
 		if f.Category == scan.Source {
-			d.value += f.Size
+			d.Value += f.Size
 		}
 	}
 	for _, p := range slices.Backward(w.paths) { // children come after their parents
@@ -224,13 +191,13 @@ func (d *directory) seal(all map[string]*directory) {
 			written++
 		}
 	}
-	d.keep = written == 0 && (len(d.files) > 0 || len(d.subs) == 0) || scan.InFixtures(path.Join(d.path, "x"))
-	for _, s := range d.subs {
+	d.Keep = written == 0 && (len(d.files) > 0 || len(d.Subs) == 0) || scan.InFixtures(path.Join(d.Path, "x"))
+	for _, s := range d.Subs {
 		fmt.Fprintf(own, "%s/\n", path.Base(s))
 	}
 	d.own = short(own)
 	fmt.Fprintln(deep, d.own)
-	for _, s := range d.subs {
+	for _, s := range d.Subs {
 		fmt.Fprintln(deep, all[s].deep)
 	}
 	d.deep = short(deep)
@@ -358,14 +325,12 @@ func (w *work) read(p string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) > maxRead {
+	encoding := content.Detect(b[:min(len(b), content.SniffSize)], len(b) <= content.SniffSize)
+	switch {
+	case len(b) > maxRead, encoding == content.NoText:
 		return nil, evidence.ErrUndecidable
-	}
-	if e := content.Detect(b[:min(len(b), content.SniffSize)], len(b) <= content.SniffSize); e != content.UTF8 {
-		if e == content.NoText {
-			return nil, evidence.ErrUndecidable
-		}
-		return io.ReadAll(e.Reader(strings.NewReader(string(b))))
+	case encoding != content.UTF8:
+		return io.ReadAll(encoding.Reader(bytes.NewReader(b)))
 	}
 	return b, nil
 }

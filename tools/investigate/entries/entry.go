@@ -107,11 +107,7 @@ type entry interface {
 
 func entryName(relative string) string { return hash(relative) + ".json" }
 
-// errDamaged is the error for an entry that cannot be read, or lies under the name of another one.
-var errDamaged = errors.New("damaged entry")
-
 // all returns the entries of a directory by their relative path, and how many are damaged: those count as missing.
-// Each is read again only if its file changed.
 func all[T entry](i *Investigation, dir string) (all map[string]T, damaged int, err error) {
 	names, err := fs.ReadDir(i.root.FS(), dir)
 	if err != nil {
@@ -119,18 +115,11 @@ func all[T entry](i *Investigation, dir string) (all map[string]T, damaged int, 
 	}
 	all = make(map[string]T, len(names))
 	for _, n := range names {
-		fi, err := n.Info()
-		if err != nil || path.Ext(n.Name()) != ".json" { // removed meanwhile, or no entry
+		if path.Ext(n.Name()) != ".json" {
 			continue
 		}
-		name := dir + "/" + n.Name()
-		e, err := remember(i, name, fi, func() (e T, err error) {
-			if ok, err := i.Read(name, &e); err != nil || !ok || entryName(e.relative()) != n.Name() {
-				return e, errDamaged
-			}
-			return e, nil
-		})
-		if err != nil {
+		var e T
+		if ok, err := i.Read(dir+"/"+n.Name(), &e); err != nil || !ok || entryName(e.relative()) != n.Name() {
 			damaged++
 			continue
 		}
@@ -173,9 +162,7 @@ func (i *Investigation) RemoveDir(relative string) error {
 	if i.store.readOnly {
 		return nil
 	}
-	name := dirsDir + "/" + entryName(relative)
-	i.values.Delete(name)
-	if err := i.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+	if err := i.root.Remove(dirsDir + "/" + entryName(relative)); !errors.Is(err, fs.ErrNotExist) {
 		return explain(err)
 	}
 	return nil

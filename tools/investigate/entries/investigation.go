@@ -21,8 +21,7 @@ type Investigation struct {
 	store *Store
 	root  *os.Root
 
-	mu     sync.Mutex // lets one goroutine at a time wait for the file lock
-	values sync.Map   // what was made of a file, by its name; see Remember
+	mu sync.Mutex // lets one goroutine at a time wait for the file lock
 }
 
 // Lock keeps other callers and processes from changing the investigation until unlock is called.
@@ -74,7 +73,6 @@ func (i *Investigation) Write(name string, v any) error {
 	if i.store.readOnly {
 		return nil
 	}
-	i.values.Delete(name) // a file of the same size and time may replace the one before: clocks of files tick slowly
 	return explain(writeJSON(i.root, name, "tmp", v))
 }
 
@@ -106,35 +104,6 @@ const (
 	ScanName       = "scan.json"
 	ShownName      = "shown_report.json" // the report as it was shown last
 )
-
-// Remember returns the value that make returned for a file. It calls make the first time, and again if the size or the
-// time of the file has changed.
-func Remember[T any](i *Investigation, name string, make func() (T, error)) (T, error) {
-	fi, err := i.root.Lstat(name)
-	if err != nil {
-		return make()
-	}
-	return remember(i, name, fi, make)
-}
-
-// remember is Remember for a file whose description is at hand.
-func remember[T any](i *Investigation, name string, fi fs.FileInfo, make func() (T, error)) (T, error) {
-	type remembered struct {
-		size    int64
-		changed time.Time
-		value   T
-	}
-	if r, ok := i.values.Load(name); ok {
-		if r := r.(*remembered); r.size == fi.Size() && r.changed.Equal(fi.ModTime()) {
-			return r.value, nil
-		}
-	}
-	value, err := make()
-	if err == nil {
-		i.values.Store(name, &remembered{fi.Size(), fi.ModTime(), value})
-	}
-	return value, err
-}
 
 // Flag is a finding that somebody should look at.
 type Flag struct {

@@ -111,11 +111,7 @@ func (i *Investigation) Leased(o Order) bool {
 }
 
 // Own reports whether this process gave out an order.
-func (i *Investigation) Own(o Order) bool {
-	i.store.mu.Lock()
-	defer i.store.mu.Unlock()
-	return i.store.live != nil && o.Process == i.store.proc
-}
+func (i *Investigation) Own(o Order) bool { return i.store.own(o.Process) }
 
 // ParseOrder returns the ID of an order's name.
 func ParseOrder(name string) (string, error) {

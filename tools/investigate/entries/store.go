@@ -62,7 +62,6 @@ type Meta struct {
 	StartedAt     time.Time `json:"started_at"`
 	DirCount      int       `json:"dir_count"`
 	PromptVersion int       `json:"prompt_version"`
-	All           bool      `json:"all,omitempty"`  // hidden and ignored entries are part of it
 	Scan          string    `json:"scan,omitempty"` // obs:ID of the first scan
 	LastUsed      time.Time `json:"-"`
 }
@@ -335,15 +334,19 @@ func (s *Store) Process() (string, error) {
 	return proc, nil
 }
 
+// own reports whether a name is that of this process.
+func (s *Store) own(proc string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live != nil && proc == s.proc
+}
+
 // Lives reports whether the process of that name still runs. The file of one that has ended is removed.
 func (s *Store) Lives(proc string) bool {
 	if proc == "" || strings.ContainsAny(proc, `/\`) {
 		return false
 	}
-	s.mu.Lock()
-	own := s.live != nil && proc == s.proc
-	s.mu.Unlock()
-	if own {
+	if s.own(proc) {
 		return true
 	}
 	name := filepath.Join(s.dir, liveDir, proc)

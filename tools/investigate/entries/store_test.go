@@ -2,12 +2,23 @@ package entries
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 )
+
+// begun returns a store with an investigation of /a.
+func begun(t *testing.T) (*Store, *Investigation) {
+	t.Helper()
+	s := Open(t.TempDir(), 0, false)
+	t.Cleanup(s.Close)
+	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, i
+}
 
 // TestPrune removes what nobody used for 90 days, and the least recently used ones over the limit.
 func TestPrune(t *testing.T) {
@@ -50,11 +61,7 @@ func TestPrune(t *testing.T) {
 
 // TestDamagedEntries counts entries that are cut or foreign, and leaves them out.
 func TestDamagedEntries(t *testing.T) {
-	s := Open(t.TempDir(), 0, false)
-	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, i := begun(t)
 	for _, p := range []string{".", "a", "b", "c"} {
 		if _, err := i.PutDir(Dir{RelativePath: p, Summary: p}); err != nil {
 			t.Fatal(err)
@@ -79,20 +86,7 @@ func TestDamagedEntries(t *testing.T) {
 
 // TestPartial keeps whole notes from partial ones, and mechanical ones not.
 func TestPartial(t *testing.T) {
-	s := Open(t.TempDir(), 0, false)
-	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := func(by string, partial bool) bool {
-		t.Helper()
-		q := Quality{By: by, Partial: partial, Fingerprint: "x"}
-		kept, err := i.PutDir(Dir{RelativePath: "a", Summary: by, Quality: q})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return kept
-	}
+	_, i := begun(t)
 	for n, c := range []struct {
 		by      string
 		partial bool
@@ -101,8 +95,10 @@ func TestPartial(t *testing.T) {
 		{Mechanical, false, true}, {"model m", true, true}, {Agent, false, true}, {"model m", true, false},
 		{Agent, false, true},
 	} {
-		if got := put(c.by, c.partial); got != c.want {
-			t.Errorf("%d: kept %v, want %v", n, got, c.want)
+		q := Quality{By: c.by, Partial: c.partial, Fingerprint: "x"}
+		kept, err := i.PutDir(Dir{RelativePath: "a", Summary: c.by, Quality: q})
+		if err != nil || kept != c.want {
+			t.Errorf("%d: kept %v, want %v: %v", n, kept, c.want, err)
 		}
 	}
 }
@@ -115,14 +111,9 @@ func TestClockJumps(t *testing.T) {
 		0: {true, true}, time.Minute: {true, true}, -time.Minute: {true, true}, -time.Hour: {false, true},
 		time.Hour: {false, true}, 89 * 24 * time.Hour: {false, true}, year: {false, false}, -year: {false, true},
 	} {
-		s := Open(t.TempDir(), 0, false)
-		t.Cleanup(s.Close)
+		s, i := begun(t)
 		now := time.Now()
 		s.now = func() time.Time { return now }
-		i, err := s.Create(Meta{Target: "/a", Identity: "local"})
-		if err != nil {
-			t.Fatal(err)
-		}
 		m, err := i.Meta()
 		if err != nil {
 			t.Fatal(err)
@@ -140,30 +131,6 @@ func TestClockJumps(t *testing.T) {
 		}
 		if _, err := s.Get("local", m.ID); (err == nil) != want.kept {
 			t.Errorf("%v: %v, want it kept: %v", jump, err, want.kept)
-		}
-	}
-}
-
-// TestEntriesAreThoseWrittenLast writes entries of one size faster than the clock of files ticks: what is read is what
-// was written last.
-func TestEntriesAreThoseWrittenLast(t *testing.T) {
-	s := Open(t.TempDir(), 0, false)
-	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range 200 {
-		dir := Dir{RelativePath: "a", Summary: fmt.Sprintf("%03d", n)}
-		file := File{RelativePath: "a/b", Summary: dir.Summary}
-		_, err1 := i.PutDir(dir)
-		_, err2 := i.PutFile(file)
-		dirs, _, err3 := i.Dirs()
-		files, _, err4 := i.Files()
-		if err := errors.Join(err1, err2, err3, err4); err != nil {
-			t.Fatal(err)
-		}
-		if dirs["a"].Summary != dir.Summary || files["a/b"].Summary != dir.Summary {
-			t.Fatalf("%q was written, %q and %q read", dir.Summary, dirs["a"].Summary, files["a/b"].Summary)
 		}
 	}
 }

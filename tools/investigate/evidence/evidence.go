@@ -29,7 +29,6 @@ const (
 // Limits of one call of Check.
 const (
 	maxCitations = 500     // citations looked up; further ones are Unknown
-	maxNames     = 20_000  // names passed to Exists
 	maxWork      = 2 << 30 // bytes searched for quotes, about 2 s, plus readWork for each byte read
 	readWork     = 32      // limits the text kept in memory to 64 MiB
 	maxShown     = 200     // bytes of Citation.Quote and of a reader's error
@@ -46,8 +45,7 @@ type Citation struct {
 	Line    int     `json:"line,omitempty"`   // where the quote begins, from 1
 	Reason  string  `json:"reason,omitempty"` // why the verdict is Absent or Unknown
 
-	Start, End                 int `json:"-"` // byte range of Cited in the text
-	SentenceStart, SentenceEnd int `json:"-"` // byte range of its sentence
+	Start, End int `json:"-"` // byte range of Cited in the text
 }
 
 // ErrUndecidable reports a file whose text cannot be searched.
@@ -66,7 +64,7 @@ type Reader interface {
 type checker struct {
 	text, dir string
 	files     Reader
-	exists    map[string]bool
+	paths     map[string]string // what names resolve to
 	sources   map[string]*source
 	work      int // see maxWork
 	all       []Citation
@@ -75,13 +73,13 @@ type checker struct {
 // Check finds the citations in a text about directory dir (slash path below the target, "." for the target itself)
 // and looks up the first 500; further ones are Unknown. A file is read at most once per call.
 func Check(text, dir string, files Reader) []Citation {
-	c := &checker{text: text, dir: dir, files: files, exists: map[string]bool{}, sources: map[string]*source{}}
+	c := &checker{text: text, dir: dir, files: files, paths: map[string]string{}, sources: map[string]*source{}}
 	c.scan()
 	return c.all
 }
 
 // sentence looks up the citations of one sentence; its tokens are in order and do not overlap.
-func (c *checker) sentence(start, end int, tokens []token) {
+func (c *checker) sentence(tokens []token) {
 	byKind := map[kind][]token{}
 	for _, t := range tokens {
 		if t.kind == quoteToken {
@@ -114,8 +112,7 @@ func (c *checker) sentence(start, end int, tokens []token) {
 		if t.kind == wordToken && owned[i] == nil {
 			continue // a bare path without a quote claims nothing
 		}
-		found := Citation{Cited: c.text[t.from:t.to], From: t.first, To: t.last,
-			Start: t.from, End: t.to, SentenceStart: start, SentenceEnd: end}
+		found := Citation{Cited: c.text[t.from:t.to], From: t.first, To: t.last, Start: t.from, End: t.to}
 		if owned[i] != nil {
 			owned[i] = c.deciding(t, owned[i])
 			found.Quote = truncate(c.text[owned[i][0].from:owned[i][0].to])
@@ -153,8 +150,6 @@ func (c *checker) lookUp(found *Citation, t token, quotes []token) (v Verdict, l
 	switch {
 	case len(c.candidates(t.name)) == 0:
 		return Absent, 0, "outside"
-	case found.File == "" && len(c.exists) >= maxNames:
-		return Unknown, 0, errTooMuch.Error()
 	case found.File == "":
 		return Absent, 0, "no such file"
 	}
@@ -206,21 +201,22 @@ func (c *checker) lookUp(found *Citation, t token, quotes []token) (v Verdict, l
 
 // resolve returns the existing path that name means, first from the note's directory, then from the target, or "".
 func (c *checker) resolve(name string) string {
-	for _, p := range c.candidates(name) {
-		if _, asked := c.exists[p]; !asked && len(c.exists) < maxNames {
-			c.exists[p] = c.files.Exists(p)
+	at, known := c.paths[name]
+	if !known {
+		for _, p := range slices.Backward(c.candidates(name)) {
+			if c.files.Exists(p) {
+				at = p
+			}
 		}
-		if c.exists[p] {
-			return p
-		}
+		c.paths[name] = at
 	}
-	return ""
+	return at
 }
 
 // candidates returns the paths inside the target that name may mean.
 func (c *checker) candidates(name string) []string {
 	return slices.DeleteFunc([]string{path.Join(c.dir, name), path.Clean(name)}, func(p string) bool {
-		return p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(p, "/") || strings.HasPrefix(name, "/")
+		return strings.HasPrefix(name, "/") || !fs.ValidPath(p)
 	})
 }
 
@@ -284,13 +280,22 @@ type Counts struct {
 	Unknown    int `json:"unknown"`
 }
 
-// Count counts the verdicts of citations.
-func Count(all []Citation) Counts {
-	n := map[Verdict]int{}
-	for _, one := range all {
-		n[one.Verdict]++
+// Add adds the verdicts of citations.
+func (n *Counts) Add(all []Citation) {
+	of := map[Verdict]*int{
+		Holds: &n.Holds, Moved: &n.Moved, Absent: &n.Absent, Unanchored: &n.Unanchored, Unknown: &n.Unknown,
 	}
-	return Counts{n[Holds], n[Moved], n[Absent], n[Unanchored], n[Unknown]}
+	for _, one := range all {
+		if count := of[one.Verdict]; count != nil { // else a damaged entry
+			*count++
+		}
+	}
+}
+
+// Count counts the verdicts of citations.
+func Count(all []Citation) (n Counts) {
+	n.Add(all)
+	return n
 }
 
 // Total is the number of citations that could be looked up; it leaves out Unknown.

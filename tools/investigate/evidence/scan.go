@@ -92,12 +92,6 @@ func (c *checker) scan() {
 func (c *checker) block(lo, hi int) {
 	text := c.text[:hi]
 	var tokens []token
-	start := lo
-	end := func(at int) {
-		body := strings.TrimLeftFunc(text[start:at], unicode.IsSpace)
-		c.sentence(at-len(body), at-len(body)+len(strings.TrimRightFunc(body, unicode.IsSpace)), tokens)
-		tokens, start = tokens[:0], at
-	}
 	for i := lo; i < hi; {
 		if open, closing := quoteAt(text, lo, i); closing > 0 {
 			t := c.quote(i, i+open, closing)
@@ -107,7 +101,8 @@ func (c *checker) block(lo, hi int) {
 			i += open
 		} else if sentenceEnd().MatchString(text[i:]) && !abbreviation().MatchString(text[max(lo, i-8):i+1]) {
 			i++
-			end(i)
+			c.sentence(tokens)
+			tokens = tokens[:0]
 		} else if url := foreign().FindString(text[i:]); url != "" {
 			i += max(1, len(strings.TrimRight(url, ".!?,;:")))
 		} else if m := word().FindStringSubmatch(text[i:]); m != nil {
@@ -125,7 +120,7 @@ func (c *checker) block(lo, hi int) {
 			i += n
 		}
 	}
-	end(hi)
+	c.sentence(tokens)
 }
 
 // quote returns the token of quoted text. Text that is itself a citation, or a bare path in back-ticks, is no quote.

@@ -3,13 +3,12 @@
 package plan
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 )
 
 // Tier is how closely a directory is looked at.
@@ -44,17 +43,11 @@ const (
 	maxText  = 4000 // bytes of a reason or of the notes
 )
 
-// PriorityDir is a directory that deserves more turns.
-type PriorityDir struct {
+// NamedDir is a directory that a plan names. In JSON a bare string is one too.
+type NamedDir struct {
 	Path           string `json:"path"`
 	Reason         string `json:"reason,omitempty"`
-	SuggestedTurns int    `json:"suggested_turns,omitempty"` // 5–25; 0: 15
-}
-
-// NamedDir is a directory with a reason. In JSON a bare string is one too.
-type NamedDir struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason,omitempty"`
+	SuggestedTurns int    `json:"suggested_turns,omitempty"` // of a priority directory: 5–25; 0: 15
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -63,30 +56,40 @@ func (d *NamedDir) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	type plain NamedDir
-	return json.Unmarshal(raw, (*plain)(d))
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.DisallowUnknownFields()
+	return in.Decode((*plain)(d))
 }
 
 // Plan says which directories matter. The zero value is the default plan.
 type Plan struct {
-	PriorityDirs []PriorityDir `json:"priority_dirs,omitempty"`
-	ShallowDirs  []NamedDir    `json:"shallow_dirs,omitempty"`
-	SkipDirs     []NamedDir    `json:"skip_dirs,omitempty"`
-	Order        string        `json:"investigation_order,omitempty"` // leaf-first, the default, or priority-first
-	MaxOrders    int           `json:"max_orders,omitempty"`          // 0: no limit
-	Notes        string        `json:"notes,omitempty"`
-	Confidence   float64       `json:"confidence"` // 0 for a synthetic plan
-	By           string        `json:"by,omitempty"`
+	PriorityDirs []NamedDir `json:"priority_dirs,omitempty"`
+	ShallowDirs  []NamedDir `json:"shallow_dirs,omitempty"`
+	SkipDirs     []NamedDir `json:"skip_dirs,omitempty"`
+	Order        string     `json:"investigation_order,omitempty"` // leaf-first, the default, or priority-first
+	MaxOrders    int        `json:"max_orders,omitempty"`          // 0: no limit
+	Notes        string     `json:"notes,omitempty"`
+	Confidence   float64    `json:"confidence"` // 0 for a synthetic plan
+	By           string     `json:"by,omitempty"`
+}
+
+// list is the directories of one tier.
+type list struct {
+	tier Tier
+	dirs []NamedDir
+}
+
+// lists returns the directories that the plan names, by tier.
+func (p *Plan) lists() []list {
+	return []list{{Priority, p.PriorityDirs}, {Shallow, p.ShallowDirs}, {Skip, p.SkipDirs}}
 }
 
 // Texts returns the texts of a plan that may cite.
 func (p *Plan) Texts() []*string {
 	texts := []*string{&p.Notes}
-	for i := range p.PriorityDirs {
-		texts = append(texts, &p.PriorityDirs[i].Reason)
-	}
-	for _, dirs := range [][]NamedDir{p.ShallowDirs, p.SkipDirs} {
-		for i := range dirs {
-			texts = append(texts, &dirs[i].Reason)
+	for _, l := range p.lists() {
+		for i := range l.dirs {
+			texts = append(texts, &l.dirs[i].Reason)
 		}
 	}
 	return texts
@@ -105,18 +108,10 @@ func (p *Plan) Check() error {
 	case len(p.Notes) > maxText:
 		return fmt.Errorf("plan.notes: %d bytes; at most %d", len(p.Notes), maxText)
 	}
-	for i, d := range p.PriorityDirs {
-		if d.Path == "" || len(d.Reason) > maxText {
-			return fmt.Errorf("plan.priority_dirs[%d]: a path is required, and a reason has at most %d bytes", i, maxText)
-		}
-	}
-	for _, dirs := range []struct {
-		name string
-		all  []NamedDir
-	}{{"shallow_dirs", p.ShallowDirs}, {"skip_dirs", p.SkipDirs}} {
-		for i, d := range dirs.all {
+	for _, l := range p.lists() {
+		for i, d := range l.dirs {
 			if d.Path == "" || len(d.Reason) > maxText {
-				return fmt.Errorf("plan.%s[%d]: a path is required, and a reason has at most %d bytes", dirs.name, i, maxText)
+				return fmt.Errorf("plan.%s_dirs[%d]: a path is required, and a reason has at most %d bytes", l.tier, i, maxText)
 			}
 		}
 	}
@@ -125,11 +120,12 @@ func (p *Plan) Check() error {
 
 // Dir is one directory of the tree.
 type Dir struct {
-	Path   string // slash path; "." for the tree itself
-	Files  int    // of its own
-	Tokens int64  // of their texts
-	Value  int64  // bytes of its own sources: more of them are worth an order sooner
-	Keep   bool   // holds nothing that an order would improve: fixtures, generated files, nothing at all
+	Path   string   // slash path; "." for the tree itself
+	Subs   []string // paths of its directories, sorted
+	Files  int      // of its own
+	Tokens int64    // of their texts
+	Value  int64    // bytes of its own sources: more of them are worth an order sooner
+	Keep   bool     // holds nothing that an order would improve: fixtures, generated files, nothing at all
 }
 
 // Assigned is what a plan means for one directory.
@@ -170,21 +166,11 @@ const (
 	bundleTokens = 20_000
 )
 
-// Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dirs must hold "." and the
-// parent of each directory; name is how the tree's own directory is called, which the plan may use too.
-func (p Plan) Apply(dirs []Dir, name string) Applied {
-	a := &applier{plan: p, name: name, dirs: map[string]Dir{}, children: map[string][]string{}}
-	for _, d := range dirs {
-		a.dirs[d.Path] = d
-		if d.Path != "." {
-			parent := path.Dir(d.Path)
-			a.children[parent] = append(a.children[parent], d.Path)
-		}
-	}
-	for _, below := range a.children {
-		slices.Sort(below)
-	}
-	a.readPlan()
+// Apply assigns each directory a tier and turns, bundles small ones, and orders the units. dir returns the directory of
+// a path, nil if there is none; resolve returns the path that a name of the plan means.
+func (p Plan) Apply(dir func(path string) *Dir, resolve func(name string) string) Applied {
+	a := &applier{plan: p, dir: dir, named: map[string]Assigned{}}
+	a.readPlan(resolve)
 	a.emit(a.build(".", Assigned{Tier: Default, Turns: DefaultTurns}))
 	a.out.Units = a.order()
 	slices.Sort(a.out.Kept)
@@ -193,55 +179,31 @@ func (p Plan) Apply(dirs []Dir, name string) Applied {
 
 // applier is the state of Apply.
 type applier struct {
-	plan     Plan
-	name     string
-	dirs     map[string]Dir
-	children map[string][]string
-	named    map[string]Assigned // by the plan: the most specific one wins
-	units    []Unit
-	out      Applied
-}
-
-// resolve returns the directory that a path of the plan means.
-func (a *applier) resolve(p string) (string, bool) {
-	if _, ok := a.dirs[p]; ok {
-		return p, true
-	}
-	clean := path.Clean(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(p), "\\", "/"), "/"))
-	for _, at := range []string{clean, strings.TrimPrefix(clean, a.name+"/")} {
-		if _, ok := a.dirs[at]; ok {
-			return at, true
-		}
-	}
-	if clean == a.name || strings.TrimSpace(p) == "/" {
-		return ".", true
-	}
-	return "", false
+	plan  Plan
+	dir   func(path string) *Dir
+	named map[string]Assigned // by the plan: the most specific one wins
+	units []Unit
+	out   Applied
 }
 
 // readPlan resolves the paths of the plan. Of several entries for one directory the one that asks for more counts.
-func (a *applier) readPlan() {
-	a.named = map[string]Assigned{}
-	add := func(d Assigned) {
-		at, ok := a.resolve(d.Path)
-		if !ok {
-			a.out.Unknown = append(a.out.Unknown, d.Path)
-			return
+func (a *applier) readPlan(resolve func(name string) string) {
+	for _, l := range a.plan.lists() {
+		for _, d := range l.dirs {
+			turns := 0
+			switch l.tier {
+			case Priority:
+				turns = min(max(cmp.Or(d.SuggestedTurns, priorityTurns), minTurns), maxTurns)
+			case Shallow:
+				turns = shallowTurns
+			}
+			at := resolve(d.Path)
+			if a.dir(at) == nil {
+				a.out.Unknown = append(a.out.Unknown, d.Path)
+			} else if before, twice := a.named[at]; !twice || before.Turns < turns {
+				a.named[at] = Assigned{at, l.tier, turns, d.Reason}
+			}
 		}
-		if before, twice := a.named[at]; !twice || before.Turns < d.Turns {
-			d.Path = at
-			a.named[at] = d
-		}
-	}
-	for _, d := range a.plan.PriorityDirs {
-		turns := cmp.Or(d.SuggestedTurns, priorityTurns)
-		add(Assigned{d.Path, Priority, min(max(turns, minTurns), maxTurns), d.Reason})
-	}
-	for _, d := range a.plan.ShallowDirs {
-		add(Assigned{d.Path, Shallow, shallowTurns, d.Reason})
-	}
-	for _, d := range a.plan.SkipDirs {
-		add(Assigned{d.Path, Skip, 0, d.Reason})
 	}
 }
 
@@ -252,13 +214,13 @@ func (a *applier) build(dir string, from Assigned) *Unit {
 	if named, ok := a.named[dir]; ok {
 		from = named
 	}
-	own, d := from, a.dirs[dir]
+	own, d := from, a.dir(dir)
 	own.Path = dir
 	if from.Tier == Priority {
 		from = Assigned{Tier: Default, Turns: DefaultTurns}
 	}
 	var open []*Unit
-	for _, child := range a.children[dir] {
+	for _, child := range d.Subs {
 		if u := a.build(child, from); u != nil {
 			open = append(open, u)
 		}

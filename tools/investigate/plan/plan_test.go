@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,23 @@ import (
 	"strings"
 	"testing"
 )
+
+// apply applies a plan to directories; "top" is the name of the tree's own one.
+func apply(p Plan, dirs []Dir) Applied {
+	all := map[string]*Dir{}
+	for _, d := range dirs {
+		if all[d.Path] = &d; d.Path != "." {
+			up := all[path.Dir(d.Path)]
+			up.Subs = append(up.Subs, d.Path)
+		}
+	}
+	for _, d := range all {
+		slices.Sort(d.Subs)
+	}
+	return p.Apply(func(p string) *Dir { return all[p] }, func(name string) string {
+		return cmp.Or(strings.TrimPrefix(path.Clean(name), "top"), ".")
+	})
+}
 
 // randomTree draws directories, each after its parent.
 func randomTree(r *rand.Rand) []Dir {
@@ -41,7 +59,7 @@ func randomPlan(r *rand.Rand, dirs []Dir) (p Plan) {
 	}
 	for range r.IntN(5) {
 		turns := []int{0, -1, 3, 12, 17, 25, 26, 1_000_000_000}[r.IntN(8)]
-		p.PriorityDirs = append(p.PriorityDirs, PriorityDir{Path: name(), SuggestedTurns: turns})
+		p.PriorityDirs = append(p.PriorityDirs, NamedDir{Path: name(), SuggestedTurns: turns})
 	}
 	for range r.IntN(4) {
 		p.ShallowDirs = append(p.ShallowDirs, NamedDir{Path: name()})
@@ -66,7 +84,7 @@ func TestApply(t *testing.T) {
 	for n := range rounds {
 		dirs := randomTree(r)
 		p := randomPlan(r, dirs)
-		a := p.Apply(dirs, "top")
+		a := apply(p, dirs)
 		at, seen := map[string]int{}, map[string]int{}
 		for i, u := range a.Units {
 			files, tokens := 0, int64(0)
@@ -122,11 +140,11 @@ func TestSpecific(t *testing.T) {
 		dirs = append(dirs, Dir{Path: p, Files: 50, Value: 1})
 	}
 	p := Plan{
-		PriorityDirs: []PriorityDir{{Path: "a/b", SuggestedTurns: 40}, {Path: "top", SuggestedTurns: -1}, {Path: "d"}},
+		PriorityDirs: []NamedDir{{Path: "a/b", SuggestedTurns: 40}, {Path: "top", SuggestedTurns: -1}, {Path: "d"}},
 		SkipDirs:     []NamedDir{{Path: "a/", Reason: "vendored"}, {Path: "nowhere"}},
 		ShallowDirs:  []NamedDir{{Path: "./f"}},
 	}
-	a := p.Apply(dirs, "top")
+	a := apply(p, dirs)
 	got := map[string]string{}
 	for _, u := range a.Units {
 		for _, d := range u.Dirs {

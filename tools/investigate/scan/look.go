@@ -34,14 +34,10 @@ func (s *scanner) work() {
 	for j := range s.jobs {
 		if s.ctx.Err() == nil {
 			s.look(j, buf)
-			s.progress(j.file.Path)
 		}
 		j.entry.In.Release()
 	}
 }
-
-// emptyHash is the SHA-256 of no bytes.
-var emptyHash = hex.EncodeToString(sha256.New().Sum(nil))
 
 func (f *File) unread(err error) {
 	f.Error = content.ClipBytes(err.Error(), 200)
@@ -74,20 +70,11 @@ func (s *scanner) look(j job, buf []byte) {
 		f.unread(err)
 		return
 	}
-	if s.o.Known != nil {
-		if known, ok := s.o.Known(f.Path, f.Mark); ok && (known.Hash != "" || !s.o.Hash) {
-			*f = known
-			return
-		}
-	}
-	s.looked.Add(1)
-	if f.Size == 0 && j.entry.In != nil { // files of the kernel have no size either, but lie below no root that is walked
-		s.classify(f, nil, true, j.number)
-		if s.o.Hash {
-			f.Hash = emptyHash
-		}
+	if last, ok := s.unchanged(f.Path, f.Mark); ok {
+		*f = last
 		return
 	}
+	s.looked.Add(1)
 	file, err := s.open(j.entry)
 	if err != nil {
 		f.unread(err)
@@ -150,6 +137,6 @@ func (s *scanner) classify(f *File, head []byte, whole bool, number int) {
 	f.Category = categoryOf(f)
 	if s.o.Count != nil && (number < sampleFirst || number%sampleEvery == 0) {
 		sample := head[:min(len(head), sampleSize)]
-		f.Sampled, f.SampledTokens = int64(len(sample)), int64(s.o.Count(sample))
+		f.Sampled, f.SampledTokens = int64(len(sample)), int64(s.o.Count(string(sample)))
 	}
 }

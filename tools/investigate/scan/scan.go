@@ -22,15 +22,14 @@ import (
 
 // Options of Scan.
 type Options struct {
-	All   bool // hidden and ignored entries too, and those that are skipped by name
-	Hash  bool // fill in File.Hash
-	Count func(text []byte) int
+	All   bool                  // hidden and ignored entries too, and those that are skipped by name
+	Hash  bool                  // fill in File.Hash
+	Count func(text string) int // of tokens; nil: none are counted
 
-	// Known returns what an earlier scan found of a file that has not changed since: the file is not opened then. nil:
-	// every file is opened.
-	Known func(path string, m tree.Mark) (File, bool)
+	// Last is the scan before: files that have not changed since are not opened. nil: every file is.
+	Last *Tree
 
-	// Progress is called from one goroutine at a time with the files looked at so far, and one of them; nil: it is not.
+	// Progress is called with the number of files seen so far, and one of them; nil: it is not.
 	Progress func(done int64, file string)
 }
 
@@ -82,7 +81,12 @@ const maxErrors = 100
 // Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read
 // have an Error each.
 func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree, error) {
-	s := &scanner{ctx: ctx, root: root, o: o, start: path.Clean(start), jobs: make(chan job, 32)}
+	s := &scanner{ctx: ctx, root: root, o: o, start: path.Clean(start), known: map[string]*File{}, jobs: make(chan job, 32)}
+	if o.Last != nil {
+		for i := range o.Last.Files {
+			s.known[o.Last.Files[i].Path] = &o.Last.Files[i]
+		}
+	}
 	s.tree.At = time.Now().UnixNano()
 	s.tree.Dirs = []string{"."}
 	var workers sync.WaitGroup
@@ -102,7 +106,7 @@ func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree,
 		return nil, err
 	}
 	if n := report.Unreadable; n > 0 {
-		s.fail(content.Plural(n, "directory", "directories") + " could not be read")
+		s.tree.Errors = append(s.tree.Errors, content.Plural(n, "directory", "directories")+" could not be read")
 	}
 	if n := report.Stores; n > 0 {
 		s.skip(report.FirstStore, "a store of this program")
@@ -120,31 +124,21 @@ type scanner struct {
 	root  *tree.Root
 	o     Options
 	start string
+	known map[string]*File // of the scan before
 
 	tree       Tree
 	files      []*File // by number
 	pruned     *Skip   // the directory that is being skipped by its name
 	prunedPath string  // its path as it is
-	moreErrors int     // that the tree does not hold
 
 	jobs   chan job
-	done   atomic.Int64
 	looked atomic.Int64
-	report sync.Mutex
 }
 
 type job struct {
 	entry  tree.Entry
 	file   *File
 	number int
-}
-
-func (s *scanner) fail(text string) {
-	if len(s.tree.Errors) < maxErrors {
-		s.tree.Errors = append(s.tree.Errors, text)
-	} else {
-		s.moreErrors++
-	}
 }
 
 // below returns a path of the root as one of the directory that is scanned.
@@ -189,6 +183,9 @@ func (s *scanner) visit(e tree.Entry) error {
 	case tree.File:
 		f := &File{Path: p}
 		s.files = append(s.files, f)
+		if s.o.Progress != nil && len(s.files)%64 == 0 {
+			s.o.Progress(int64(len(s.files)), p)
+		}
 		select {
 		case s.jobs <- job{e, f, len(s.files) - 1}:
 		case <-s.ctx.Done():
@@ -258,11 +255,11 @@ func (s *scanner) finish() {
 		sampled += f.Sampled
 		tokens += f.SampledTokens
 		if f.Error != "" {
-			s.fail(f.Path + ": " + f.Error)
+			s.tree.Errors = append(s.tree.Errors, f.Path+": "+f.Error)
 		}
 	}
-	if s.moreErrors > 0 {
-		s.tree.Errors = append(s.tree.Errors, fmt.Sprintf("and %d more", s.moreErrors))
+	if more := len(s.tree.Errors) - maxErrors; more > 0 {
+		s.tree.Errors = append(s.tree.Errors[:maxErrors], fmt.Sprintf("and %d more", more))
 	}
 	s.tree.Ratio = defaultRatio
 	if tokens > 0 {
@@ -281,23 +278,19 @@ func (s *scanner) finish() {
 // defaultRatio is the bytes of a token where no text was sampled.
 const defaultRatio = 3.5
 
-// progress reports every 64th file.
-func (s *scanner) progress(file string) {
-	n := s.done.Add(1)
-	if s.o.Progress == nil || n%64 != 0 {
-		return
-	}
-	s.report.Lock()
-	defer s.report.Unlock()
-	s.o.Progress(n, file)
-}
-
 // settled is how long before a scan a file must have changed for its mark to be trusted later: a kernel's clock for
 // files ticks every few milliseconds, so that a write right after the scan may leave the mark as it was.
 const settled = 2 * time.Second
 
-// Trusts reports whether a file with the mark that this scan saw cannot have changed since.
-func (t *Tree) Trusts(m tree.Mark) bool { return max(m.Changed, m.Modified) < t.At-int64(settled) }
+// unchanged returns what the scan before found of a file that cannot have changed since; ok is false if there is none.
+func (s *scanner) unchanged(path string, m tree.Mark) (f File, ok bool) {
+	last := s.known[path]
+	if last == nil || last.Mark != m || last.Error != "" || last.Hash == "" && s.o.Hash ||
+		max(m.Changed, m.Modified) >= s.o.Last.At-int64(settled) {
+		return f, false
+	}
+	return *last, true
+}
 
 // Describe returns the tree in one line.
 func (t *Tree) Describe() string {
