@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/documents/intent"
+	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 )
 
 // plan is a document with a section of each kind.

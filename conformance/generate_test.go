@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
-	"github.com/mcp-funnel/mcp-funnel/documents/intent"
+	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 )
 
 // generates runs mcp-funnel generate.

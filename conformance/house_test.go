@@ -20,7 +20,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 
 // folders is the first rule: a package of a folder imports only packages of folders that stand before it. A reader of
 // one folder needs to know only those.
-var folders = strings.Fields("base text kinds system observations session documents prompts tools funnel agents server cmd")
+var folders = strings.Fields("base text kinds system observations session continuation prompts tools funnel agents server cmd")
 
 // inside is the second rule: the order of packages within a folder. A package imports only those of earlier rows.
 var inside = map[string][][]string{
@@ -45,8 +45,8 @@ var inside = map[string][][]string{
 		{"session/trace", "session/transcript", "session/usage"},
 		{"session/account", "session/compaction", "session/hook", "session/stats"},
 	},
-	"documents": {{"documents/continuation", "documents/intent"}},
-	"prompts":   {{"prompts"}},
+	"continuation": {{"continuation", "continuation/intent"}},
+	"prompts":      {{"prompts"}},
 	"tools": {
 		{"tools/source"},
 		{"tools"},
@@ -58,7 +58,7 @@ var inside = map[string][][]string{
 		},
 		{"tools/investigate/entries"},
 		{ // families do not import each other
-			"tools/ask", "tools/documents", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
+			"tools/ask", "tools/deliver", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
 			"tools/upstream",
 		},
 	},

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcp-funnel/mcp-funnel/documents/intent"
+	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
-	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
@@ -14,13 +14,13 @@ import (
 )
 
 // Toolsets are the names of the toolsets, the default one first.
-var Toolsets = []string{tools.Core, shell.Toolset, documents.Toolset, investigate.Toolset, ask.Toolset}
+var Toolsets = []string{tools.Core, shell.Toolset, deliver.Toolset, investigate.Toolset, ask.Toolset}
 
 // Parts are what the tools of a catalog need, and which of them are offered.
 type Parts struct {
-	JQ        jq.Options
-	Shell     *shell.Shell // needed by the toolset shell only
-	Documents documents.Options
+	JQ      jq.Options
+	Shell   *shell.Shell // needed by the toolset shell only
+	Deliver deliver.Options
 
 	Investigator *investigate.Investigator // needed by the toolset investigation only
 
@@ -42,7 +42,7 @@ func Catalog(p Parts) []tools.Tool {
 		jq.JQ(p.JQ),
 		fs.Slice(),
 		p.Shell.Run(),
-		documents.Deliver(p.Documents),
+		deliver.Tool(p.Deliver),
 		p.Investigator.Tool(),
 		p.Asker.Tool(),
 	}, func(t tools.Tool) bool { return !slices.Contains(p.Toolsets, t.Toolset) })

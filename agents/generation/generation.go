@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
 )
 
 // Options of Generate.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
 )
 
 // document has sections that differ.

@@ -12,14 +12,14 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/text/jsontrunc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 )
 
-type deliver struct {
+type deliverCmd struct {
 	File   string `arg:"" optional:"" help:"File with the part; left out or -: standard input."`
 	After  string `env:"-" placeholder:"obs:ID" help:"The document so far, as the last answer named it; left out: the part is the first."`
 	As     string `env:"-" enum:"document,intent,tasks,action,text,markdown,code" default:"document" help:"What is delivered: ${enum}. The fields of an intent, tasks or action are checked; of text, markdown and code nothing is parsed."`
@@ -27,7 +27,7 @@ type deliver struct {
 	JSON   bool   `env:"-" name:"json" help:"Print the whole answer as JSON."`
 }
 
-func (d *deliver) Help() string {
+func (d *deliverCmd) Help() string {
 	return `Does what the tool deliver does: stores the part, joins it to the document so
 far, and says what to send next. The exit code is 0 once the document is whole,
 else 1.
@@ -38,7 +38,7 @@ Examples:
   mcp-funnel deliver --after obs:x7m2k9q4b3va part2.txt`
 }
 
-func (d *deliver) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+func (d *deliverCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	part, err := readPart(ctx, cmp.Or(d.File, "-"), w)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (d *deliver) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	if part, err = wholeCharacters(part); err != nil {
 		return fmt.Errorf("%s: %w", cmp.Or(d.File, "-"), err)
 	}
-	args, err := json.Marshal(documents.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent})
+	args, err := json.Marshal(deliver.Args{Part: tools.Text(part), After: d.After, As: d.As, Intent: d.Intent})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (d *deliver) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
 	a, err := app.Funnel.Call(ctx, funnel.Request{
-		Tool: documents.Deliver(s.Documents()), Args: args, Who: cli.LocalSession(), Sources: app.Sources,
+		Tool: deliver.Tool(s.Deliver()), Args: args, Who: cli.LocalSession(), Sources: app.Sources,
 	})
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/generation"
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
-	"github.com/mcp-funnel/mcp-funnel/documents/intent"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"

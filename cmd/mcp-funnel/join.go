@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 

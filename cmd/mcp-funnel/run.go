@@ -47,7 +47,7 @@ type commands struct {
 	Check          check                  `cmd:"" help:"Check whether a JSON document is whole, and where it is cut or broken."`
 	Join           joinCmd                `cmd:"" help:"Join the parts of a JSON document that was cut off, without guessing."`
 	Generate       generate               `cmd:"" help:"Have an endpoint write a JSON document, and go on until it is whole."`
-	Deliver        deliver                `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
+	Deliver        deliverCmd             `cmd:"" help:"Hand in a part of a document, as the tool deliver does."`
 	Scan           scanCmd                `cmd:"" help:"Look at every file of a directory: kinds, languages, lines, sizes."`
 	Investigate    investigateCmd         `cmd:"" help:"Investigate a directory through an endpoint, or by its files alone; print the report."`
 	Investigations investigationsCmd      `cmd:"" help:"List, show, verify and remove investigations."`

@@ -1,7 +1,7 @@
 // Package content decodes text, scans JSON, finds hunks of diffs and values at JSON Pointers, and makes
 // hidden characters visible.
 //
-// [Scanner] reads JSON of any size for all packages but documents/continuation, whose parser stops within a value and
+// [Scanner] reads JSON of any size for all packages but continuation, whose parser stops within a value and
 // continues with the next part. encoding/json's token decoder holds a whole token in memory: a string of 1 GB would
 // need 1 GB.
 package content

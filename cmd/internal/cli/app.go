@@ -24,7 +24,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
-	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -90,7 +90,7 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	a.Investigator = a.newInvestigator(o, traceDir, s.Masker().Holds)
 	a.Asker = a.newAsker(o)
 	a.Catalog = server.Catalog(server.Parts{
-		JQ: o.JQ, Shell: a.Shell, Documents: s.Documents(), Investigator: a.Investigator, Asker: a.Asker,
+		JQ: o.JQ, Shell: a.Shell, Deliver: s.Deliver(), Investigator: a.Investigator, Asker: a.Asker,
 		Toolsets: s.ToolsetNames(),
 	})
 	hint := ""
@@ -213,9 +213,9 @@ func isPermanent(unwritable error) bool {
 	return errors.Is(unwritable, fs.ErrPermission) || errors.Is(unwritable, syscall.EROFS)
 }
 
-// Documents returns the options of deliver.
-func (s *Settings) Documents() documents.Options {
-	o := s.Options().Documents
+// Deliver returns the options of the tool deliver.
+func (s *Settings) Deliver() deliver.Options {
+	o := s.Options().Deliver
 	o.Window = int64(s.ContextWindow)
 	return o
 }

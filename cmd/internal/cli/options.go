@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
-	"github.com/mcp-funnel/mcp-funnel/tools/documents"
+	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
@@ -26,10 +26,10 @@ type Options struct {
 	JQ     jq.Options
 	Shell  shell.Options
 
-	Documents documents.Options
-	Endpoint  chat.Options
-	Server    server.Options
-	HTTP      httpserver.Options
+	Deliver  deliver.Options
+	Endpoint chat.Options
+	Server   server.Options
+	HTTP     httpserver.Options
 }
 
 // fields yields every setting.

@@ -85,8 +85,8 @@ type limitsSettings struct {
 
 // documentsSettings are bounds of deliver.
 type documentsSettings struct {
-	MaxParts      int `min:"1" to:"Documents.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
-	OutlineTokens int `min:"1" to:"Documents.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
+	MaxParts      int `min:"1" to:"Deliver.MaxParts" default:"20" placeholder:"N" help:"Parts of one document after which deliver stops."`
+	OutlineTokens int `min:"1" to:"Deliver.OutlineTokens" default:"150" placeholder:"N" help:"Tokens of the outline in an answer of deliver."`
 }
 
 // endpointSettings are the model that this program asks itself.

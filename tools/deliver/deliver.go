@@ -1,4 +1,4 @@
-package documents
+package deliver
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -23,8 +23,8 @@ type Args struct {
 	Intent string     `json:"intent,omitempty" jsonschema:"obs:ID" help:"What to check against: the intent that a task plan, an action or a document belongs to, or for an intent the message that it was taken from."`
 }
 
-// Deliver returns the tool deliver.
-func Deliver(o Options) tools.Tool {
+// Tool returns the tool deliver.
+func Tool(o Options) tools.Tool {
 	d := &deliverer{
 		options: o, branches: lru.New[string, string](maxBranches), refused: lru.New[string, bool](maxBranches),
 	}

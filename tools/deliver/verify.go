@@ -1,4 +1,4 @@
-package documents
+package deliver
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
-	"github.com/mcp-funnel/mcp-funnel/documents/intent"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"

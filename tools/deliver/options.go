@@ -1,9 +1,9 @@
-// Package documents has the tool deliver: it takes a long JSON document in parts, says by parsing what has arrived, and
+// Package deliver has the tool deliver: it takes a long JSON document in parts, says by parsing what has arrived, and
 // where to go on.
 //
 // Its state is observations: each part, and the joined text with what is needed to go on. How parts are joined is the
 // business of [continuation].
-package documents
+package deliver
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
-	"github.com/mcp-funnel/mcp-funnel/documents/continuation"
+	"github.com/mcp-funnel/mcp-funnel/continuation"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
