@@ -106,7 +106,8 @@ func TestMergeOnlyAdds(t *testing.T) {
 				}
 				return
 			}
-			if r.Verdict != Done || !strings.Contains(r.Dropped, tt.reason) || !slices.Equal(unitsOf(d.Text()), unitsOf([]byte(tt.want))) {
+			if r.Verdict != Done || !strings.Contains(r.Dropped, tt.reason) ||
+				!slices.Equal(unitsOf(d.Text()), unitsOf([]byte(tt.want))) {
 				t.Errorf("%+v\n%s\nwant\n%s", r, d.Text(), tt.want)
 			}
 		})

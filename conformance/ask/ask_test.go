@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
-// TestEveryFileIsAccountedFor asks over documents, some of them broken, encrypted, empty or scanned: each one is searched
-// or named with its reason.
+// TestEveryFileIsAccountedFor asks over documents, some of them broken, encrypted, empty or scanned: each one is
+// searched or named with its reason.
 func TestEveryFileIsAccountedFor(t *testing.T) {
 	n, dir := promise.Size(200, 1000), t.TempDir()
 	want := map[string]string{} // why a file is not searchable

@@ -249,7 +249,8 @@ func TestSilentEndpoint(t *testing.T) {
 			}
 			defer cancel()
 			text := b.call(ctx, tool, question)
-			if !strings.Contains(text, "(no model;") || !strings.Contains(text, "31 March 2027") || !strings.Contains(text, "--slice") {
+			if !strings.Contains(text, "(no model;") || !strings.Contains(text, "31 March 2027") ||
+				!strings.Contains(text, "--slice") {
 				t.Error(text)
 			}
 		})

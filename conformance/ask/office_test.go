@@ -53,7 +53,9 @@ func newBench(t testing.TB, dir string) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	b.f, err = funnel.New(funnel.Options{Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000}})
+	b.f, err = funnel.New(funnel.Options{
+		Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

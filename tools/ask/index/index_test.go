@@ -142,7 +142,8 @@ func TestRefresh(t *testing.T) {
 	check(nil, "beta")
 	s["d/b.txt"] = "beta again"
 	check([]string{"d/b.txt"}, "beta", "d/b.txt")
-	if hits, err := x.Search(t.Context(), []string{"beta", "delta"}, Scope{Below: "d"}, 10, 10); err != nil || len(hits) != 1 {
+	hits, err := x.Search(t.Context(), []string{"beta", "delta"}, Scope{Below: "d"}, 10, 10)
+	if err != nil || len(hits) != 1 {
 		t.Errorf("below d: %v, %v", hits, err)
 	}
 	for _, odd := range []string{"near", "*", "(", "and"} {
