@@ -107,8 +107,10 @@ func (f *filter) next(a *candidates, b []byte, i int) (int, []hit) {
 		for k := (i - a.from) / 64; k < len(words); k++ {
 			for word := words[k] & ahead; word != 0; word &= word - 1 {
 				at := a.from + k*64 + bits.TrailingZeros64(word)
-				if hits := f.at(b, at); hits != nil {
-					return at, hits
+				if f.known.has(foldGram(b[at:])) {
+					if hits := f.at(b, at); hits != nil {
+						return at, hits
+					}
 				}
 			}
 			ahead = ^uint64(0)
@@ -168,7 +170,6 @@ func (a *candidates) fill(f *filter, b []byte, i int) {
 		words := a.may[:(n+63)/64]
 		words[len(words)-1] = 0 // gramsMask may write half of the last word
 		gramsMask(&b[i], n, f.nibbles(), &words[0])
-		knownMask(&b[i], len(words), &f.known, &words[0])
 	} else {
 		n = min(candidateBytes, len(b)-gram-i+1)
 		f.known.mask(b[i:], n, &a.may)

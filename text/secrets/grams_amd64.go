@@ -9,9 +9,3 @@ var haveVectors = cpu.X86.HasAVX2
 //
 //go:noescape
 func gramsMask(p *byte, n int, t *nibbles, out *uint64)
-
-// knownMask clears the bits in may of positions whose four bytes are not in t. The bits are for positions from p on,
-// 64 in each of the given number of words. It reads 4 bytes at each position whose bit is set.
-//
-//go:noescape
-func knownMask(p *byte, words int, t *known, may *uint64)

@@ -6,6 +6,3 @@ const haveVectors = false
 
 // gramsMask is not called where there are no vectors.
 func gramsMask(_ *byte, _ int, _ *nibbles, _ *uint64) {}
-
-// knownMask is not called where there are no vectors.
-func knownMask(_ *byte, _ int, _ *known, _ *uint64) {}

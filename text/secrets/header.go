@@ -7,28 +7,6 @@ import (
 )
 
 var (
-	jwt = Format{Name: "jwt", Of: "JSON web token", Source: "RFC 7519", Keywords: "eyJ", Shape: "three parts of base64url with dots between them, the first an object that names its algorithm",
-		shape: lazyShape("[h-z0-6]", "")}
-	urlPassword = Format{Name: "url-password", Of: "password in a URL or a connection string", Source: "RFC 3986, 3.2.1", Keywords: "://|@tcp(|@tcp4(|@tcp6(|@unix(",
-		Shape: "USER:PASSWORD@ behind it, the user may be empty; before @tcp( and the like, USER:PASSWORD",
-		Check: "no variable of a shell or a template", shape: lazyShape("[A-Za-z0-9%$_~*:-]", "")}
-	authorization = Format{Name: "authorization", Of: "credentials of an Authorization or Cookie header", Source: "RFC 9110, 11.6; RFC 6265", Keywords: "authorization|cookie", fold: true,
-		Shape: "a scheme, which stays, and what follows it; in JSON also a list of them, and a `value` behind a `name`"}
-	bearer = Format{
-		Name: "bearer-token", Of: "bearer token", Source: "RFC 6750", Keywords: "bearer ", fold: true,
-		Shape: "16 or more of [A-Za-z0-9._~+/=-]", Check: "letters and digits, entropy of 3 bits",
-	}
-	basic = Format{
-		Name: "basic-auth", Of: "Basic credentials", Source: "RFC 7617", Keywords: "basic ", fold: true,
-		Shape: "base64 of USER:PASSWORD", Check: "it decodes to text with a colon",
-	}
-	userFlag = Format{
-		Name: "user-flag", Of: "curl's -u USER:PASSWORD", Source: "curl.se/docs/manpage.html",
-		Keywords: " -u |--user |--user=|--proxy-user ", Shape: "USER:PASSWORD", Check: "as of an assigned password",
-	}
-)
-
-var (
 	authoritySet  = classOf("!#-&*-.0-;=?-[]-_a-~") // without /, quotes, backslash and ( ) < >
 	bearerSet     = classOf("A-Za-z0-9._~+/=-")
 	userSet       = classOf(`A-Za-z0-9._~%!$&*+,;=@\-`)

@@ -24,6 +24,7 @@ func (m *Masker) JSON(raw json.RawMessage) (masked json.RawMessage) {
 		return raw
 	}
 	defer m.failClosed(func() { masked = nil })
+	Formats() // the masks have their names
 	v, ok := decode(raw)
 	if !ok {
 		return nil

@@ -2,18 +2,6 @@ package secrets
 
 import "bytes"
 
-var privateKey = Format{
-	Name: "private-key", Of: "private key block (PKCS#1, PKCS#8, SEC 1, OpenSSH, PGP, PuTTY's lines in it)", Source: "RFC 7468; RFC 9580",
-	Keywords: "-----BEGIN |-----END ", Shape: "a label that says PRIVATE KEY, then lines of base64, also with their newlines escaped or as spaces",
-	Check: "its first and last lines stay, each line between them becomes [masked]",
-}
-
-var keyLine = Format{
-	Name: "key-line", Of: "line of a key block whose beginning is not there", Source: "RFC 7468, OpenSSH's PROTOCOL.key",
-	Keywords: "", Shape: "a line, or a quoted text, of just 64 or 70 characters of base64, and shorter ones directly behind it",
-	Check: "upper and lower case and digits, entropy of 4.2 bits; not within a certificate or another public block",
-}
-
 const (
 	minKeyRun  = 16 // minimum length, in bytes, of each run of base64 in a key except the last
 	maxLabel   = 64 // maximum length of a block's label, in bytes
@@ -141,10 +129,9 @@ var headerNameSet = classOf("A-Za-z-")
 // findKeyLine finds the first line or quoted text from i on that looks like a full line of a key by its length and
 // its characters.
 func findKeyLine(b []byte, i int) (finding, bool) {
-	// A run of 64 bytes contains at least one whole step of 32.
-	for at := nextStep(b, i); at >= 0; at = nextStep(b, at) {
-		from := at - base64Set.back(b[i:at], 128)
-		to := at + base64Set.run(b[at:], 256)
+	for at := nextWindow(b, i); at >= 0; at = nextWindow(b, at) {
+		from := at - base64Set.back(b[i:at], 2*pemLine)
+		to := at + base64Set.run(b[at:], 2*pemLine)
 		if isKeyLine(b, from, to) {
 			return finding{from: from, to: to, format: &keyLine}, true
 		}
@@ -211,14 +198,18 @@ func shortKeyLine(b []byte, i int) (finding, bool) {
 	return finding{}, false
 }
 
-// step is the length, in bytes, of the runs of base64 that [findKeyLine] searches for.
-const step = 32
+// Each run of pemLine bytes has all of one of the windows, of which [nextWindow] tests one a stride.
+const (
+	window = 16
+	stride = pemLine - window
+)
 
-// nextStep tests the steps at i, i+32, i+64 … and returns the position of the first that is all base64; −1 if none
-// is. It tests three bytes of a step first.
-func nextStep(b []byte, i int) int {
-	for ; i+step <= len(b); i += step {
-		if base64Set[b[i]] && base64Set[b[i+13]] && base64Set[b[i+26]] && base64Set.run(b[i:], step) == step {
+// nextWindow tests the windows at i, i+48, i+96 … and returns the position of the first that is all base64; −1 if none
+// is.
+func nextWindow(b []byte, i int) int {
+	for ; i+window <= len(b); i += stride {
+		w := b[i : i+window]
+		if base64Set[w[15]] && base64Set[w[5]] && base64Set[w[10]] && base64Set.run(w, window) == window {
 			return i
 		}
 	}

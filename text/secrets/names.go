@@ -6,18 +6,6 @@ import (
 	"strings"
 )
 
-var (
-	assigned = Format{Name: "password", Of: "value of a member, variable, setting, flag or element whose name says password, secret, API key, access key, private key …",
-		Source: "the names that programs use", fold: true,
-		Keywords: "passw|passphrase|_pass|pass=|pass:|pass\"|pass'|pwd=|pwd:|pwd\"|pwd'|pwd >|secret|apikey|api_key|api-key|api.key|accesskey|access_key|access-key|privatekey|private_key|private-key|" +
-			"credential|accountkey|account_key|appkey|app_key|app-key|app.key|sharedaccesskey|authkey|auth_key|masterkey|master_key|master-key|signingkey|signing_key|signing-key|encryptionkey|encryption_key|encryption-key|key-data",
-		Shape: "NAME, then one of = : => := or >, then a value of 6 or more, quoted or not; or a pair or a block, see above",
-		Check: "letters and digits or signs, or letters that make no words; no word of a program, path, URL, hash, variable, " +
-			"call or stand-in such as EXAMPLE"}
-	assignedToken = Format{Name: "token", Of: "value of a member, variable, setting or flag whose name ends with token", Source: "the names that programs use", fold: true,
-		Keywords: "token", Shape: "as password, a value of 16 or more", Check: "letters and digits, or letters that make no words, entropy of 3 bits"}
-)
-
 // A name announces a secret if its last word, or its last two or three words joined, are in secretWords, or if its
 // last word ends with one of secretEnds.
 var (
