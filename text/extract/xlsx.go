@@ -383,7 +383,9 @@ func (g *grid) addExtras() {
 			})
 		case exists && r.kind == "drawing":
 			g.a.texts(r.target, "p", "t", func(_ xml.StartElement, text string) { add("", "text box", text) })
-			g.a.texts(r.target, "cNvPr", "", func(e xml.StartElement, _ string) { add("", "picture", collapsed(attr(e, "descr"))) })
+			g.a.texts(r.target, "cNvPr", "", func(e xml.StartElement, _ string) {
+				add("", "picture", collapsed(attr(e, "descr")))
+			})
 		}
 	}
 }
