@@ -151,8 +151,8 @@ func decidable(b []byte, final bool) int {
 	return at - before
 }
 
-// findUpTo finds the masks of b up to at, or up to the start of a secret that crosses at. It fails closed: after a panic
-// it returns [Unsearched] in place of the text, and the next text is treated as one whose beginning is unknown.
+// findUpTo finds the masks of b up to at, or up to the start of a secret that crosses at. It fails closed: after a
+// panic it returns [Unsearched] in place of the text, and treats the next text as one whose beginning is unknown.
 func (s *Stream) findUpTo(b []byte, at int, final bool) (n int, edits []edit) {
 	before, end := s.n, at
 	defer s.m.failClosed(func() {
