@@ -33,8 +33,7 @@ var limits = []struct {
 }{
 	{"Patterns (search, grep)", []limit{
 		{"a pattern", "text/linesearch.MaxPattern", "bytes", "error: `pattern: N bytes are over the limit`"},
-		{"its compiled program, known before it is compiled", "text/linesearch.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`; a list of literal texts is not compiled to a program"},
-		{"the texts of such a list, in all", "text/linesearch.maxWordBytes", "bytes", "error: the same"},
+		{"its compiled program, known before it is compiled", "text/linesearch.MaxProgram", "instructions", "error: `it is too large …; use fewer or smaller repeat counts`; a list of literal texts may have more"},
 		{"a line shown without a window around its match", "text/linesearch.DefaultWindow", "bytes", "`[from-to of size]` behind the line, and a note; `slice` shows more"},
 		{"a JSON value searched as one piece, a line saved whole", "tools/search.maxSaved", "bytes", "note: `over 1 MiB: only the first 1 MiB was searched`"},
 		{"files searched at once", "tools/search.maxWorkers", "files", "nothing: it only takes longer"},
@@ -70,7 +69,9 @@ var limits = []struct {
 		{"a line or row made an object", "kinds/record.MaxLine", "bytes", "error: `line … is longer than …`"},
 		{"a result shown; all of a longer one can be saved", "tools/jq.wholeRow", "bytes", "its ends, cut in its middle; `save` keeps it"},
 		{"a source on which a filter may run without a worker", "tools/jq.smallText", "bytes", "nothing: the answers are the same"},
-		{"the text of such a filter", "tools/jq/plan.maxSafe", "bytes", "nothing: it runs in a worker"},
+		{"the text of such a filter", "tools/jq/plan.maxDirect", "bytes", "nothing: it runs in a worker"},
+		{"copies of its input that such a filter makes", "tools/jq/plan.maxCopies", "copies", "nothing: it runs in a worker"},
+		{"steps of such a filter for each value", "tools/jq/plan.maxSteps", "steps", "nothing: it runs in a worker"},
 		{"memory of a worker, an eighth of the machine's (`--jq-memory`), but no more than",
 			"system/worker.mostDefault", "bytes", "error: `the filter needs more than … of memory`"},
 		{"the same, but no less than", "system/worker.DefaultMemory", "bytes", "the same"},

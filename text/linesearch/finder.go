@@ -77,17 +77,18 @@ func (f *finder) find(b []byte, h *hits) error {
 
 // findWhole is find for lines that all have a newline.
 func (f *finder) findWhole(b []byte, h *hits) error {
-	w := f.walker()
-	if len(f.literals) > 0 && !(w != nil && f.isDense(b)) {
-		return f.findCandidates(b, h)
+	if len(f.literals) == 0 || f.isDense(b) {
+		if w := f.walker(); w != nil {
+			if ok, err := w.walkBlock(b, h, f.matches); ok || err != nil {
+				return err
+			}
+			if err := f.ctx.Err(); err != nil {
+				return err
+			}
+		}
 	}
-	if w != nil {
-		if ok, err := w.walkBlock(b, h, f.matches); ok || err != nil {
-			return err
-		}
-		if err := f.ctx.Err(); err != nil {
-			return err
-		}
+	if len(f.literals) > 0 {
+		return f.findCandidates(b, h)
 	}
 	for pos := 0; pos < len(b); {
 		next := lineEnd(b, pos)
@@ -210,7 +211,8 @@ func (m *Matcher) MayMatch(text []byte) bool {
 	case m.multi: // text may hold \r\n where a needle has \n
 		return true
 	case len(m.need.Needles) > 0:
-		return literal.In(text, m.need.Needles)
+		at, _ := literal.NewFinders(m.need.Needles).Find(text, 0)
+		return at < len(text)
 	case !m.list: // a class may match a newline, which the automaton takes for the end of a line
 		return true
 	}

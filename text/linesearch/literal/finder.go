@@ -151,16 +151,4 @@ func (hs Finders) Longest() int {
 	return n
 }
 
-// In reports whether text holds any of the needles.
-func In(text []byte, needles []Needle) bool {
-	for _, n := range needles {
-		f := Finder{Needle: n}
-		f.Reset()
-		if f.Find(text, 0) < len(text) {
-			return true
-		}
-	}
-	return false
-}
-
 var newline = []byte{'\n'}
