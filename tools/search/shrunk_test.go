@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -16,46 +15,29 @@ import (
 func TestFilesThatChangeMeanwhile(t *testing.T) {
 	text := strings.Repeat("a needle in the way\n", 200_000) + strings.Repeat("nothing at all to be seen\n", 800_000)
 	wide := strings.Join(strings.Split(text, ""), "\x00") + "\x00"
-	for name, c := range map[string]struct {
+	shorter := func(path string) error { return os.Truncate(path, 100_000) }
+	longer := func(path string) error { return os.Truncate(path, int64(len(wide))+100_000) }
+	for _, c := range []struct {
+		name   string
 		tool   tools.Tool
-		args   args
+		file   string
 		change func(path string) error
 		want   string // "": no note
 	}{
-		"grep, shorter": {Grep(), args{
-			"source": "a.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, 100_000) }, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
-		"grep, written": {Grep(), args{
-			"source": "a.txt", "pattern": "needle",
-		}, rewritten, "a.txt was written to during this call"},
-		"grep, longer": {Grep(), args{
-			"source": "a.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter": {Search(), args{
-			"path": "a.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer": {Search(), args{
-			"path": "a.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter, marked": {Search(), args{
-			"path": "marked.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer, marked": {Search(), args{
-			"path": "marked.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, int64(len(text))+100_000) }, ""},
-		"search, shorter, wide": {Search(), args{
-			"path": "wide.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, 100_000) }, "1 file became shorter during this call"},
-		"search, longer, wide": {Search(), args{
-			"path": "wide.txt", "pattern": "needle",
-		}, func(p string) error { return os.Truncate(p, int64(len(wide))+100_000) }, ""},
+		{"grep, shorter", Grep(), "a.txt", shorter, "a.txt became shorter during this call, from 24800000 to 100000 bytes"},
+		{"grep, written", Grep(), "a.txt", rewritten, "a.txt was written to during this call"},
+		{"grep, longer", Grep(), "a.txt", longer, ""},
+		{"search, shorter", Search(), "a.txt", shorter, "1 file became shorter during this call"},
+		{"search, longer", Search(), "a.txt", longer, ""},
+		{"search, shorter", Search(), "marked.txt", shorter, "1 file became shorter during this call"},
+		{"search, longer", Search(), "marked.txt", longer, ""},
+		{"search, shorter", Search(), "wide.txt", shorter, "1 file became shorter during this call"},
+		{"search, longer", Search(), "wide.txt", longer, ""},
 	} {
-		file, _ := c.args["path"].(string)
-		file = cmp.Or(file, "a.txt")
-		dir := folder(
-			t, file, map[string]string{"a.txt": text, "marked.txt": "\xef\xbb\xbf" + text, "wide.txt": "\xff\xfe" + wide}[file],
-		)
-		b, err := json.Marshal(c.args)
+		dir := folder(t, c.file,
+			map[string]string{"a.txt": text, "marked.txt": "\xef\xbb\xbf" + text, "wide.txt": "\xff\xfe" + wide}[c.file])
+		file := map[string]string{"grep": "source", "search": "path"}[c.tool.Name]
+		b, err := json.Marshal(args{file: c.file, "pattern": "needle"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,16 +45,16 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 		said.counts = map[string]float64{}
 		out := &toolstest.During{Output: said}
 		out.First = func() {
-			if err := c.change(filepath.Join(dir, file)); err != nil {
+			if err := c.change(filepath.Join(dir, c.file)); err != nil {
 				t.Error(err)
 			}
 		}
 		if err := c.tool.Run(t.Context(), tools.Input{Args: b, Sources: toolstest.Roots(t, dir)}, out); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s, %s: %v", c.name, c.file, err)
 		}
 		if note := said.note(); out.First != nil || !strings.Contains(note, c.want) || c.want == "" &&
 			strings.Contains(note, "during this call") {
-			t.Errorf("%s: %q, want %q", name, note, c.want)
+			t.Errorf("%s, %s: %q, want %q", c.name, c.file, note, c.want)
 		}
 	}
 }
