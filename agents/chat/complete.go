@@ -244,5 +244,6 @@ func (c *Client) read(resp *http.Response, in io.Reader, progress func(int)) (Re
 }
 
 func notJSON(kind string) error {
-	return fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url", content.ClipEnd(kind, 200))
+	return fmt.Errorf("it answers with %q, not JSON: is it an OpenAI-compatible API? check --endpoint-url",
+		content.ClipEnd(kind, 200))
 }

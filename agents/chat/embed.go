@@ -108,7 +108,8 @@ func parseVectors(b []byte, n int) ([][]float32, error) {
 		// Numbers must be finite. NaN is no JSON; servers write null for it, which Unmarshal would skip.
 		err := json.Unmarshal(d.Embedding, &all[i])
 		if err != nil || len(all[i]) == 0 || bytes.Contains(d.Embedding, []byte("null")) {
-			return nil, fmt.Errorf("it returns a vector that is not an array of finite numbers, but %q", content.ClipEnd(string(d.Embedding), 200))
+			return nil, fmt.Errorf("it returns a vector that is not an array of finite numbers, but %q",
+				content.ClipEnd(string(d.Embedding), 200))
 		}
 	}
 	for _, v := range all {

@@ -228,7 +228,9 @@ func eventData(line []byte) ([]byte, error) {
 	if errorText(line) != "" {
 		return nil, reportedError(line, nil)
 	}
-	return nil, &ReportError{fmt.Sprintf("a line of the endpoint's stream is no event: %q", content.ClipEnd(string(line), 200))}
+	return nil, &ReportError{
+		fmt.Sprintf("a line of the endpoint's stream is no event: %q", content.ClipEnd(string(line), 200)),
+	}
 }
 
 // reportedError returns the error that the endpoint reports: its message in a reply, else inWords. The caller masks and

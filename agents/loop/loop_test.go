@@ -248,8 +248,8 @@ func TestRun(t *testing.T) {
 		{name: "a call in the text", replies: repeat(1, reply(9,
 			`I look. <tool_call>{"name":"submit","arguments":{"report":"r"}}</tool_call>`)), ending: Submitted, turns: 1,
 			answers: []string{"accepted"}, text: "I look."},
-		{name: "an unknown tool in the text", replies: []chattest.Reply{reply(9, "```json\n{\"name\":\"rm\",\"arguments\":{}}\n```"),
-			reply(9, "", submit("s", ""))}, ending: Submitted, turns: 2, answers: []string{`no tool "rm"`, "accepted"}},
+		{name: "an unknown tool in the text", replies: []chattest.Reply{
+			reply(9, "```json\n{\"name\":\"rm\",\"arguments\":{}}\n```"), reply(9, "", submit("s", ""))}, ending: Submitted, turns: 2, answers: []string{`no tool "rm"`, "accepted"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := chattest.New(t, c.replies...)

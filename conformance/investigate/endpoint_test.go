@@ -160,8 +160,10 @@ func TestEndpoint(t *testing.T) {
 		"ten calls in a turn": {
 			first(calls(slices.Repeat(list{toolCall("search", object{"pattern": "func"})}, 10)...)), "model m", "", false,
 		},
-		"an unknown tool":                {first(calls(toolCall("rm", object{"path": "/"}))), "model m", "", false},
-		"reads outside":                  {first(calls(toolCall("read", object{"path": "../../etc/passwd"}))), "model m", "", false},
+		"an unknown tool": {first(calls(toolCall("rm", object{"path": "/"}))), "model m", "", false},
+		"reads outside": {
+			first(calls(toolCall("read", object{"path": "../../etc/passwd"}))), "model m", "", false,
+		},
 		"budget trips on the first turn": {always(prompt(read, 7001)), "mechanical", "context budget reached", false},
 		"budget trips on the third turn": {func(_ int, r chattest.Request) chattest.Reply {
 			return prompt(read, 1000+3001*turn(r))

@@ -123,7 +123,10 @@ func TestRefusals(t *testing.T) {
 			answer(object{"dirs": list{dirs(0), dirs(2), dirs(3)}, "files": list{dirs(4)}}),
 			"note.dirs[1].completeness must be from 0 to 1, not 2",
 		},
-		{object{"note": object{"plan": object{"skip_dirs": unnamed, "shallow_dirs": unnamed}}}, "plan.shallow_dirs[0]: a path"},
+		{
+			object{"note": object{"plan": object{"skip_dirs": unnamed, "shallow_dirs": unnamed}}},
+			"plan.shallow_dirs[0]: a path",
+		},
 	} {
 		b.refused("investigate", c.args, c.want)
 	}

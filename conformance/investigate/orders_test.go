@@ -51,8 +51,8 @@ func TestEverythingIsLookedUp(t *testing.T) {
 		has(t, absent, fmt.Sprintf(`"made up %d"`, n+1))
 		has(t, v.Text(), fmt.Sprintf(`d0/f0.go:1 "made up %d"`, n+1))
 	}
-	has(t, b.show("report"), "1 citations hold, 1 of them repaired; 15 not there", `d0/f0.go:1 [not found there] "made up 12"`,
-		`d0/f0.go:1 [not found there] "made up 11". And f0.go:1 "package d0"`)
+	has(t, b.show("report"), "1 citations hold, 1 of them repaired; 15 not there",
+		`d0/f0.go:1 [not found there] "made up 12"`, `d0/f0.go:1 [not found there] "made up 11". And f0.go:1 "package d0"`)
 	has(t, b.show("flags"), `f0.go:1 "package d0", which moved.`)
 }
 
@@ -128,7 +128,8 @@ func TestWhoseOrder(t *testing.T) {
 func TestSyntheticSurvey(t *testing.T) {
 	b := in(t, project(t))
 	_, o := b.investigate(nil)
-	has(t, b.read(o.Investigation), `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`, "Lines by language: ")
+	has(t, b.read(o.Investigation), `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`,
+		"Lines by language: ")
 	b = in(t, many(t, 6))
 	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
 	if err != nil {

@@ -41,8 +41,8 @@ type claim struct {
 	before         []evidence.Citation
 }
 
-// recheck looks up the citations of everything that was handed in as the files are now, and those of mechanical notes if
-// all is set.
+// recheck looks up the citations of everything that was handed in as the files are now, and those of mechanical notes
+// if all is set.
 func (w *work) recheck(all bool, visit func(c claim, now []evidence.Citation)) error {
 	check := func(c claim) {
 		if c.by == entries.Mechanical && !all {

@@ -216,7 +216,9 @@ func (i *Investigator) open(ctx context.Context, a Args, in tools.Input, out too
 
 // find returns the investigation that a name means: inv:ID, or a directory, which it returns too. The error is
 // [entries.ErrUnknown] if there is none.
-func (i *Investigator) find(sources source.Set, owner, name string) (inv *entries.Investigation, dir string, err error) {
+func (i *Investigator) find(
+	sources source.Set, owner, name string,
+) (inv *entries.Investigation, dir string, err error) {
 	if id, ok := strings.CutPrefix(name, entries.Prefix); ok {
 		id, _, _ = strings.Cut(id, "/")
 		inv, err = i.store.Get(owner, strings.TrimSpace(id))

@@ -81,7 +81,9 @@ const maxErrors = 100
 // Scan walks the directory start of a root. The error is that of ctx or of opening start; files that cannot be read
 // have an Error each.
 func Scan(ctx context.Context, root *tree.Root, start string, o Options) (*Tree, error) {
-	s := &scanner{ctx: ctx, root: root, o: o, start: path.Clean(start), known: map[string]*File{}, jobs: make(chan job, 32)}
+	s := &scanner{
+		ctx: ctx, root: root, o: o, start: path.Clean(start), known: map[string]*File{}, jobs: make(chan job, 32),
+	}
 	if o.Last != nil {
 		for i := range o.Last.Files {
 			s.known[o.Last.Files[i].Path] = &o.Last.Files[i]

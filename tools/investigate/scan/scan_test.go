@@ -174,8 +174,8 @@ func settle(t *testing.T, scan *Tree) *Tree {
 	return &kept
 }
 
-// TestLast opens only files that changed, and estimates the tokens of a tree by the samples of all its files, also those
-// that are not opened again. A file that changed just before the last scan may have changed since: it is opened.
+// TestLast opens only files that changed, and estimates the tokens of a tree by the samples of all its files, also of
+// those that are not opened again. A file that changed just before the last scan may have changed since: it is opened.
 func TestLast(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.go": "package a\n", "b/b.go": "package b\n", "b/c.txt": strings.Repeat("x", 980)})
