@@ -193,7 +193,8 @@ func TestCutAnywhere(t *testing.T) {
 					if b := got.outcome.Broken; len(got.rows) != want || (b != nil) != cut || b != nil && !b.Cut ||
 						got.outcome.Open != open {
 						t.Errorf(
-							"%s on %q, large from %d: %d rows, want %d; %+v %v, want %v %v", filter, c.text[:n], largest, len(got.rows), want, b,
+							"%s on %q, large from %d: %d rows, want %d; %+v %v, want %v %v",
+							filter, c.text[:n], largest, len(got.rows), want, b,
 							got.outcome.Open, err, open,
 						)
 					}

@@ -269,7 +269,7 @@ type sortedValue struct {
 
 func (t *sorted) add(key []any, v any) error {
 	var ok bool
-	if t.text, ok = appendIdentity(t.text[:0], key); !ok { // gojq does not order such keys consistently: its algorithm decides
+	if t.text, ok = appendIdentity(t.text[:0], key); !ok { // gojq does not order such keys consistently
 		return errUnsure
 	}
 	at, _ := slices.BinarySearchFunc(t.kept, key, func(s sortedValue, key []any) int {

@@ -11,7 +11,7 @@ import (
 // Stream says how a filter runs on one element of an array after the other, in memory for one element and the results.
 //
 // Let S be the elements of an array of the record: .[], .key[], .a.b[] or .[i:j][] with literal i and j ≥ 0, each
-// followed by anything that sees only one element (.[].x, .[] | f). gojq runs S on an [Iter] in place of the array. So
+// followed by anything that sees only one element (.[].x, .[] | f). gojq runs S on a [gojq.Iter] in place of the array. So
 // it runs a filter that reads the array only once, as its first step, whatever follows:
 //
 //	S                                    results are emitted at once
