@@ -5,12 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/marked"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -152,8 +153,12 @@ func table(rows []row, list int) string {
 func keep(t *testing.T, command, rows string) {
 	t.Helper()
 	if *update {
-		if err := marked.Rewrite(page, command, rows); err != nil {
+		table := filepath.Join(t.TempDir(), "table.md")
+		if err := os.WriteFile(table, []byte(rows), 0o600); err != nil {
 			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), "../../scripts/page", page, command, table).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
 		return
 	}

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -166,6 +168,45 @@ func TestDifferentAnswersFail(t *testing.T) {
 	}
 }
 
+// A list reaches both sides as it was meant: no shell reads its backslashes.
+func TestListsAreSearchedAsWritten(t *testing.T) {
+	b := opened(t)
+	for name, begin := range map[string]string{"whole words": `\b(?:`, "line's begin": "^(?:", "after a prefix": "cart-"} {
+		i := slices.IndexFunc(b.table.rows, func(v values) bool {
+			return described(v).Name == "100 MB of beginnings, a list of 200 words, "+name
+		})
+		r, err := b.expand(t.Context(), b.table.rows[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var args struct{ Pattern string }
+		if err := json.Unmarshal([]byte(r.Args), &args); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(args.Pattern, begin) || strings.Count(args.Pattern, "|") != 199 ||
+			!strings.Contains(r.Peer, "-e "+quoted(args.Pattern)+" ") {
+			t.Errorf("%s: %.80q, by the peer %.120q", name, args.Pattern, r.Peer)
+		}
+	}
+}
+
+// The least of the values that benchmarks print counts, in the row's unit, with their note.
+func TestPrinted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "printed")
+	text := "note: of 3\nBenchmarkA-2 1 3000 ns/op 7 files\nBenchmarkA-2 1 2000 ns/op 9 files\nPASS\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for unit, want := range map[string]float64{"ms": 2e-6, "": 2e-6, "files": 7} {
+		if got, note, err := printed(path, unit); math.Abs(got-want) > 1e-12 || note != "of 3" || err != nil {
+			t.Errorf("unit %q: %g, note %q, %v", unit, got, note, err)
+		}
+	}
+	if _, _, err := printed(os.DevNull, ""); err == nil {
+		t.Error("nothing is a time")
+	}
+}
+
 // Inputs have the requested size, and the same bytes in every run.
 func TestInputs(t *testing.T) {
 	first, again := opened(t), opened(t)
@@ -234,6 +275,37 @@ func TestWireTable(t *testing.T) {
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+}
+
+// The table of a page is replaced between the comments that name its command, and nothing else.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	const begin, end = "<!-- begin: make it ./a -->\n", "<!-- end: make it ./a -->\n"
+	page, table := write("page.md", "before\n"+begin+"old\n"+end+"after\n"), write("table.md", "new \\1 & /\n")
+	replace := func(command string) error {
+		return exec.CommandContext(t.Context(), "../page", page, command, table).Run()
+	}
+	for range 2 {
+		if err := replace("make it ./a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(page); err != nil || string(got) != "before\n"+begin+"new \\1 & /\n"+end+"after\n" {
+		t.Errorf("%v: %q", err, got)
+	}
+	for _, text := range []string{"", begin, end + begin} {
+		write("page.md", text)
+		if got, _ := os.ReadFile(page); replace("make it ./a") == nil || string(got) != text {
+			t.Errorf("%q has no marks", text)
 		}
 	}
 }

@@ -132,6 +132,9 @@ func (b *bench) open(ctx context.Context) (err error) {
 		return fmt.Errorf("go env GOROOT: %w", err)
 	}
 	b.goroot = strings.TrimSpace(string(out))
+	if strings.ContainsAny(b.bin+b.cache+b.goroot, " \t\n'\"$`\\") {
+		return fmt.Errorf("%q, %q or %q has characters that a shell reads as others", b.bin, b.cache, b.goroot)
+	}
 	if b.table, err = readTable(b.small); err != nil {
 		return err
 	}

@@ -184,8 +184,12 @@ func (r result) cells() []string {
 		}
 		return span(median(s.samples))
 	}
+	ours := figure(r.ours)
+	if r.Over {
+		ours = span(median(r.ours.samples)-median(r.peer.samples)) + " more"
+	}
 	return []string{
-		what, cmp.Or(r.ours.note, r.version, "–"), figure(r.ours), figure(r.peer), number(r.ratio()), number(r.servedRatio()),
+		what, cmp.Or(r.ours.note, r.version, "–"), ours, figure(r.peer), number(r.ratio()), number(r.servedRatio()),
 		r.barText(), r.verdict(), megabytes(r.ours.peak) + " / " + megabytes(r.peer.peak), fmt.Sprint(len(r.ours.samples)),
 	}
 }

@@ -217,22 +217,27 @@ func (b *bench) words(r row, line string) []string {
 	return words
 }
 
-// printed reads the value that a benchmark has printed, in seconds or a row's unit, and the note before it.
-func printed(path, unit string) (value float64, note string, err error) {
+// printed reads the least value that benchmarks have printed, in seconds or a row's unit, and the note before them.
+func printed(path, unit string) (least float64, note string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0, "", err
 	}
+	err = fmt.Errorf("no benchmark: %s", head(path))
 	for r := benchfmt.NewReader(bytes.NewReader(text), path); r.Scan(); {
-		if one, ok := r.Result().(*benchfmt.Result); ok {
-			for _, name := range []string{unit, "sec/op"} {
-				if value, ok := one.Value(name); ok {
-					return value, one.GetConfig("note"), nil
-				}
-			}
+		one, ok := r.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		value, ok := one.Value(unit)
+		if !ok {
+			value, ok = one.Value("sec/op")
+		}
+		if ok && (err != nil || value < least) {
+			least, note, err = value, one.GetConfig("note"), nil
 		}
 	}
-	return 0, "", fmt.Errorf("no benchmark: %s", head(path))
+	return least, note, err
 }
 
 // serves makes a side that calls a server over stdio. The server starts before the first timed run and keeps running,

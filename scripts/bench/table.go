@@ -124,7 +124,7 @@ func (b *bench) expand(ctx context.Context, v values) (row, error) {
 		}
 	}
 	plain := slices.DeleteFunc(slices.Sorted(maps.Keys(v)), func(key string) bool {
-		return key == "in" || key == "prepare" || key == "pattern" && v["prepare"] != nil || slices.Contains(commands, key)
+		return key == "in" || key == "prepare" || slices.Contains(commands, key)
 	})
 	if err := errors.Join(render(plain...), render(commands...)); err != nil {
 		return r, err
@@ -146,14 +146,7 @@ func (b *bench) render(text string, v values) (string, error) {
 			return quoted(self) + " -bin " + quoted(b.bin), err
 		},
 		"source": b.source,
-		"add":    func(a, b int) int { return a + b }, "mul": func(a, b int) int { return a * b },
-		"seq": func(n int) []int {
-			return slices.Collect(func(yield func(int) bool) {
-				for i := 0; i < n && yield(i); i++ {
-				}
-			})
-		},
-		"json": func(v any) (string, error) { text, err := json.Marshal(v); return string(text), err },
+		"json":   func(v any) (string, error) { text, err := json.Marshal(v); return string(text), err },
 	}).Parse(text)
 	if err != nil {
 		return "", err
@@ -177,11 +170,15 @@ func (b *bench) source() (string, error) {
 	return b.tree, nil
 }
 
-// goBenchmark returns the command of a benchmark of conformance/peers: its name, and how often it runs (3).
+// goBenchmark returns the command of a benchmark of conformance/peers, which prints three results, or one of that many
+// iterations.
 func (b *bench) goBenchmark(name string, times ...int64) string {
 	pattern := "^Benchmark" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	return fmt.Sprintf("%s -test.run '^$' -test.benchtime %dx -test.bench %s", quoted(b.bin+"/peers.test"),
-		append(times, 3)[0], quoted(pattern))
+	flags := "-test.benchtime 1x -test.count 3"
+	if len(times) > 0 {
+		flags = fmt.Sprintf("-test.benchtime %dx", times[0])
+	}
+	return fmt.Sprintf("%s -test.run '^$' %s -test.bench %s", quoted(b.bin+"/peers.test"), flags, quoted(pattern))
 }
 
 // file returns the path of an input, which is made if no earlier run has made it: a file of what its script prints, or
@@ -216,6 +213,9 @@ func (b *bench) file(name string, size int64, seed ...int) (string, error) {
 
 // script runs a shell script that is not timed, with the functions of the table, and returns what it prints.
 func (b *bench) script(ctx context.Context, dir, text string, env ...string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
 	cmd := exec.CommandContext(ctx, "sh", "-ec", b.table.Shell+text)
 	cmd.Dir, cmd.Env = dir, slices.Concat(environment(), env, []string{"AWK=" + b.table.Awk})
 	var errs strings.Builder

@@ -1,4 +1,5 @@
-// Package page is a command that writes docs/SAFETY.md from the proofs that tests appended to a file (make safety).
+// Package page is a command that prints the table of docs/SAFETY.md, of the proofs that tests appended to a file (make
+// safety).
 package main
 
 import (
@@ -14,27 +15,23 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/marked"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 func main() {
-	if len(os.Args) < 4 || os.Args[3] != printed && len(os.Args) > 4 {
-		fmt.Fprintln(os.Stderr, "usage: page PROOFS EVENTS MARKDOWN\n       page PROOFS EVENTS - [PROMISE …]")
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: page PROOFS EVENTS [PROMISE …]")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3:]); err != nil {
 		fmt.Fprintln(os.Stderr, "page:", err)
 		os.Exit(1)
 	}
 }
 
-// printed in place of a page means that the table is only printed: for a run of some of the promises.
-const printed = "-"
-
-// run writes the page from the proofs and from the events of go test -json, which also name tests that ended before
-// they recorded a proof. The table has the named promises, or all if none is named.
-func run(proofs, events, markdown string, ids []string) error {
+// run prints the table of the proofs and of the events of go test -json, which also name tests that ended before they
+// recorded a proof. The table has the named promises, or all if none is named.
+func run(proofs, events string, ids []string) error {
 	var all []promise.Proof
 	err := eachValue(proofs, func(p promise.Proof) error {
 		all = append(all, p)
@@ -54,11 +51,6 @@ func run(proofs, events, markdown string, ids []string) error {
 	}
 	rows, held := table(all, tests, ids)
 	fmt.Print(rows)
-	if markdown != printed {
-		if err := marked.Rewrite(markdown, "make safety", rows); err != nil {
-			return err
-		}
-	}
 	if !held {
 		return errors.New("a promise was not held, or not wholly proved at full size")
 	}

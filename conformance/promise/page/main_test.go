@@ -106,7 +106,7 @@ func TestSomePromises(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(file, file, "-", []string{"S700"}); err == nil || !strings.Contains(err.Error(), "S700") {
+	if err := run(file, file, []string{"S700"}); err == nil || !strings.Contains(err.Error(), "S700") {
 		t.Errorf("an unknown promise: %v", err)
 	}
 }
