@@ -157,7 +157,8 @@ func keep(t *testing.T, command, rows string) {
 		if err := os.WriteFile(table, []byte(rows), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.CommandContext(t.Context(), "../../scripts/page", page, command, table).CombinedOutput(); err != nil {
+		replace := exec.CommandContext(t.Context(), "../../scripts/page", page, command, table)
+		if out, err := replace.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		return

@@ -1,11 +1,12 @@
 //go:build linux
 
 // Package bench is a command that compares this program with others in one run: ripgrep, jq, sed, openssl, git,
-// tiktoken-go (make bench-peers, docs/SPEED.md), and MCP servers (make bench-wire, docs/WIRE.md). It prints a table; the
-// samples behind it are written in Go's benchmark format, for benchstat.
+// tiktoken-go (make bench-peers, docs/SPEED.md), and MCP servers (make bench-wire, docs/WIRE.md). It prints a table; it
+// can write the samples behind it in Go's benchmark format, for benchstat.
 //
-// rows.toml says what is measured: every row is a pair of commands. table.go reads it, run.go runs the sides of a row in
-// interleaved rounds, and report.go compares the samples. It runs on Linux, where all peers are available as packages.
+// rows.toml says what is measured: every row is a pair of commands. table.go reads it, run.go runs the sides of a row
+// in interleaved rounds, and report.go compares the samples. It runs on Linux, where all peers are available as
+// packages.
 package main
 
 import (
@@ -48,7 +49,7 @@ func main() {
 	flag.StringVar(&b.samples, "samples", "", "file to write all samples to, in Go's benchmark format")
 	flag.StringVar(&b.record, "record", "", "file to write the ratios to")
 	flag.StringVar(&b.check, "check", "", "file of recorded ratios: warns if one has doubled in three runs")
-	flag.DurationVar(&b.mix, "mix", 0, "only call a server from many clients for so long, and print the p99 of small calls")
+	flag.DurationVar(&b.mix, "mix", 0, "only call a server from many clients for so long; print the p99 of small calls")
 	flag.Parse()
 	if err := b.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -270,7 +270,8 @@ func TestWireTable(t *testing.T) {
 	got := wireTable([]*mcpServer{one, reference}, 3, "a machine")
 	for _, want := range []string{
 		"Medians of 3 interleaved rounds, a machine.",
-		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | 5 MB (0.50) |",
+		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | " +
+			"5 MB (0.50) |",
 		"| go-sdk |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
 	} {
 		if !strings.Contains(got, want) {
@@ -292,7 +293,7 @@ func TestPage(t *testing.T) {
 	const begin, end = "<!-- begin: make it ./a -->\n", "<!-- end: make it ./a -->\n"
 	page, table := write("page.md", "before\n"+begin+"old\n"+end+"after\n"), write("table.md", "new \\1 & /\n")
 	replace := func(command string) error {
-		return exec.CommandContext(t.Context(), "../page", page, command, table).Run()
+		return exec.CommandContext(t.Context(), "../../scripts/page", page, command, table).Run()
 	}
 	for range 2 {
 		if err := replace("make it ./a"); err != nil {

@@ -137,7 +137,8 @@ func (b *bench) render(text string, v values) (string, error) {
 	t, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 		"file": b.file, "bench": b.goBenchmark, "base": filepath.Base, "sh": quoted, "repeat": strings.Repeat,
 		"isSmall": func() bool { return b.small },
-		"limits":  func() string { return "--max-observation 4GiB --quota 16GiB" }, // so that no input is truncated or evicted
+		// so that no input is truncated or evicted
+		"limits": func() string { return "--max-observation 4GiB --quota 16GiB" },
 		"funnel": func() string {
 			return quoted(b.bin+"/mcp-funnel") + " --root . --store " + b.work + "/store --min-free 0 --call-timeout 10m"
 		},

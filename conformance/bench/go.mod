@@ -1,4 +1,4 @@
-module github.com/mcp-funnel/mcp-funnel/scripts/bench
+module github.com/mcp-funnel/mcp-funnel/conformance/bench
 
 go 1.26.8
 
