@@ -9,6 +9,7 @@ package continuation
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -195,8 +196,8 @@ func (p *parser) fault() string {
 		at = int64(len(p.text) - len(bytes.TrimLeft(p.text[p.containers[0].End:], " \t\r\n")))
 	} else if p.trailing < 0 {
 		at = p.offset()
-		if err := p.scan.Err(); err != nil {
-			why = err.(*content.SyntaxError).Reason
+		if err, ok := errors.AsType[*content.SyntaxError](p.scan.Err()); ok {
+			why = err.Reason
 		}
 	}
 	line := bytes.Count(p.text[:at], []byte{'\n'}) + 1

@@ -14,11 +14,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
+// Types of the policy package that are part of this API.
 type (
-	// Policy and the types below are of the policy package, and part of this API.
-	Policy   = policy.Policy
-	Limits   = policy.Limits
-	Decision = policy.Decision
+	Policy   = policy.Policy   // how a budget is computed
+	Limits   = policy.Limits   // when an output is large, and sizes of what is shown
+	Decision = policy.Decision // what a policy decided, and why
 )
 
 // Options of a funnel.

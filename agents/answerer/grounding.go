@@ -99,8 +99,8 @@ func ungrounded(answer, question string, results []string) (claims []string) {
 			}
 		}
 		if size == 1 && starts(answer, i) {
-			ok := true
-			size, ok = e.check(text)
+			n, ok := e.check(text)
+			size = n
 			if c := strings.TrimSpace(text[:size]); !ok && !slices.Contains(claims, c) {
 				claims = append(claims, c)
 			}

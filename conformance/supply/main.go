@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -106,8 +107,8 @@ func vulnerabilities(base, binary string) (found []string, err error) {
 	}
 	lint := filepath.Join(filepath.Dir(string(mod)), "scripts", "lint")
 	var errs bytes.Buffer
-	cmd := exec.Command("go", "-C", lint, "tool", "govulncheck", "-format", "json", "-mode", "binary", "-scan",
-		"module", "-db", base, binary) //nolint:noctx // as above
+	cmd := exec.CommandContext(context.Background(), "go", "-C", lint, "tool", "govulncheck", "-format", "json", "-mode", "binary", "-scan",
+		"module", "-db", base, binary)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {

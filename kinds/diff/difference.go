@@ -34,6 +34,7 @@ type difference struct {
 	most []*hunk
 }
 
+// New returns the summarizer of diffs.
 func New() *difference {
 	d := &difference{}
 	d.read.onFile, d.read.onHunk = d.addFile, d.addHunk

@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -45,7 +46,7 @@ func Files(ctx context.Context, r io.Reader, visit func(index int64, f *File) bo
 	lines := record.NewLines(ctx, r, digest.LineBytes)
 	for {
 		line, err := lines.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			p.finish()
 			s.finish()
 			if notes := p.damage(); len(notes) > 0 && !s.enough {

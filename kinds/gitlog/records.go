@@ -3,6 +3,7 @@ package gitlog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
@@ -51,7 +52,7 @@ func each(ctx context.Context, r io.Reader, visit func(*commit) bool) error {
 	lines := record.NewLines(ctx, r, digest.LineBytes)
 	for !enough {
 		line, err := lines.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			p.end()
 			return nil
 		}

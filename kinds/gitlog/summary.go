@@ -33,6 +33,7 @@ type summary struct {
 	list           []string
 }
 
+// New returns the summarizer of logs of git.
 func New() *summary {
 	s := &summary{authors: map[string]*int64{}}
 	s.read.onCommit = s.add

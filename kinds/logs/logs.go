@@ -88,6 +88,7 @@ func (t *times) add(n int64, last []byte) {
 	t.last = append(t.last[:0], last...)
 }
 
+// New returns the summarizer of logs. The name is that of the file; "" if there is none.
 func New(name string) *logs {
 	source := content.IsSource(name)
 	l := &logs{patterns: newPatterns(), named: source, source: source}

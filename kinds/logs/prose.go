@@ -50,6 +50,7 @@ type titles struct {
 	list  []title
 }
 
+// NewProse returns the summarizer of other texts. The name is that of the file; "" if there is none.
 func NewProse(name string) *prose {
 	p := &prose{logs: New(name), titles: map[string]*titles{}, blank: true}
 	p.logs.rows.Visit, p.logs.rows.Skip = p.line, p.ahead

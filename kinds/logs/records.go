@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -30,7 +31,7 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	var timeless, levelless int64
 	for {
 		text, err := lines.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return record.Without(lines.Number, map[string]int64{"time": timeless, "level": levelless})
 		}
 		if err == nil {
@@ -96,7 +97,7 @@ var halfDays = content.Pattern(`(?:^|\D)(\d{1,2})(:[\d:.,]*\d)[ \x{a0}\x{202f}]?
 
 // in24Hours writes a time on a 12-hour clock on a 24-hour one: "5/18/2026 4:39 PM" is "5/18/2026 16:39".
 func in24Hours(time string) string {
-	if i := strings.IndexByte(time, ':'); i < 0 || strings.IndexAny(time[i:], "Mm") < 0 {
+	if i := strings.IndexByte(time, ':'); i < 0 || !strings.ContainsAny(time[i:], "Mm") {
 		return time
 	}
 	m := halfDays().FindStringSubmatchIndex(time)

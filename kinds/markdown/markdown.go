@@ -38,6 +38,7 @@ type heading struct {
 	text  string
 }
 
+// New returns the summarizer of Markdown.
 func New() *markdown {
 	m := &markdown{}
 	m.rows.Visit = m.line

@@ -78,11 +78,11 @@ func TestGoAgreesWithGoDoc(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil // deleted meanwhile
+			return nil //nolint:nilerr // deleted meanwhile
 		}
 		file, err := parser.ParseFile(files, path, text, parser.ParseComments)
 		if err != nil {
-			return nil // edited meanwhile
+			return nil //nolint:nilerr // edited meanwhile
 		}
 		if got := IsGenerated(text); got != ast.IsGenerated(file) {
 			t.Errorf("IsGenerated of %s: %t", path, got)
@@ -149,7 +149,7 @@ func TestGoAgreesWithGoDoc(t *testing.T) {
 
 func skip(err error) error {
 	if err != nil {
-		return nil // deleted meanwhile
+		return nil //nolint:nilerr // deleted meanwhile
 	}
 	return fs.SkipDir
 }

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -47,7 +48,7 @@ func (l *Lines) Next() ([]byte, error) {
 		part, err := l.r.ReadSlice('\n')
 		size += int64(len(part))
 		l.text = append(l.text, part[:min(len(part), l.max+2-len(l.text))]...)
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			if err := l.ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -178,7 +179,7 @@ func TextLines(ctx context.Context, r io.Reader, w io.Writer) error {
 	var o Object
 	for {
 		text, err := lines.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return Without(lines.Number, map[string]int64{"time": lines.Number, "level": lines.Number})
 		}
 		if err != nil {
@@ -234,7 +235,7 @@ func (l *Lines) Check() error {
 }
 
 func end(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err

@@ -17,6 +17,7 @@ type document struct {
 	mark  int // length of the byte order mark in bytes
 }
 
+// NewDocument returns the summarizer of a kind of JSON, or of a table.
 func NewDocument(k content.Kind) *document {
 	d := &document{kind: k, check: jsontrunc.NewChecker()}
 	if d.lines() {

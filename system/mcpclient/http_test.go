@@ -105,9 +105,9 @@ func TestFaultsOfRemotes(t *testing.T) {
 			http.Redirect(w, r, "/login", http.StatusFound)
 		}, "redirects to a page", false},
 		"401": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "it wants an authorization", false},
-		"429": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "slow down", 429) }, `429 Too Many Requests: "slow`, false},
+		"429": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "slow down", http.StatusTooManyRequests) }, `429 Too Many Requests: "slow`, false},
 		"404": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no page", 404) }, "404 Not Found", false},
-		"502": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no server", 502) }, "502 Bad Gateway", true},
+		"502": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no server", http.StatusBadGateway) }, "502 Bad Gateway", true},
 		"400 with a response": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", asJSON)
 			w.WriteHeader(400)

@@ -259,7 +259,7 @@ func wordShare(text string) float64 {
 			continue
 		}
 		all++
-		var before, after rune = ' ', ' '
+		before, after := ' ', ' '
 		if i > 0 {
 			before = rs[i-1]
 		}

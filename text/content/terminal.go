@@ -51,15 +51,15 @@ func overwritten(line []byte) []byte {
 	)
 	for len(line) > 0 {
 		n := 1
-		switch c := line[0]; {
-		case c == '\r':
+		switch line[0] {
+		case '\r':
 			at = 0
-		case c == '\b':
+		case '\b':
 			at = max(at-1, 0)
-		case c == '\t':
+		case '\t':
 			at = at&^7 + 8
 			extend(at)
-		case c == '\x1b':
+		case '\x1b':
 			control := firstControl().Find(line)
 			if control == nil {
 				break

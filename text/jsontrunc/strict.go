@@ -98,10 +98,10 @@ func (s *strict) name(depth int, raw []byte) {
 
 // scan processes an event: a new object has no names yet, and the name of a key that has ended is added.
 func (s *strict) scan(c *Checker, e content.Event) {
-	switch depth := c.t.Depth(); {
-	case e == content.ObjectStart:
+	switch depth := c.t.Depth(); e {
+	case content.ObjectStart:
 		s.open(depth - 1)
-	case e == content.KeyEnd:
+	case content.KeyEnd:
 		c.t.CopyKey(depth-1, &s.key)
 		s.name(depth-1, s.key.Raw())
 	}

@@ -124,10 +124,7 @@ func mended(text []byte, r Report) []byte {
 		"", "0", `"`, `":0`, `:0`, `0"`, "00", "000", "0000", "ull", "ll", "l", "rue", "ue", "e", "alse", "lse", "se",
 		"n\"", `n":0`, `"":0`, `00":0`, `000":0`, `0000":0`, `0":0`, `0"`, `00"`, `000"`, `0000"`,
 	} {
-		out := append(append([]byte{}, text...), first...)
-		for _, end := range closers(text) {
-			out = append(out, end)
-		}
+		out := append(append(append([]byte{}, text...), first...), closers(text)...)
 		if validValues(out) {
 			return out
 		}

@@ -223,7 +223,7 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 				d,
 			)
 		}
-		if gotTotals.Letters && (p.Literal || !UsesASCII(p.Expr) || !HasLetters([]byte(text))) {
+		if gotTotals.Letters && (p.Literal || !UsesASCII(p.Expr) || !HasLetters(text)) {
 			t.Fatalf("%s: pattern %+v text %q: letters", c.name, p, text)
 		}
 		gotTotals.Letters = false // of what was searched: parts that cannot match need not be

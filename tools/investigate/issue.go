@@ -191,7 +191,7 @@ func (w *work) keepScan() error {
 	id, err := w.out.Store(tools.Stored{Text: append(text, '\n'), Name: "scan of " + w.shownTarget()})
 	if err != nil {
 		w.out.Note("the scan is not kept: " + err.Error())
-		return nil
+		return nil //nolint:nilerr // the note says it
 	}
 	w.meta.Scan = observations.Prefix + id
 	return w.inv.SetMeta(w.meta)

@@ -164,7 +164,7 @@ func refuseContents(raw []byte) error {
 		Dirs, Files []map[string]json.RawMessage
 	}
 	if json.Unmarshal(raw, &members) != nil {
-		return nil // another error says what is wrong
+		return nil //nolint:nilerr // another error says what is wrong
 	}
 	for _, m := range append(members.Dirs, members.Files...) {
 		for _, name := range []string{"content", "contents", "raw"} {

@@ -54,7 +54,7 @@ func (w *work) notesPrint() string {
 	h := sha256.New()
 	for _, p := range w.paths {
 		n := w.notes[p]
-		fmt.Fprintf(h, "%s %s %s\n", p, n.Fingerprint, n.Summary)
+		_, _ = fmt.Fprintf(h, "%s %s %s\n", p, n.Fingerprint, n.Summary)
 	}
 	return short(h)
 }
@@ -120,7 +120,7 @@ func (w *work) report() (Report, error) {
 // in, count as moved.
 func (e *Evidence) add(now, then []evidence.Citation) {
 	before := e.Holds
-	e.Counts.Add(now)
+	e.Add(now)
 	repaired := min(evidence.Count(then).Moved, e.Holds-before)
 	e.Holds, e.Moved = e.Holds-repaired, e.Moved+repaired
 }

@@ -186,19 +186,19 @@ func (d *directory) seal(all map[string]*directory) {
 	own, deep := sha256.New(), sha256.New()
 	written := 0
 	for _, f := range d.files {
-		fmt.Fprintf(own, "%d:%s %d %s\n", len(f.Path), path.Base(f.Path), f.Size, f.Hash)
+		_, _ = fmt.Fprintf(own, "%d:%s %d %s\n", len(f.Path), path.Base(f.Path), f.Size, f.Hash)
 		if f.Category != scan.Fixture && f.Category != scan.Generated {
 			written++
 		}
 	}
 	d.Keep = written == 0 && (len(d.files) > 0 || len(d.Subs) == 0) || scan.InFixtures(path.Join(d.Path, "x"))
 	for _, s := range d.Subs {
-		fmt.Fprintf(own, "%s/\n", path.Base(s))
+		_, _ = fmt.Fprintf(own, "%s/\n", path.Base(s))
 	}
 	d.own = short(own)
-	fmt.Fprintln(deep, d.own)
+	_, _ = fmt.Fprintln(deep, d.own)
 	for _, s := range d.Subs {
-		fmt.Fprintln(deep, all[s].deep)
+		_, _ = fmt.Fprintln(deep, all[s].deep)
 	}
 	d.deep = short(deep)
 }

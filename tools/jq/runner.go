@@ -77,7 +77,7 @@ func (r *remarks) start(ctx context.Context, write objects, from io.Reader) io.R
 		b := bufio.NewWriterSize(w, 64<<10)
 		err := write(ctx, from, b)
 		if d, ok := errors.AsType[*content.Remarks](err); ok {
-			whole := err == error(d)
+			whole := err == error(d) //nolint:errorlint // nothing but remarks
 			r.mu.Lock()
 			if whole || !r.whole {
 				r.said, r.whole = *d, whole

@@ -31,6 +31,7 @@ type Tally struct {
 // Figure is the kind of a tally.
 type Figure int
 
+// The figures.
 const (
 	Length Figure = iota // the number of values
 	Sum                  // their sum, as add computes it

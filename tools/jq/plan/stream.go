@@ -40,6 +40,7 @@ type Stream struct {
 // Form says how the results of the code become results of the filter.
 type Form int
 
+// The forms.
 const (
 	Flow   Form = iota // each is a result
 	Held               // each is a result once the record is read
