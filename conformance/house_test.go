@@ -90,7 +90,7 @@ var within = map[string]string{
 	"agents/chat/chattest":              "agents/chat",        // an endpoint for tests
 	"server/servertest":                 "server",             // what tests of the server and its transports share
 	"tools/jq/plan/plantest":            "tools/jq/plan",      // filters and JSON texts for tests
-	"server/servertest/started":         "server",             // the servers that tests of the transports serve
+	"server/servertest/started":         "server/httpserver",  // the servers that tests of the transports serve
 }
 
 // unwanted is what no package imports, and why. (The servers to compare with are modules of their own.)

@@ -11,9 +11,9 @@ import (
 // maxNotStored is the size up to which a result of an upstream server that cannot be stored is sent as it is, in bytes.
 const maxNotStored = 1_000_000
 
-// passResult decides whether an answer is the result of an upstream server as that wrote it, and adds the rest of the result
-// to one that is not. A result that cannot be stored is worth more whole than its two ends: the call may have changed
-// something, and nobody would repeat it.
+// passResult decides whether an answer is the result of an upstream server as that wrote it. If not, it adds what the
+// answer lacks of the result. A result that cannot be stored is worth more whole than its two ends: the call may have
+// changed something, and nobody would repeat it.
 func (d *display) passResult(a *Answer, r *tools.Result) {
 	receipt := &a.Receipts[0]
 	notStored := (r.NotStored || receipt.NotKept != "" || receipt.Truncated) && receipt.Decision.Deficit <= 0 &&

@@ -198,7 +198,8 @@ func TestProgress(t *testing.T) {
 	servertest.Contains(
 		t, got, `"progressToken":9007199254740993,"progress":1,"total":5,"message":"step"`, `"text":"done"`,
 	)
-	if got := c.request("tools/call", `{"name":"steps","arguments":{"n":5}}`); strings.Contains(got, "notifications/progress") {
+	got = c.request("tools/call", `{"name":"steps","arguments":{"n":5}}`)
+	if strings.Contains(got, "notifications/progress") {
 		t.Errorf("progress that nobody asked for: %s", got)
 	}
 	// The message came with 2025-03-26.

@@ -97,8 +97,8 @@ func complete(f jsonrpc.Frame, result json.RawMessage) json.RawMessage {
 	return json.RawMessage(head + string(result[1:]))
 }
 
-// upstreamResult returns the result of an upstream server's tool as that wrote it, with the notes on it as further texts. It
-// removes members of _meta whose names have our prefix: a client would take them for ours.
+// upstreamResult returns the result of an upstream server's tool as that wrote it, with the notes on it as further
+// texts. It removes members of _meta whose names have our prefix: a client would take them for ours.
 func (k *call) upstreamResult(a funnel.Answer) json.RawMessage {
 	all, result := membersOf(a.Raw), a.Raw
 	meta, content := membersOf(all["_meta"]), []json.RawMessage{}

@@ -32,6 +32,11 @@ func (s *Server) CheckParamHeaders(f jsonrpc.Frame, lookup func(name string) (st
 	if err == nil {
 		err = mcp.ValidateParamHeadersLookup(lookup, &s.offers.Tools[at].Tool, params)
 	}
+	return HeaderFault(err)
+}
+
+// HeaderFault returns the fault for an error of mcp-go's checks of headers; nil for nil.
+func HeaderFault(err error) *jsonrpc.Fault {
 	var mismatch mcp.HeaderMismatchError
 	switch {
 	case errors.As(err, &mismatch):

@@ -185,7 +185,9 @@ func sourceArgument(o observations.Observation) json.RawMessage {
 }
 
 // readWith runs one of the server's tools to read what a URI names; what names the kind of such sources.
-func (s resourceArea) readWith(ctx context.Context, uri, tool, what string, args map[string]string) (funnel.Answer, error) {
+func (s resourceArea) readWith(
+	ctx context.Context, uri, tool, what string, args map[string]string,
+) (funnel.Answer, error) {
 	at := slices.IndexFunc(s.options.Tools, func(t tools.Tool) bool { return t.Name == tool })
 	if at < 0 {
 		return funnel.Answer{}, jsonrpc.BadParams("%s: this server has no tool that reads %s", jsonrpc.Quoted(uri), what)

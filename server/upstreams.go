@@ -65,7 +65,9 @@ func (k *call) upstreams() (*upstreams, error) {
 	r := s.upstreams[key]
 	if r == nil {
 		if len(s.upstreams) >= maxUpstreams && !s.endIdlest() {
-			return nil, jsonrpc.Faultf(jsonrpc.CodeBusy, "busy: %d clients have servers of their own; try again later", maxUpstreams)
+			return nil, jsonrpc.Faultf(
+				jsonrpc.CodeBusy, "busy: %d clients have servers of their own; try again later", maxUpstreams,
+			)
 		}
 		r = s.openUpstreams(k, key)
 	}
@@ -289,7 +291,9 @@ var listChanges = map[string]func(mcp.SubscriptionFilter) bool{
 
 // listenUpstreams sends the notifications of the upstream servers that a subscriptions/listen selects, until stop is
 // called. It subscribes to resources of these servers, and returns the URIs for which that succeeded.
-func (k *call) listenUpstreams(ctx context.Context, id json.RawMessage, uris []string) (subscribed []string, stop func()) {
+func (k *call) listenUpstreams(
+	ctx context.Context, id json.RawMessage, uris []string,
+) (subscribed []string, stop func()) {
 	r, err := k.upstreams()
 	if r == nil || err != nil {
 		return nil, func() {}

@@ -56,8 +56,8 @@ type MetaNamed interface{ MetaName() string }
 // Passer is implemented by an [Output] whose answer may be the result of an upstream server, as that server wrote it.
 type Passer interface{ Pass(r Result) }
 
-// Result is the result of tools/call of an upstream server, of which a tool has written the output. It is sent in place of
-// the answer as Pass says.
+// Result is the result of tools/call of an upstream server, of which a tool has written the output. It is sent in place
+// of the answer as Pass says.
 type Result struct {
 	Raw       json.RawMessage // as the server wrote it
 	Pass      Pass

@@ -1,11 +1,13 @@
 package httpserver
 
 import (
+	"encoding/json"
 	"mime"
 	"net/http"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -43,42 +45,25 @@ func checkHeaders(r *http.Request, f jsonrpc.Frame) *jsonrpc.Fault {
 		return jsonrpc.BadRequest("protocol %s has no responses from clients; repeat the call with inputResponses",
 			mcp.ProtocolVersion20260728)
 	}
-	mismatch := func(name, have, want string) *jsonrpc.Fault {
-		text := "is " + jsonrpc.Quoted(have) + ","
-		if have == "" {
-			text = "is missing;"
-		}
-		return jsonrpc.Faultf(
-			mcp.HEADER_MISMATCH, "header mismatch: %s %s the message says %s", name, text, jsonrpc.Quoted(want))
-	}
 	if version, _ := oneHeader(r, mcp.HeaderProtocolVersion); version != f.Protocol {
 		if f.Protocol == "" && f.ID != nil {
 			return jsonrpc.BadParams("_meta lacks %s, which protocol %s requires in every request",
 				mcp.MetaKeyProtocolVersion, jsonrpc.Quoted(version))
 		}
 		if f.ID != nil || f.Protocol != "" { // the protocol defines no headers for notifications
-			return mismatch("MCP-Protocol-Version", version, f.Protocol)
+			return server.HeaderFault(mcp.HeaderMismatchError{
+				Header: "MCP-Protocol-Version", Reason: "the message says " + jsonrpc.Quoted(f.Protocol),
+			})
 		}
 	}
 	if f.ID == nil {
 		return nil
 	}
-	if method, _ := oneHeader(r, mcp.HeaderMethod); method != f.Method {
-		return mismatch(mcp.HeaderMethod, method, f.Method)
-	}
-	if !mcp.MethodRequiresNameHeader(mcp.MCPMethod(f.Method)) {
-		return nil
-	}
-	want := f.StringOrEmpty("name")
-	if f.Method == string(mcp.MethodResourcesRead) {
-		want = f.StringOrEmpty("uri")
-	}
-	name, _ := oneHeader(r, mcp.HeaderName)
-	plain, ok := mcp.DecodeHeaderValue(name)
-	if !ok || name == "" || plain != want {
-		return mismatch(mcp.HeaderName, name, want)
-	}
-	return nil
+	params, _ := json.Marshal(map[string]string{"name": f.StringOrEmpty("name"), "uri": f.StringOrEmpty("uri")}) // strings
+	return server.HeaderFault(mcp.ValidateStandardHeaders(func(name string) string {
+		value, _ := oneHeader(r, name)
+		return value
+	}, f.Protocol, mcp.MCPMethod(f.Method), params))
 }
 
 // oneHeader returns the value of a header that may occur once, and whether it is present.

@@ -3,11 +3,7 @@ package httpserver
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -26,17 +22,6 @@ import (
 type metrics struct {
 	all                *prom.Set // not the library's global one
 	bytes, seen, shown *prom.Counter
-
-	mu            sync.Mutex
-	latencyByTool map[string]*histogram
-}
-
-// histogram is a Prometheus histogram. The library's own has other buckets, and its writer would sort the rows of
-// this one alphabetically.
-type histogram struct {
-	buckets []int64 // cumulative, one for each of callBuckets
-	count   int64
-	sum     float64 // seconds
 }
 
 // callBuckets are the upper bounds of the latency histogram, in seconds.
@@ -111,14 +96,12 @@ func (m *metrics) addEvents(store *observations.Store) {
 func newMetrics(calls, sessions func() int, store *observations.Store) *metrics {
 	all := prom.NewSet()
 	m := &metrics{
-		all:           all,
-		bytes:         all.NewCounter("mcp_funnel_seen_bytes_total"),
-		seen:          all.NewCounter("mcp_funnel_seen_tokens_total"),
-		shown:         all.NewCounter("mcp_funnel_shown_tokens_total"),
-		latencyByTool: map[string]*histogram{},
+		all:   all,
+		bytes: all.NewCounter("mcp_funnel_seen_bytes_total"),
+		seen:  all.NewCounter("mcp_funnel_seen_tokens_total"),
+		shown: all.NewCounter("mcp_funnel_shown_tokens_total"),
 	}
 	prom.ExposeMetadata(true) // a setting of the whole process, which has no other user
-	all.RegisterMetricsWriter(m.writeLatencies)
 	all.NewGauge("mcp_funnel_calls_in_flight", func() float64 { return float64(calls()) })
 	all.NewGauge("mcp_funnel_http_sessions", func() float64 { return float64(sessions()) })
 	if store != nil {
@@ -162,40 +145,8 @@ func (m *metrics) countCall(tool string, answer funnel.Answer, took time.Duratio
 		m.shown.AddInt64(max(r.ShownTokens, 0))
 	}
 	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_calls_total{tool=%q,status=%q}", tool, status)).Inc()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	of := m.latencyByTool[tool]
-	if of == nil {
-		of = &histogram{buckets: make([]int64, len(callBuckets))}
-		m.latencyByTool[tool] = of
-	}
-	of.count++
-	of.sum += took.Seconds()
-	for i, bound := range callBuckets {
-		if took.Seconds() <= bound {
-			of.buckets[i]++
-		}
-	}
-}
-
-func (m *metrics) writeLatencies(w io.Writer) {
-	const name = "mcp_funnel_call_seconds"
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.latencyByTool) == 0 {
-		return
-	}
-	prom.WriteMetadataIfNeeded(w, name, "histogram")
-	for _, tool := range slices.Sorted(maps.Keys(m.latencyByTool)) {
-		of := m.latencyByTool[tool]
-		for i, bound := range callBuckets {
-			_, _ = fmt.Fprintf(
-				w, "%s_bucket{tool=%q,le=%q} %d\n", name, tool, strconv.FormatFloat(bound, 'g', -1, 64), of.buckets[i],
-			)
-		}
-		_, _ = fmt.Fprintf(w, "%s_bucket{tool=%q,le=\"+Inf\"} %d\n", name, tool, of.count)
-		_, _ = fmt.Fprintf(w, "%s_sum{tool=%q} %g\n%s_count{tool=%q} %d\n", name, tool, of.sum, name, tool, of.count)
-	}
+	name := fmt.Sprintf("mcp_funnel_call_seconds{tool=%q}", tool)
+	m.all.GetOrCreatePrometheusHistogramExt(name, callBuckets).Update(took.Seconds())
 }
 
 // countRefused counts a request that the guard refused.

@@ -77,7 +77,7 @@ func (f Frame) StringOrEmpty(name string) string {
 
 // Meta returns a member of _meta as sent; nil if there is none.
 func (f Frame) Meta(name string) (value json.RawMessage) {
-	_ = eachMember(f.Params["_meta"], func(member string, v, _ json.RawMessage) { // Parse has checked _meta
+	_ = EachMember(f.Params["_meta"], func(member string, v, _ json.RawMessage) { // Parse has checked _meta
 		if member == name {
 			value = v
 		}
@@ -220,7 +220,7 @@ func optionalMembers(name string, raw json.RawMessage, known []string) (map[stri
 func members(raw []byte, known []string) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	var misspelt error // a syntax error anywhere takes precedence
-	err := eachMember(raw, func(name string, value, _ json.RawMessage) {
+	err := EachMember(raw, func(name string, value, _ json.RawMessage) {
 		if slices.Contains(known, name) {
 			all[name] = value
 			return
@@ -233,9 +233,9 @@ func members(raw []byte, known []string) (map[string]json.RawMessage, error) {
 	return all, cmp.Or(err, misspelt)
 }
 
-// eachMember calls visit for each member of the object raw, in order, with the text that follows the value. Unless
+// EachMember calls visit for each member of the object raw, in order, with the text that follows the value. Unless
 // options allow them, it refuses duplicate keys and invalid UTF-8 at any depth. It refuses text after the object.
-func eachMember(raw []byte, visit func(name string, value, rest json.RawMessage), options ...jsontext.Options) error {
+func EachMember(raw []byte, visit func(name string, value, rest json.RawMessage), options ...jsontext.Options) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw), options...)
 	if d.PeekKind() != '{' {
 		_, err := d.ReadValue()
@@ -311,7 +311,7 @@ func parseFault(err error) *Fault {
 func FindID(raw []byte) json.RawMessage {
 	var id json.RawMessage
 	certain := true
-	_ = eachMember(raw, func(name string, value, rest json.RawMessage) {
+	_ = EachMember(raw, func(name string, value, rest json.RawMessage) {
 		if name == "id" {
 			next := bytes.TrimLeft(rest, whiteSpace)
 			certain = certain && id == nil && len(next) > 0 && (next[0] == ',' || next[0] == '}')

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -112,32 +113,20 @@ func clean(v any) (changed bool) {
 	return changed
 }
 
-// without returns a JSON object without a member. It leaves the other members as they were written.
+// without returns a JSON object without a member. It leaves the values of the others as they were written.
 func without(object json.RawMessage, name string) (json.RawMessage, error) {
-	d := jsontext.NewDecoder(bytes.NewReader(object))
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
-	}
 	out := []byte{'{'}
-	for d.PeekKind() != '}' {
-		key, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		key = bytes.Clone(key)
-		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if string(key) == `"`+name+`"` {
-			continue
+	err := jsonrpc.EachMember(object, func(member string, value, _ json.RawMessage) {
+		if member == name {
+			return
 		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, key...), ':'), value...)
-	}
-	return append(out, '}'), nil
+		out, _ = jsontext.AppendQuote(out, member) // it was read as a string
+		out = append(append(out, ':'), value...)
+	})
+	return append(out, '}'), err
 }
 
 // maxName is how long the name of a tool may be for clients.
