@@ -222,24 +222,29 @@ func worded(n int64, unit string) string {
 
 func limitsPage(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString(
-		"# Limits\n\nThe limits of `find`, `search`, `read`, `slice`, `grep` and `jq`, of answers, the store, the protocol and HTTP, and how " +
-			"each is reported.\nWritten by `make update` from the constants of the program. Other pages have those of `run` ([RUN.md](RUN.md)), " +
-			"`ask` and the text of\ndocuments ([ASK.md](ASK.md)), `deliver` ([CONTINUATION.md](CONTINUATION.md), [INTENT.md](INTENT.md)), " +
-			"`investigate`\n([INVESTIGATION.md](INVESTIGATION.md)), and `wrap` ([UPSTREAM.md](UPSTREAM.md)).\n",
-	)
+	b.WriteString(`# Limits
+
+*For users.*
+
+The limits of ’find’, ’search’, ’read’, ’slice’, ’grep’ and ’jq’, of answers, the store, the protocol and HTTP, and how
+each is reported. Written by ’make update’ from the constants of the program. Other pages have those of ’run’
+([RUN.md](RUN.md)), ’ask’ and the text of documents ([ASK.md](ASK.md)), ’deliver’ ([CONTINUATION.md](CONTINUATION.md),
+[INTENT.md](INTENT.md)), ’investigate’ ([INVESTIGATION.md](INVESTIGATION.md)), and ’wrap’ ([UPSTREAM.md](UPSTREAM.md)).
+`)
 	for _, group := range limits {
 		fmt.Fprintf(&b, "\n## %s\n\n| what | at most | how it is reported |\n|---|---|---|\n", group.of)
 		for _, l := range group.all {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", l.what, worded(valueOf(t, l.where), l.unit), l.told)
 		}
 	}
-	b.WriteString("\nWhere there are several identities, none has more than three quarters of the connections, the calls at once and the bytes of " +
-		"messages: what it asks for beyond them is answered \"busy\" and says so, and the others are served.\n")
-	b.WriteString(
-		"\nOf libraries: a pattern nests at most 1,000 groups and repeats at most 1,000 times (Go's regexp); JSON nests at most 10,000 deep (jsontext).\n",
-	)
-	return b.String()
+	b.WriteString(`
+Where there are several identities, none has more than three quarters of the connections, the calls at once and the
+bytes of messages: what it asks for beyond them is answered "busy" and says so, and the others are served.
+
+Of libraries: a pattern nests at most 1,000 groups and repeats at most 1,000 times (Go's regexp); JSON nests at most
+10,000 deep (jsontext).
+`)
+	return strings.ReplaceAll(b.String(), "’", "`")
 }
 
 // The page of limits says what the program does.

@@ -20,6 +20,8 @@ type clientRoots struct {
 
 // current returns the known roots or why they are unknown, the channel of a pending query or nil, and whether a query is
 // needed.
+//
+//nolint:staticcheck // the error is a part of what is known, not of this call
 func (r *clientRoots) current() (dirs []string, unknown error, going <-chan struct{}, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -54,7 +54,7 @@ var sourceArguments = []string{"source", "path", "document", "intent", "action"}
 
 // completePrompt proposes observations and paths for arguments that name a source, and nothing for other arguments.
 func (s completionArea) completePrompt(ctx context.Context, name, argument, value string) (*mcp.Completion, error) {
-	p, fault := promptArea{s.Server}.prompt(name)
+	p, fault := promptArea(s).prompt(name)
 	if fault != nil {
 		return nil, fault
 	}
@@ -118,7 +118,7 @@ func (s completionArea) completeResource(ctx context.Context, uri, argument, val
 
 // completeID proposes observation IDs, newest first, each with prefix; it compares them with value ignoring its case.
 func (s completionArea) completeID(owner, prefix, value string) (*mcp.Completion, error) {
-	list, err := resourceArea{s.Server}.observations(owner)
+	list, err := resourceArea(s).observations(owner)
 	if err != nil {
 		return nil, err
 	}

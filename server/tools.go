@@ -48,7 +48,7 @@ func validateTool(t tools.Tool) error {
 	case t.Name == "" || t.Title == "" || t.Description == "":
 		return errors.New("name, title and description are required")
 	case t.Run == nil:
-		return errors.New("Run is nil")
+		return errors.New("no function runs it")
 	case json.Unmarshal(t.Schema, &schema) != nil || schema.Type != "object":
 		return errors.New("the schema must have type object")
 	}
@@ -134,7 +134,7 @@ func (s toolArea) callTool(ctx context.Context, k *call) (any, error) {
 		t, found, err := up.Tool(ctx, name)
 		switch {
 		case err != nil:
-			return textResult(true, s.sanitize(content.ClipBytes(name+": "+err.Error(), 4<<10), false)), nil
+			return textResult(true, s.sanitize(content.ClipBytes(name+": "+err.Error(), 4<<10), false)), nil //nolint:nilerr // the answer says it
 		case found:
 			result, err := s.handler(t)(ctx)
 			up.flush(ctx)

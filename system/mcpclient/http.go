@@ -417,7 +417,7 @@ func (r *Remote) openOlder(ctx context.Context) error {
 	defer context.AfterFunc(ctx, cancel)()
 	defer time.AfterFunc(requestTime, cancel).Stop()
 	var c cursor
-	response, err := r.do(life, http.MethodGet, message{}, "")
+	response, err := r.do(life, http.MethodGet, message{}, "") //nolint:bodyclose // the goroutine below reads it to its end
 	if err != nil {
 		cancel()
 		return err

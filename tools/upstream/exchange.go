@@ -254,7 +254,7 @@ func (s *Server) send(
 			State    json.RawMessage           `json:"requestState"`
 		}
 		if err := json.Unmarshal(raw, &r); err != nil || r.Type != "input_required" {
-			return raw, nil // another result that contains the word
+			return raw, nil //nolint:nilerr // another result that contains the word
 		}
 		responses := map[string]json.RawMessage{}
 		for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
