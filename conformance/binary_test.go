@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -25,7 +26,13 @@ func binary(t testing.TB) string { return program(t, "mcp-funnel") }
 // program builds one of the programs once, with the flags of a release, and returns its path.
 func program(t testing.TB, name string) string {
 	t.Helper()
-	path, err := programs[name]()
+	switch name {
+	case "mcp-funnel":
+		return built.Program(t, "cmd/mcp-funnel")
+	case "fixture":
+		return built.Program(t, "conformance/fixture")
+	}
+	path, err := buildDrive()
 	if err != nil {
 		t.Fatalf("go build %s: %v", name, err)
 	}
@@ -44,22 +51,14 @@ func drivesOnly(t testing.TB) {
 // buildDir is the directory of the built programs; TestMain makes and removes it.
 var buildDir string
 
-var programs = map[string]func() (string, error){
-	"mcp-funnel": builds("..", "./cmd/mcp-funnel", "build", "-trimpath"),
-	"fixture":    builds("..", "./conformance/fixture", "build", "-trimpath"),
-	"drive":      builds("clients", "./drive", "test", "-c"),
-}
-
-// builds compiles a package of the module in dir, without the race detector.
-func builds(dir, pkg string, how ...string) func() (string, error) {
-	return sync.OnceValues(func() (string, error) {
-		path := filepath.Join(buildDir, filepath.Base(pkg))
-		cmd := exec.CommandContext(context.Background(), "go", append(how, "-o", path, pkg)...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
-		cmd.Stderr = os.Stderr
-		return path, cmd.Run()
-	})
-}
+// buildDrive compiles the client of the Go SDK, which is a test of a module of its own.
+var buildDrive = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(buildDir, "drive")
+	cmd := exec.CommandContext(context.Background(), "go", "test", "-c", "-o", path, "./drive")
+	cmd.Dir, cmd.Env = "clients", append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	return path, cmd.Run()
+})
 
 func TestMain(m *testing.M) {
 	if played, code := play(); played {
@@ -75,7 +74,7 @@ func TestMain(m *testing.M) {
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = flag.Set("test.parallel", "6") // most of these tests wait for processes
 	}
-	code := m.Run()
+	code := built.Main(m)
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
 }

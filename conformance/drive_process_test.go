@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 // launch describes how to start a server; the zero value is the released binary in an environment of its own. Its
@@ -127,9 +129,12 @@ func (b *logBuffer) after(mark string) (string, bool) {
 	return line, whole
 }
 
-// waitFor waits until a condition holds, and says whether it came to hold.
+// waitFor waits until a condition holds, and says whether it came to hold. In an ordinary run it looks less often the
+// longer it waits: many conditions read all of /proc.
 func waitFor(limit time.Duration, holds func() bool) bool {
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	pause, most := 5*time.Millisecond, promise.Size(60*time.Millisecond, 10*time.Millisecond)
+	for end := time.Now().Add(limit); ; time.Sleep(pause) {
+		pause = min(2*pause, most)
 		if holds() {
 			return true
 		}

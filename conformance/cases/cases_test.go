@@ -14,12 +14,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
@@ -27,7 +27,7 @@ import (
 // hang is how long a process may take that answers within seconds on an idle machine.
 const hang = 5 * time.Minute
 
-// work holds the inputs and the program.
+// work holds the inputs.
 var work string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -43,7 +43,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	return built.Main(m)
 }
 
 // unpack writes the inputs below dir.
@@ -80,15 +80,6 @@ func unpack(dir string) error {
 	}
 }
 
-// program builds the program once.
-var program = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(work, "mcp-funnel")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", path, "../../cmd/mcp-funnel")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	cmd.Stderr = os.Stderr
-	return path, cmd.Run()
-})
-
 // one is a call of a tool, or a command, on a directory of inputs.
 type one struct {
 	dir   string
@@ -124,10 +115,7 @@ func try(t *testing.T, tests []one) {
 // answer returns what the program prints for a tool or a command on a directory of inputs.
 func answer(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built.Program(t, "cmd/mcp-funnel")
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	all := []string{
@@ -156,10 +144,7 @@ func script(t *testing.T, name string) {
 		t.Skip("it drives a program that is built without the race detector: tried by the run without it")
 	}
 	python := peer.Find(t, "python3")
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built.Program(t, "cmd/mcp-funnel")
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, filepath.Join(work, "inputs", filepath.FromSlash(name)))

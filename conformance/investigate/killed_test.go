@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -34,16 +35,7 @@ func (r *runner) command(ctx context.Context, words ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, r.bin, words...)
 }
 
-func program(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "mcp-funnel")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../cmd/mcp-funnel")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return bin
-}
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 
 // call runs one call; after > 0 it is killed then. ok is false if it was.
 func (r *runner) call(args object, after time.Duration) (text string, o order, ok bool) {
@@ -157,7 +149,7 @@ func TestKilled(t *testing.T) {
 		t.Skip("it drives a program that is built without the race detector: tried by the run without it")
 	}
 	dirs, kills := promise.Size(25, 300), promise.Size(15, 200)
-	bin, root := program(t), many(t, dirs)
+	bin, root := built.Program(t, "cmd/mcp-funnel"), many(t, dirs)
 	calm := newRunner(t, bin, root)
 	began := time.Now()
 	calm.finish(func() time.Duration { return 0 })

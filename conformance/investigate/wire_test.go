@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 )
 
 // peerOverStdio is the program as a client speaks to it.
@@ -56,7 +58,7 @@ func (p *peerOverStdio) ask(method string, params object) (result object) {
 
 // TestWire looks at what a client sees of an investigation: the order in _meta, the prompt, the resource, completions.
 func TestWire(t *testing.T) {
-	r := newRunner(t, program(t), project(t))
+	r := newRunner(t, built.Program(t, "cmd/mcp-funnel"), project(t))
 	c := r.command(t.Context(), "--toolsets", "core,investigation")
 	in, err := c.StdinPipe()
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 )
 
 // client calls the tools of a built server over stdio.
@@ -32,10 +34,7 @@ func startServer(t *testing.T, root string) *client { return startWith(t, "serve
 func startWith(t *testing.T, command ...string) *client {
 	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "mcp-funnel")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/mcp-funnel").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := built.Program(t, "cmd/mcp-funnel")
 	cmd := exec.Command(binary, append([]string{"--store", filepath.Join(dir, "store")}, command...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

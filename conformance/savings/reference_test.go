@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		serveUpstream(os.Args[2])
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(built.Main(m))
 }
 
 // record is a row of what the other server returns, with a name that no other row has.

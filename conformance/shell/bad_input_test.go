@@ -75,9 +75,14 @@ func TestRootRemovedMeanwhile(t *testing.T) {
 	if err := os.Mkdir(b.root, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	removed := time.AfterFunc(300*time.Millisecond, func() { _ = os.RemoveAll(b.root) })
-	defer removed.Stop()
-	if text, answer := b.run("echo first; sleep 1; ls; echo second"); text != "first\nsecond\n\n" || answer.Failed {
+	const command = "sleep 1.0731"
+	go func() {
+		for len(running(command)) == 0 && t.Context().Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		_ = os.RemoveAll(b.root)
+	}()
+	if text, answer := b.run("echo first; " + command + "; ls; echo second"); text != "first\nsecond\n\n" || answer.Failed {
 		t.Errorf("%q", text)
 	}
 }
@@ -197,4 +202,15 @@ func TestBusyByTimeout(t *testing.T) {
 		}
 		return answer.Failed
 	})
+}
+
+// running returns the processes of a command, whose words are unique.
+func running(command string) (all []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range dirs {
+		if line, _ := os.ReadFile(file); strings.TrimRight(strings.ReplaceAll(string(line), "\x00", " "), " ") == command {
+			all = append(all, file)
+		}
+	}
+	return all
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 )
 
 // anna answers a form.
@@ -37,10 +39,7 @@ func (c *client) answer(id string, reply string) string {
 // Questions of a server of either era reach a client of either era, and their replies the server, which is called once.
 func TestQuestions(t *testing.T) {
 	inParallel(t)
-	program, err := fixture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := built.Program(t, "conformance/fixture")
 	filled := []string{"action=accept", "anna"}
 	for name, s := range map[string]struct {
 		command []string

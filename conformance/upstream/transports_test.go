@@ -7,19 +7,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 )
 
@@ -45,24 +43,10 @@ func listening(t *testing.T, cmd *exec.Cmd, address string) string {
 	return ""
 }
 
-// fixture builds our server with the tools of the conformance suite, beside the program, and returns its path.
-var fixture = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(binary), "fixture")
-	//nolint:noctx // the test's time limit ends it
-	out, err := exec.Command("go", "build", "-o", path, "../fixture").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-})
-
 // fixtureServer starts the fixture and returns its URL.
 func fixtureServer(t *testing.T) string {
 	t.Helper()
-	path, err := fixture()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := built.Program(t, "conformance/fixture")
 	cmd := exec.CommandContext(t.Context(), path, "-http", "127.0.0.1:0", "-store", t.TempDir())
 	return listening(t, cmd, `http://127\.0\.0\.1:\d+`)
 }

@@ -6,6 +6,7 @@ package upstream_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -35,25 +37,26 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: it drives a program, which only SAFETY=full builds with the race detector, in minutes")
 		return
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "wrap")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
-		binary = filepath.Join(dir, "mcp-funnel")
-		//nolint:noctx // the test's time limit ends it
-		build := exec.Command("go", "build", "-o", binary, "../../cmd/mcp-funnel")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if promise.UnderRace {
-			build.Args = slices.Insert(build.Args, 2, "-race")
-			build.Env = append(os.Environ(), "CGO_ENABLED=1")
-		}
-		if out, err := build.CombinedOutput(); err != nil {
-			panic(fmt.Sprintf("%v: %s", err, out))
-		}
-		return m.Run()
-	}())
+	code, err := 1, buildBinary()
+	if err == nil {
+		code = built.Main(m)
+	} else {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+func buildBinary() (err error) {
+	if binary, err = built.Path("cmd/mcp-funnel"); err != nil || !promise.UnderRace {
+		return err
+	}
+	binary += ".race"
+	build := exec.CommandContext(context.Background(), "go", "build", "-race", "-o", binary, "../../cmd/mcp-funnel")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // inParallel lets a test that mostly waits run beside others, but not where times are measured.
