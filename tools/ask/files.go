@@ -56,8 +56,8 @@ func (q *question) answer(r *Result) error {
 	return nil
 }
 
-// answerOrSearch answers the question by the function that the router chose. If it names files and none is called so,
-// it may be one on what files say.
+// answerOrSearch answers the question by the function that the router chose. If the question names files and no file has
+// that name, it searches what files say.
 func (q *question) answerOrSearch(r *Result) error {
 	if err := q.answer(r); err != nil || r.Count == nil || *r.Count > 0 || q.route.NameHint == "" {
 		return err

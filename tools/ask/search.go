@@ -129,7 +129,7 @@ func bestFirst(list []facts.Fact) {
 	})
 }
 
-// passage returns a passage as facts are taken from it.
+// passage returns what the package facts needs of a passage.
 func (q *question) passage(p *found) facts.Passage {
 	return facts.Passage{
 		File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(),

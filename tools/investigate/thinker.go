@@ -45,7 +45,7 @@ type Thought struct {
 	By      string // "model NAME"
 }
 
-// The beginning of Thought.By, and the values of Thought.Partial: agents do not import entries.
+// What agents write into Thought.By and Thought.Partial. They may not import entries.
 const (
 	ByModel          = entries.Model // before the name of the model, in Thought.By
 	OverBudget       = entries.OverBudget

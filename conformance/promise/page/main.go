@@ -109,7 +109,7 @@ func outcomes(name string, out io.Writer) (map[string][]outcome, error) {
 	})
 }
 
-// The states of a promise that is not simply held ("yes").
+// The states of a promise other than "yes".
 const (
 	notProved = "not proved" // no test recorded a proof
 	inPart    = "in part"    // a test was skipped, or recorded no proof

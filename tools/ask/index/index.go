@@ -217,7 +217,7 @@ func (x *Index) Search(ctx context.Context, terms []string, in Scope, limit, per
 // place are the columns of a Hit before its score.
 const place = "c.id, f.id, f.path, f.mark, c.start, c.stop, c.line, c.code, c.heading"
 
-// fields returns where a row of place goes, and one more column.
+// fields returns the targets of a scan: the columns of place, then one more.
 func (h *Hit) fields(last any) []any {
 	return []any{&h.id, &h.file, &h.Path, &h.Mark, &h.Start, &h.End, &h.Line, &h.Code, &h.Heading, last}
 }

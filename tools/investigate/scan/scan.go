@@ -284,7 +284,7 @@ const defaultRatio = 3.5
 // files ticks every few milliseconds, so that a write right after the scan may leave the mark as it was.
 const settled = 2 * time.Second
 
-// unchanged returns what the scan before found of a file that cannot have changed since; ok is false if there is none.
+// unchanged returns the entry of the previous scan for a file that cannot have changed since; ok is false if it has none.
 func (s *scanner) unchanged(path string, m tree.Mark) (f File, ok bool) {
 	last := s.known[path]
 	if last == nil || last.Mark != m || last.Error != "" || last.Hash == "" && s.o.Hash ||
