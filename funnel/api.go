@@ -14,11 +14,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// Types of the policy package that are part of this API.
 type (
-	Policy   = policy.Policy   // how a budget is computed
-	Limits   = policy.Limits   // when an output is large, and sizes of what is shown
-	Decision = policy.Decision // what a policy decided, and why
+	// Policy is how a budget is computed; see the package policy, as for the other two.
+	Policy = policy.Policy
+	// Limits are when an output is large, and the sizes of what is shown.
+	Limits = policy.Limits
+	// Decision is what a policy decided, and why.
+	Decision = policy.Decision
 )
 
 // Options of a funnel.
