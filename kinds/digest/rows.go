@@ -79,7 +79,7 @@ func WithoutMark(p []byte) []byte { return bytes.TrimPrefix(p, []byte("\xef\xbb\
 // EqualLines returns how many lines from b[at] on equal the one of size bytes before it. Most are compared many at a
 // time.
 func EqualLines(b []byte, at, size int) (n int64) {
-	for _, lines := range []int{1 + 16<<10/size, 1} {
+	for _, lines := range []int{1 + 16<<10/size, 1 + 512/size, 1} {
 		for step := lines * size; at+step <= len(b) && bytes.Equal(b[at:at+step], b[at-size:at-size+step]); at += step {
 			n += int64(lines)
 		}

@@ -1,27 +1,57 @@
 package logs
 
-import "github.com/mcp-funnel/mcp-funnel/kinds/digest"
+import (
+	"encoding/binary"
+	"math/bits"
 
-// signature hashes a line so that lines which differ only in words with digits have the same hash. It is FNV-1a of the
-// line with a symbol that no byte is for each of these words, and with its bits mixed once more.
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+)
+
+// signature hashes a line so that lines which differ only in words with digits have the same hash. It reads the text
+// between such words eight bytes at a time: each line of a log is hashed.
 func signature(line []byte) uint64 {
-	const offset, prime, wildcard = 14695981039346656037, 1099511628211, 0x100
-	h, word, digit := uint64(offset), uint64(offset), false // word: the hash at the beginning of the current word
-	for _, c := range line {
-		if digest.IsWord[c] {
-			h = (h ^ uint64(c)) * prime
-			digit = digit || c-'0' <= 9
-			continue
+	h, from := uint64(1), 0
+	for {
+		digit := nextDigit(line, from)
+		if digit == len(line) {
+			return mixed(h, line[from:])
 		}
-		if digit {
-			h, digit = (word^wildcard)*prime, false
+		word := digit
+		for word > from && digest.IsWord[line[word-1]] {
+			word--
 		}
-		h = (h ^ uint64(c)) * prime
-		word = h
+		h = mixed(h, line[from:word]) + 1
+		for from = digit; from < len(line) && digest.IsWord[line[from]]; from++ {
+		}
 	}
-	if digit {
-		h = (word ^ wildcard) * prime
+}
+
+// nextDigit returns the place of the first digit at or after i, or the length of the line.
+func nextDigit(line []byte, i int) int {
+	const each, low, tops = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
+	for ; i+8 <= len(line); i += 8 {
+		y := binary.LittleEndian.Uint64(line[i:]) ^ '0'*each // a digit becomes 0 to 9
+		if digits := ^(y&low + (0x80-10)*each | y) & tops; digits != 0 {
+			return i + bits.TrailingZeros64(digits)/8
+		}
 	}
-	h *= 0x9E3779B97F4A7C15
-	return h ^ h>>32
+	for i < len(line) && line[i]-'0' > 9 {
+		i++
+	}
+	return i
+}
+
+// mixed adds a text and its end to a hash.
+func mixed(h uint64, text []byte) uint64 {
+	const prime = 0x9E3779B97F4A7C15
+	for ; len(text) >= 8; text = text[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(text)) * prime
+		h ^= h >> 31
+	}
+	rest := uint64(len(text)+1) << 56
+	for i, c := range text {
+		rest |= uint64(c) << (8 * i)
+	}
+	h = (h ^ rest) * prime
+	return h ^ h>>31
 }
