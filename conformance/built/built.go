@@ -25,7 +25,7 @@ var (
 	done = map[string]error{}
 )
 
-// Program returns the path of a program of this module, such as "./cmd/mcp-funnel", built with the flags of a release.
+// Program returns the path of a program of this module, such as "cmd/mcp-funnel", built with the flags of a release.
 func Program(t testing.TB, pkg string) string {
 	t.Helper()
 	path, err := Path(pkg)
@@ -47,7 +47,8 @@ func Path(pkg string) (string, error) {
 	if _, known := done[pkg]; !known {
 		done[pkg] = nil
 		if _, err := os.Stat(path); err != nil {
-			cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", path, "github.com/mcp-funnel/mcp-funnel/"+pkg)
+			cmd := exec.CommandContext(context.Background(),
+				"go", "build", "-trimpath", "-o", path, "github.com/mcp-funnel/mcp-funnel/"+pkg)
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				done[pkg] = fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
