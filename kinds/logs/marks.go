@@ -17,15 +17,9 @@ type block struct {
 }
 
 // marks are the words that may begin an incident within a line; see [incidentWithin].
-var marks = []*literal.Text{
-	literal.NewText("panic"), literal.NewText("kernel: "), literal.NewText("(most recent call last)"),
-	literal.NewText("(core dumped)"),
-}
+var marks = literal.NewTexts("panic", "kernel: ", "(most recent call last)", "(core dumped)")
 
 // set sets the text, and whether it has an escape sequence or one of marks.
 func (b *block) set(text []byte) {
-	b.text, b.marked = text, bytes.IndexByte(text, 0x1b) >= 0
-	for _, mark := range marks {
-		b.marked = b.marked || mark.In(text)
-	}
+	b.text, b.marked = text, bytes.IndexByte(text, 0x1b) >= 0 || marks.In(text)
 }

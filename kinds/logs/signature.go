@@ -41,16 +41,22 @@ func nextDigit(line []byte, i int) int {
 	return i
 }
 
-// mixed adds a text and its end to a hash.
+// mixed adds a text and its length to a hash.
 func mixed(h uint64, text []byte) uint64 {
 	const prime = 0x9E3779B97F4A7C15
-	for ; len(text) >= 8; text = text[8:] {
-		h = (h ^ binary.LittleEndian.Uint64(text)) * prime
+	h ^= uint64(len(text)) << 32
+	i := 0
+	for ; i+8 <= len(text); i += 8 {
+		h = (h ^ binary.LittleEndian.Uint64(text[i:])) * prime
 		h ^= h >> 31
 	}
-	rest := uint64(len(text)+1) << 56
-	for i, c := range text {
-		rest |= uint64(c) << (8 * i)
+	rest := uint64(0)
+	if i > 0 {
+		rest = binary.LittleEndian.Uint64(text[len(text)-8:])
+	} else {
+		for _, c := range text {
+			rest = rest<<8 | uint64(c)
+		}
 	}
 	h = (h ^ rest) * prime
 	return h ^ h>>31

@@ -277,28 +277,24 @@ func (n *Needle) caseBit(c byte) byte {
 	return 0
 }
 
-// Text searches for a text of at least two bytes, with vectors if the processor has them. It is safe for concurrent
-// use.
-type Text struct {
-	text []byte
-	by   *teddy // nil: no vectors, or two bytes alone, after which teddy reads one more
+// Texts searches for any of several texts of at least three bytes, with vectors if the processor has them. It is safe
+// for concurrent use.
+type Texts struct {
+	texts []string
+	by    *teddy // nil: no vectors
 }
 
-// NewText prepares a search for text.
-func NewText(text string) *Text {
-	l := &Text{text: []byte(text)}
-	if len(text) > 2 {
-		l.by = newTeddy([]Needle{newNeedle(text, false)})
-	}
-	return l
+// NewTexts prepares a search for texts.
+func NewTexts(texts ...string) *Texts {
+	return &Texts{texts, newTeddy(NewNeedles(texts, false))}
 }
 
-// In reports whether b holds the text.
-func (l *Text) In(b []byte) bool {
-	if l.by == nil {
-		return bytes.Contains(b, l.text)
+// In reports whether b holds one of the texts.
+func (t *Texts) In(b []byte) bool {
+	if t.by == nil {
+		return slices.ContainsFunc(t.texts, func(text string) bool { return bytes.Contains(b, []byte(text)) })
 	}
-	by := *l.by // a copy: Find changes it
+	by := *t.by // a copy: Find changes it
 	at, _, _ := by.Find(b, 0)
 	return at < len(b)
 }
