@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
 
 // hang is how long a process may take that answers within seconds on an idle machine.
@@ -30,7 +31,12 @@ const hang = 5 * time.Minute
 // work holds the inputs.
 var work string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if ran, code := sandbox.Main(os.Args); ran {
+		os.Exit(code)
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "cases")
