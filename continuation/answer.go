@@ -26,29 +26,36 @@ type Names struct {
 	Outline string // the whole outline, if it is stored because an answer shows a part of it
 }
 
+// answer is written about a document.
+type answer struct {
+	*Document
+	names Names
+	strings.Builder
+}
+
 // Answer says what arrived, and word for word what to send next.
 func (d *Document) Answer(r Result, n Names) string {
-	var b strings.Builder
+	b := &answer{Document: d, names: n}
 	switch r.Verdict {
 	case Done:
-		d.whole(&b, n)
+		b.whole()
 	case Unknown:
 		what := "not JSON"
 		if d.options.Kind == Text {
 			what = "taken as text"
 		}
-		fmt.Fprintf(&b, "KEPT: %s, %s: only you know whether it is complete.%s\n",
-			plural(int64(len(d.text)), "byte"), what, keptAs(n))
+		fmt.Fprintf(b, "KEPT: %s, %s: only you know whether it is complete.%s\n",
+			plural(int64(len(d.text)), "byte"), what, n.keptAs())
 		if n.Call != "" {
 			b.WriteString("If anything is missing: ")
-			d.goOn(&b, n)
+			b.goOn()
 		}
 	case Refused:
-		d.refused(&b, r, n)
+		b.refused(r)
 	case Stop:
-		d.stopped(&b, r, n)
+		b.stopped(r)
 	default:
-		d.cut(&b, r, n)
+		b.cut(r)
 	}
 	if r.Join != "" && r.Join != "first part" {
 		b.WriteString("Joined by: " + r.Join)
@@ -57,16 +64,16 @@ func (d *Document) Answer(r Result, n Names) string {
 		}
 		b.WriteByte('.')
 		if r.Dropped != "" {
-			fmt.Fprintf(&b, " Left out: %s.", clip(r.Dropped, shownPiece))
+			fmt.Fprintf(b, " Left out: %s.", clip(r.Dropped, shownPiece))
 		}
 		b.WriteByte('\n')
 	} else if r.Dropped != "" {
-		fmt.Fprintf(&b, "Left out: %s\n", clip(r.Dropped, shownPiece))
+		fmt.Fprintf(b, "Left out: %s\n", clip(r.Dropped, shownPiece))
 	}
 	return b.String()
 }
 
-func keptAs(n Names) string {
+func (n Names) keptAs() string {
 	if n.Kept == "" {
 		return ""
 	}
@@ -75,64 +82,64 @@ func keptAs(n Names) string {
 
 // Missing is the answer to a call without a part: clients drop an argument that was cut off.
 func (d *Document) Missing(n Names) string {
-	var b strings.Builder
+	b := &answer{Document: d, names: n}
 	b.WriteString("NO PART ARRIVED: the call was probably cut off while it was written.")
-	b.WriteString(keptAs(n) + "\nSend at most 8,000 characters at once.\n")
+	b.WriteString(n.keptAs() + "\nSend at most 8,000 characters at once.\n")
 	switch d.State() {
 	case Whole:
 		b.WriteString("The document is whole as it is.\n")
 	case Cut, Ambiguous, NotJSON:
-		d.goOn(&b, n)
+		b.goOn()
 	}
 	return b.String()
 }
 
 // cut is the answer to a text that is cut off.
-func (d *Document) cut(b *strings.Builder, r Result, n Names) {
-	if len(bytes.TrimSpace(d.text)) == 0 {
+func (b *answer) cut(r Result) {
+	if len(bytes.TrimSpace(b.text)) == 0 {
 		b.WriteString("Nothing has arrived yet. Send the first part.\n")
 		return
 	}
 	if r.State == Whole {
-		fmt.Fprintf(b, "NO SECTION YET: the document parses, and has no section.%s\n", keptAs(n))
-		if n.Call != "" {
-			fmt.Fprintf(b, "Go on with %s: send the document with its sections, from its beginning.\n", n.Call)
+		fmt.Fprintf(b, "NO SECTION YET: the document parses, and has no section.%s\n", b.names.keptAs())
+		if b.names.Call != "" {
+			fmt.Fprintf(b, "Go on with %s: send the document with its sections, from its beginning.\n", b.names.Call)
 		}
 		return
 	}
-	fmt.Fprintf(b, "CUT OFF at byte %s, %s.", grouped(len(d.text)), d.where())
-	if n.Kept != "" {
-		fmt.Fprintf(b, " Kept so far as %s (part %d)", n.Kept, max(1, len(d.history.Parts)))
+	fmt.Fprintf(b, "CUT OFF at byte %s, %s.", grouped(len(b.text)), b.where())
+	if b.names.Kept != "" {
+		fmt.Fprintf(b, " Kept so far as %s (part %d)", b.names.Kept, max(1, len(b.history.Parts)))
 	}
 	b.WriteByte('\n')
-	d.delivered(b, "Delivered so far:", n)
-	a := d.anchor
+	b.delivered("Delivered so far:")
+	a := b.anchor
 	b.WriteString(
 		"Compare this with what was asked for. If anything is missing, deliver the rest; repeat nothing but the restart text.\n",
 	)
 	if a.last >= 0 {
 		fmt.Fprintf(b, "Last complete element before cut-off: %s\n",
-			content.ClipBytes(string(d.text[a.last:a.lastUntil]), shownPiece))
+			content.ClipBytes(string(b.text[a.last:a.lastUntil]), shownPiece))
 	}
-	if piece := bytes.TrimSpace(d.text[min(a.piece, a.end):a.end]); len(piece) > 0 {
+	if piece := bytes.TrimSpace(b.text[min(a.piece, a.end):a.end]); len(piece) > 0 {
 		fmt.Fprintf(b, "Cut-off element (incomplete): %s\n", content.ClipBytes(string(piece), shownPiece))
 	}
-	d.goOn(b, n)
+	b.goOn()
 }
 
 // goOn says how the next part must begin.
-func (d *Document) goOn(b *strings.Builder, n Names) {
+func (b *answer) goOn() {
 	call := "Go on."
-	if n.Call != "" {
-		call = "Go on with " + n.Call + "."
+	if b.names.Call != "" {
+		call = "Go on with " + b.names.Call + "."
 	}
-	if !d.plain && d.anchor.hidden {
+	if !b.plain && b.anchor.hidden {
 		fmt.Fprintf(b, "%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
-			"then add what is new. It has text that cannot be shown here.\n", call, d.path())
+			"then add what is new. It has text that cannot be shown here.\n", call, b.path())
 		return
 	}
-	text := d.Restart()
-	if len(text) > maxWhole && (d.plain && len(text) >= len(bytes.TrimSpace(d.text)) || !d.plain && d.anchor.at == 0) {
+	text := b.Restart()
+	if len(text) > maxWhole && (b.plain && len(text) >= len(bytes.TrimSpace(b.text)) || !b.plain && b.anchor.at == 0) {
 		fmt.Fprintf(b, "%s Send the document again from its beginning, word for word as before, then add what is new: "+
 			"no end of it that is short enough occurs in it once.\n", call)
 		return
@@ -141,11 +148,11 @@ func (d *Document) goOn(b *strings.Builder, n Names) {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	fmt.Fprintf(b, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, d.then(), fence, text, fence)
+	fmt.Fprintf(b, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, b.then(), fence, text, fence)
 }
 
 // then says what follows the restart text.
-func (d *Document) then() string {
+func (d *joined) then() string {
 	const add = "then add what is new"
 	if d.plain {
 		return add
@@ -165,7 +172,7 @@ func (d *Document) then() string {
 }
 
 // Position says at which byte and inside of what the text ends.
-func (d *Document) Position() string {
+func (d *joined) Position() string {
 	switch d.State() {
 	case Cut, Ambiguous:
 		return fmt.Sprintf("byte %s, %s", grouped(len(d.text)), d.where())
@@ -176,12 +183,12 @@ func (d *Document) Position() string {
 }
 
 // where says which element is cut off, and inside of what the text ends.
-func (d *Document) where() string {
+func (d *joined) where() string {
 	return d.path() + ", " + d.parser.inside()
 }
 
 // path names the element that is cut off, and its section.
-func (d *Document) path() string {
+func (d *joined) path() string {
 	path := d.pointer()
 	if o := d.parser.finished(); o.Found && d.anchor.depth > 1 && d.parser.outline.Current.ID != "" {
 		path += fmt.Sprintf(" (section %q)", d.parser.outline.Current.ID)
@@ -189,7 +196,7 @@ func (d *Document) path() string {
 	return path
 }
 
-func (d *Document) pointer() string {
+func (d *joined) pointer() string {
 	return content.ClipBytes(cmp.Or(d.parser.pointer(d.anchor.depth), "at the top"), 2*maxWord)
 }
 
@@ -211,29 +218,29 @@ func (p *parser) inside() string {
 }
 
 // delivered lists what arrived, below a heading.
-func (d *Document) delivered(b *strings.Builder, heading string, n Names) {
-	o := d.parser.finished()
-	lines, _ := o.shown(n.Outline, d.fits)
+func (b *answer) delivered(heading string) {
+	o := b.parser.finished()
+	lines, _ := o.shown(b.names.Outline, b.fits)
 	if len(lines) > 0 {
 		b.WriteString(heading + "\n" + strings.Join(lines, "\n") + "\n")
 	}
 }
 
 // whole is the answer to a whole document.
-func (d *Document) whole(b *strings.Builder, n Names) {
-	fmt.Fprintf(b, "WHOLE: %s%s, %s.%s\n", plural(int64(len(d.text)), "byte"), d.sections(), partsOf(len(d.history.Parts)),
-		keptAs(n))
-	d.delivered(b, "Delivered:", n)
-	if n.File != "" {
-		b.WriteString("To write it to a file: " + n.File + "\n")
+func (b *answer) whole() {
+	fmt.Fprintf(b, "WHOLE: %s%s, %s.%s\n", plural(int64(len(b.text)), "byte"), b.sections(), partsOf(len(b.history.Parts)),
+		b.names.keptAs())
+	b.delivered("Delivered:")
+	if b.names.File != "" {
+		b.WriteString("To write it to a file: " + b.names.File + "\n")
 	}
-	for _, f := range d.Review() {
+	for _, f := range b.Review() {
 		b.WriteString("Look at, unless it is meant so: " + f + "\n")
 	}
 }
 
 // sections returns the number of complete sections after a comma, "" for a document that has none.
-func (d *Document) sections() string {
+func (d *joined) sections() string {
 	if d.plain || d.parser.outline.Sections == 0 {
 		return ""
 	}
@@ -248,24 +255,24 @@ func partsOf(n int) string {
 }
 
 // refused is the answer to a part that was not joined.
-func (d *Document) refused(b *strings.Builder, r Result, n Names) {
+func (b *answer) refused(r Result) {
 	stored := ""
-	if n.Part != "" {
-		stored = " The part is kept as " + n.Part + "; nothing was joined."
+	if b.names.Part != "" {
+		stored = " The part is kept as " + b.names.Part + "; nothing was joined."
 	}
 	fmt.Fprintf(b, "NOT JOINED: %s.%s\n", strings.TrimSuffix(clip(r.Reason, 3*shownPiece), "."), stored)
 	switch r.State {
 	case Whole:
-		fmt.Fprintf(b, "The document is whole as it is.%s\n", keptAs(n))
+		fmt.Fprintf(b, "The document is whole as it is.%s\n", b.names.keptAs())
 	default:
-		if len(d.text) > 0 {
-			d.goOn(b, n)
+		if len(b.text) > 0 {
+			b.goOn()
 		}
 	}
 }
 
 // stopped is the answer where more text cannot help.
-func (d *Document) stopped(b *strings.Builder, r Result, n Names) {
+func (b *answer) stopped(r Result) {
 	switch r.State {
 	case Broken:
 		b.WriteString(
@@ -278,9 +285,9 @@ func (d *Document) stopped(b *strings.Builder, r Result, n Names) {
 	default:
 		fmt.Fprintf(b, "STUCK: %s. Stop here and look at what is kept.", r.Reason)
 	}
-	b.WriteString(keptAs(n) + "\n")
-	if r.State == Cut && n.Call != "" {
-		b.WriteString("A part that is another one can still be joined with " + n.Call + "\n")
+	b.WriteString(b.names.keptAs() + "\n")
+	if r.State == Cut && b.names.Call != "" {
+		b.WriteString("A part that is another one can still be joined with " + b.names.Call + "\n")
 	}
 }
 
@@ -307,7 +314,7 @@ func (d *Document) lastLine() string {
 
 // Review returns what a reader should look at in a whole document: findings of what usually went wrong, none of which
 // says that it is incomplete.
-func (d *Document) Review() []string {
+func (d *joined) Review() []string {
 	if d.plain {
 		return nil
 	}

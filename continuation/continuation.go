@@ -94,7 +94,7 @@ func (d *Document) accept(text []byte) {
 }
 
 // parserAt returns a parser that has read no more of the text than up to an offset.
-func (d *Document) parserAt(at int64) *parser {
+func (d *joined) parserAt(at int64) *parser {
 	if d.near.offset() > at {
 		return newParser()
 	}
@@ -123,7 +123,7 @@ func (p *parser) dropLineEnd(text []byte) []byte {
 }
 
 // State says what the text is.
-func (d *Document) State() State {
+func (d *joined) State() State {
 	if d.plain {
 		return NotJSON
 	}

@@ -58,16 +58,21 @@ const (
 
 // Document is a text of which parts arrive. It is not safe for concurrent use.
 type Document struct {
+	joined
 	options Options
-	text    []byte // what was joined so far, in UTF-8
-	plain   bool   // the text is not JSON
-	parser  *parser
-	near    *parser // has read the text up to the restart text, or less of it
-	anchor  anchor
 	history history
 	// The last units of the text are known to occur in it once if there are at least as many as once says, and several
 	// times if there are at most as many as again says. Shorter and longer ends need not be counted.
 	once, again int
+}
+
+// joined is what was joined so far.
+type joined struct {
+	text   []byte // in UTF-8
+	plain  bool   // the text is not JSON
+	parser *parser
+	near   *parser // has read the text up to the restart text, or less of it
+	anchor anchor
 }
 
 // Result is what Add found.
@@ -93,11 +98,11 @@ func New(o Options) *Document {
 	if o.AsShown == nil {
 		o.AsShown = func(_, _ string) bool { return true }
 	}
-	return &Document{options: o, parser: newParser(), near: newParser()}
+	return &Document{joined: joined{parser: newParser(), near: newParser()}, options: o}
 }
 
 // Text returns the text so far. The caller must not change it.
-func (d *Document) Text() []byte { return d.text }
+func (d *joined) Text() []byte { return d.text }
 
 // Parts returns how many parts arrived, refused ones included.
 func (d *Document) Parts() int { return len(d.history.Parts) }

@@ -25,10 +25,15 @@ const (
 	skeletonSize = 5
 )
 
+// doubts finds reasons why a part may not belong where it would be joined.
+type doubts struct{ *joined }
+
+func (d *joined) doubts() doubts { return doubts{d} }
+
 // doubt returns why a reading of a part that repeats some of the text may be wrong; "" if there is no reason to think
 // so.
-func (d *Document) doubt(r *reading) string {
-	text, rest := d.text[:d.anchor.end], d.after(r)
+func (d doubts) doubt(r *reading) string {
+	text, rest := d.text[:d.anchor.end], r.after()
 	if r.matched == 0 {
 		text = d.text
 	}
@@ -59,13 +64,13 @@ func (d *Document) doubt(r *reading) string {
 }
 
 // fitsList reports whether the element that a part completes has the shape of one before it in its list, or need not.
-func (d *Document) fitsList(r *reading) bool {
+func (d doubts) fitsList(r *reading) bool {
 	for depth := len(d.parser.containers) - 1; depth >= 0; depth-- {
 		f := &d.parser.containers[depth]
 		if f.Object || f.Open < 0 || len(f.Last) == 0 {
 			continue
 		}
-		x := shapeOf(slices.Concat(d.text[f.Open:d.anchor.end], d.after(r)))
+		x := shapeOf(slices.Concat(d.text[f.Open:d.anchor.end], r.after()))
 		var all []shaped
 		for _, raw := range d.children(f) {
 			e := shapeOf(raw)
@@ -87,7 +92,7 @@ const headMin = 12
 // headAgain reports whether a part begins with characters of the last kilobytes of the text, and continues nearly as
 // the text does from there to its end. Of several such places the last one is compared; in a list with equal elements,
 // several places are enough. least is the number of characters that are looked for first.
-func (d *Document) headAgain(part []byte, inside bool, least int) bool {
+func (d doubts) headAgain(part []byte, inside bool, least int) bool {
 	const most = 4 * headMin
 	got, _ := units(part[:min(len(part), 8<<10)], inside)
 	kept := d.lastUnits()
@@ -135,7 +140,7 @@ func contains(us, others []rune) bool {
 
 // beginsLike reports whether a part begins like the document, or like an element that is open and begins before an
 // offset.
-func (d *Document) beginsLike(part []byte, before int64) bool {
+func (d doubts) beginsLike(part []byte, before int64) bool {
 	got, _ := units(part[:min(len(part), 12*headMin)], false)
 	for depth := range d.parser.containers {
 		f := &d.parser.containers[depth]
@@ -152,7 +157,7 @@ func (d *Document) beginsLike(part []byte, before int64) bool {
 
 // nestsDocument reports whether a part begins with a name that the text does not have, but otherwise like the document
 // or an element of a list that is open and begins before an offset: it begins again there, with another word.
-func (d *Document) nestsDocument(part []byte, before int64) bool {
+func (d doubts) nestsDocument(part []byte, before int64) bool {
 	got := shapeOf(part)
 	within := shapeOf(slices.Concat([]byte{'{'}, part[:min(len(part), maxElement)])) // it may begin at a name
 	for depth := range d.parser.containers {
@@ -175,7 +180,7 @@ func (d *Document) nestsDocument(part []byte, before int64) bool {
 // wordChanged reports whether a part begins with the last words of the text, of which one differs and is no number,
 // because numbers count records. In a string it takes three words. Between members it takes two, if the text does not
 // have the first name.
-func (d *Document) wordChanged(part []byte) bool {
+func (d doubts) wordChanged(part []byte) bool {
 	const most, window = 16, 600
 	least := 3
 	if !d.insideString() {
@@ -206,7 +211,7 @@ func (d *Document) wordChanged(part []byte) bool {
 }
 
 // children returns the last complete children of a container.
-func (d *Document) children(f *container) [][]byte {
+func (d *joined) children(f *container) [][]byte {
 	list := make([][]byte, 0, len(f.Last))
 	for i, at := range f.Last {
 		end := f.End
@@ -220,7 +225,7 @@ func (d *Document) children(f *container) [][]byte {
 
 // repeatsEnd reports whether a part has the last words of the text again, behind what it repeats word for word. It
 // looks for the shortest end of the text that occurs in it once.
-func (d *Document) repeatsEnd(r *reading) bool {
+func (d doubts) repeatsEnd(r *reading) bool {
 	end, _ := units(d.text[d.anchor.at:d.anchor.end], d.anchor.inside)
 	for k := surely + surely/2; k < len(end); k *= 2 {
 		if d.occursOnce(end[len(end)-k:]) {

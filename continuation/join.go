@@ -65,7 +65,7 @@ func (d *Document) join(part []byte) Result {
 
 // withoutPreface returns a part from the restart text on, if that begins within the first restartWithin characters, or
 // without a line of words before the rest of the document. before is what is left out.
-func (d *Document) withoutPreface(part []byte) (body []byte, before string) {
+func (d *joined) withoutPreface(part []byte) (body []byte, before string) {
 	from, far := bytes.TrimLeft(part, " \t\r\n"), nonBlank(d.text[d.anchor.at:d.anchor.end]) >= restartMin
 	for i := range string(part[:searched(part)]) {
 		if !d.repeats(d.anchor.at, d.anchor.inside, part[i:]) {
@@ -117,13 +117,13 @@ func (d *Document) joinRest(part []byte) Result {
 		return d.refuse("it may or may not repeat the last characters, which are too few, or occur too often, to tell")
 	case len(readings) == 1:
 		r := readings[0]
-		if reason := d.doubt(r); reason != "" && r.at > 0 {
+		if reason := d.doubts().doubt(r); reason != "" && r.at > 0 {
 			return d.refuse(reason)
 		}
 		return d.apply(r)
 	case len(readings) > 1:
 		return d.refuse(fmt.Sprintf("the part fits in %d ways (%s, %s)",
-			len(readings), d.place(readings[0]), d.place(readings[1])))
+			len(readings), readings[0].place(), readings[1].place()))
 	}
 	if merged, dropped, reason, ok := d.merge(part); ok && reason != "" {
 		return d.refuse(reason)
@@ -133,14 +133,14 @@ func (d *Document) joinRest(part []byte) Result {
 		return r
 	}
 	plain := d.reading(int64(len(d.text)), "plain continuation", part, false)
-	if reason := d.notPlain(part, plain); reason != "" {
+	if reason := d.doubts().notPlain(part, plain); reason != "" {
 		return d.refuse(reason)
 	}
 	return d.apply(plain)
 }
 
 // after returns the rest of a part, behind what it repeats of the text.
-func (d *Document) after(r *reading) []byte {
+func (r *reading) after() []byte {
 	c := cursor{text: r.part, within: r.inside}
 	for range r.matched {
 		c.next()
@@ -181,7 +181,7 @@ func (d *Document) applyWhole(r *reading) Result {
 }
 
 // beginsInEscape reports whether a part repeats the end of the text from inside of an escape on.
-func (d *Document) beginsInEscape(part []byte) bool {
+func (d *joined) beginsInEscape(part []byte) bool {
 	const least = 4 // bytes that are repeated
 	part = bytes.TrimLeft(part, " \t\r\n")
 	from := max(0, len(d.text)-min(2*len(part), maxCompared))
@@ -205,30 +205,30 @@ func (d *Document) beginsInEscape(part []byte) bool {
 	return false
 }
 
-func (d *Document) refuse(reason string) Result {
+func (d *joined) refuse(reason string) Result {
 	return Result{Verdict: Refused, State: d.State(), Reason: reason}
 }
 
 // noSections reports whether the document is whole but its list of sections is empty.
-func (d *Document) noSections() bool {
+func (d *joined) noSections() bool {
 	return d.parser.outline.Found && d.parser.outline.Sections == 0
 }
 
 // lines reports whether the text is NDJSON: a value may follow on the next line.
-func (d *Document) lines() bool {
+func (d *joined) lines() bool {
 	f := &d.parser.containers[0]
 	return f.Count > 1 || bytes.HasSuffix(d.text, []byte("}\n"))
 }
 
 // repeats reports whether the part begins with the text from an offset on. inside says that the offset is inside of a
 // string.
-func (d *Document) repeats(at int64, inside bool, part []byte) bool {
+func (d *joined) repeats(at int64, inside bool, part []byte) bool {
 	_, ok := d.repeated(at, inside, part)
 	return ok
 }
 
 // repeated is repeats, and returns how many units are repeated.
-func (d *Document) repeated(at int64, inside bool, part []byte) (matched int, ok bool) {
+func (d *joined) repeated(at int64, inside bool, part []byte) (matched int, ok bool) {
 	if inside {
 		part = bytes.TrimLeft(part, " \t\r\n")
 	}
@@ -237,7 +237,7 @@ func (d *Document) repeated(at int64, inside bool, part []byte) (matched int, ok
 }
 
 // reading joins a part at an offset and reads the result.
-func (d *Document) reading(at int64, how string, part []byte, inside bool) *reading {
+func (d *joined) reading(at int64, how string, part []byte, inside bool) *reading {
 	if inside {
 		part = bytes.TrimLeft(part, " \t\r\n")
 	}
@@ -261,7 +261,7 @@ func (r *reading) fault() string {
 }
 
 // place names where a reading goes on.
-func (d *Document) place(r *reading) string {
+func (r *reading) place() string {
 	return fmt.Sprintf("%s at byte %d", r.how, r.at)
 }
 
@@ -270,7 +270,7 @@ var opener = content.Pattern(`^\s*(?:…|\.\.\.|//|/\*|<!--|#|\*\*|[\[(]?(?i:con
 	`of course|i |i'|let me|as requested|below|the rest|rest of|note|sorry|understood|got it))`)
 
 // notPlain returns why a part cannot simply be appended; "" if it can.
-func (d *Document) notPlain(part []byte, r *reading) string {
+func (d doubts) notPlain(part []byte, r *reading) string {
 	if reason := d.seam(part); reason != "" {
 		return reason
 	}
@@ -306,7 +306,7 @@ func (d *Document) notPlain(part []byte, r *reading) string {
 }
 
 // notPlainString is notPlain for a text that ends inside of a string.
-func (d *Document) notPlainString(part []byte) string {
+func (d doubts) notPlainString(part []byte) string {
 	if opener().Match(part) {
 		return "it begins like an explanation, not like the rest of the string"
 	}
@@ -349,9 +349,9 @@ func lastByte(b []byte) byte {
 
 // tailStart returns where the last element begins that starts over 4 KiB before the end of the text; if none does,
 // where a nearer one begins.
-func (d *Document) tailStart() int64 {
+func (d *joined) tailStart() int64 {
 	from := int64(0)
-	for _, at := range d.lastElements() {
+	for _, at := range d.parser.lastElements() {
 		if int64(len(d.text))-at > 4096 || from == 0 {
 			from = max(from, at)
 		}
@@ -360,9 +360,9 @@ func (d *Document) tailStart() int64 {
 }
 
 // lastElements returns where the open and the last eight complete children of all open containers begin.
-func (d *Document) lastElements() (all []int64) {
-	for i := range d.parser.containers {
-		f := &d.parser.containers[i]
+func (p *parser) lastElements() (all []int64) {
+	for i := range p.containers {
+		f := &p.containers[i]
 		all = append(all, f.Last[max(0, len(f.Last)-8):]...)
 		if f.Open >= 0 {
 			all = append(all, f.Open)
@@ -372,7 +372,7 @@ func (d *Document) lastElements() (all []int64) {
 }
 
 // lastUnits returns the last units of the text, from the beginning of an element on.
-func (d *Document) lastUnits() []rune {
+func (d *joined) lastUnits() []rune {
 	kept, _ := units(d.text[d.tailStart():d.anchor.end], false)
 	return kept
 }
@@ -383,7 +383,7 @@ func isWordRune(r rune) bool {
 }
 
 // notPlainBetween is notPlain for a text that ends between values.
-func (d *Document) notPlainBetween(part []byte) string {
+func (d doubts) notPlainBetween(part []byte) string {
 	f := d.parser.top()
 	got, _ := units(part[:min(len(part), 1<<16)], false)
 	if len(got) == 0 {
@@ -408,7 +408,7 @@ func (d *Document) notPlainBetween(part []byte) string {
 	}
 	// The first element, or its first two members, must not be one that is there already.
 	lead := firstItems(got)
-	for _, at := range d.lastElements() {
+	for _, at := range d.parser.lastElements() {
 		window := d.text[at:min(len(d.text), int(at)+8*len(lead)+512)]
 		if kept, _ := units(window, false); hasPrefix(kept, lead) {
 			return "it begins nearly like an element that is there already"

@@ -62,7 +62,7 @@ func stringOf(raw []byte) string {
 
 // joinFresh joins a part to a document that has no section yet: the part takes its place, if it has all members again.
 func (d *Document) joinFresh(part []byte) Result {
-	fresh := &Document{parser: newParser()}
+	fresh := &joined{parser: newParser()}
 	fresh.parser.read(part, int64(len(part)))
 	fresh.text = part
 	if s := fresh.parser.state(); s.faulty() || firstByte(part) != '{' {
@@ -88,7 +88,7 @@ type merger struct {
 }
 
 // isFresh reports whether the document has a list of sections, and a part is a whole document with one.
-func (d *Document) isFresh(part []byte) bool {
+func (d *joined) isFresh(part []byte) bool {
 	if !d.parser.outline.Found || firstByte(part) != '{' || !json.Valid(part) {
 		return false
 	}
@@ -99,7 +99,7 @@ func (d *Document) isFresh(part []byte) bool {
 
 // merge joins a whole document with further sections to this one. ok is false if the part is none. reason says why it
 // is refused, dropped what of it was there already.
-func (d *Document) merge(part []byte) (joined []byte, dropped string, reason string, ok bool) {
+func (d *joined) merge(part []byte) (joined []byte, dropped string, reason string, ok bool) {
 	if !d.isFresh(part) {
 		return nil, "", "", false
 	}

@@ -19,7 +19,7 @@ type cutPlace struct {
 }
 
 // cutPlace returns the innermost container that can be closed so that no part of an element is taken for an element.
-func (d *Document) cutPlace() cutPlace {
+func (d *joined) cutPlace() cutPlace {
 	p := d.parser
 	text := bytes.TrimRight(d.text[:complete(d.text, p.scan.Inside() == "string")], " \t\r\n")
 	last := text[len(text)-1]
@@ -48,7 +48,7 @@ func (d *Document) cutPlace() cutPlace {
 }
 
 // openID returns the id of the section that is open at a depth; "" if it has not arrived.
-func (d *Document) openID(depth int) string {
+func (d *joined) openID(depth int) string {
 	all, _ := members(d.closedAt(depth))
 	list, _ := elementsOf(rawMember(all, "sections"))
 	if len(list) == 0 {
@@ -58,7 +58,7 @@ func (d *Document) openID(depth int) string {
 }
 
 // closedAt returns the text up to the last complete child of the container at a depth, with its containers closed.
-func (d *Document) closedAt(depth int) []byte {
+func (d *joined) closedAt(depth int) []byte {
 	p := d.parser
 	if len(p.containers) == 1 {
 		return d.text

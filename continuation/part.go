@@ -162,7 +162,7 @@ func Decode(part []byte) ([]byte, error) {
 }
 
 // seam returns what is wrong with the character between the text and a part that is appended to it; "" if nothing is.
-func (d *Document) seam(part []byte) string {
+func (d *joined) seam(part []byte) string {
 	begun := d.text[runes.Complete(d.text):]
 	rest := part[:len(part)-len(runes.TrimStart(part))]
 	if len(begun)+len(rest) > 0 && utf8.RuneCount(append(bytes.Clone(begun), rest...)) != 1 ||

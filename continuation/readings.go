@@ -18,7 +18,7 @@ type candidate struct {
 // readings returns the readings of a part that repeats some of the text, without those that break the document or
 // double a name or an id. unclear says that there are some, but too little is repeated to tell them from others, or it
 // occurs in a list in which elements are equal.
-func (d *Document) readings(part []byte) (found []*reading, unclear bool) {
+func (d *joined) readings(part []byte) (found []*reading, unclear bool) {
 	var short []*reading
 	plainBreaks := d.reading(int64(len(d.text)), "", part, false).fault() != ""
 	list, longest := d.candidates(part)
@@ -68,14 +68,14 @@ func (r *reading) doubles(before *parser) bool {
 }
 
 // distinctive reports whether what is repeated is more than brackets, or digits of a number.
-func (d *Document) distinctive(c candidate) bool {
+func (d *joined) distinctive(c candidate) bool {
 	text := d.text[c.at:d.anchor.end]
 	return strings.IndexByte(`{["`, text[0]) >= 0 && len(bytes.Trim(text[1:], "[{ \t\r\n")) > 0
 }
 
 // candidates returns the places of elements whose text up to the end is repeated at the beginning of the part, and of
 // longer overlaps. longest is the number of units of the longest repetition, also of one that begins elsewhere.
-func (d *Document) candidates(part []byte) (list []candidate, longest int) {
+func (d *joined) candidates(part []byte) (list []candidate, longest int) {
 	add := func(at int64, how string, inside, open bool) {
 		if at < 0 || slices.ContainsFunc(list, func(c candidate) bool { return c.at == at }) {
 			return
@@ -109,7 +109,7 @@ func (d *Document) candidates(part []byte) (list []candidate, longest int) {
 }
 
 // spansEqual reports whether an offset is in a list in which some complete elements are equal.
-func (d *Document) spansEqual(at int64) bool {
+func (d *joined) spansEqual(at int64) bool {
 	for i := range d.parser.containers {
 		f := &d.parser.containers[i]
 		if !f.Object && at > f.Start && at > 0 && d.severalEqual(f) {
@@ -120,7 +120,7 @@ func (d *Document) spansEqual(at int64) bool {
 }
 
 // severalEqual reports whether some of the last children of a container are equal.
-func (d *Document) severalEqual(f *container) bool {
+func (d *joined) severalEqual(f *container) bool {
 	have := map[string]bool{}
 	for _, raw := range d.children(f) {
 		have[whole(bytes.TrimRight(raw[:min(len(raw), maxElement)], " \t\r\n,"))] = true
@@ -128,14 +128,14 @@ func (d *Document) severalEqual(f *container) bool {
 	return len(have) < len(f.Last)
 }
 
-func (d *Document) insideString() bool {
+func (d *joined) insideString() bool {
 	in := d.parser.scan.Inside()
 	return in == "string" || in == "key"
 }
 
 // overlaps returns where the text has the beginning of the part at its end, at least overlapMin characters that occur
 // once. longest is the number of units of the longest beginning, also of one that occurs more than once.
-func (d *Document) overlaps(part []byte, inside bool) (places []int64, longest int) {
+func (d *joined) overlaps(part []byte, inside bool) (places []int64, longest int) {
 	if inside {
 		part = bytes.TrimLeft(part, " \t\r\n")
 	}

@@ -133,7 +133,7 @@ func (d *Document) restartable(at, end int64, inside bool) bool {
 const maxCounted = 4096
 
 // occursOnce reports whether the text has some units in one place, as the join compares; places may overlap.
-func (d *Document) occursOnce(us []rune) bool {
+func (d *joined) occursOnce(us []rune) bool {
 	n, c := 0, cursor{text: d.text}
 	for m := newMatcher(us); n < 2; {
 		u, ok := c.next()
@@ -149,7 +149,7 @@ func (d *Document) occursOnce(us []rune) bool {
 
 // wordStart returns the first place in [from, to) of the inside of a string where a word begins; −1 if there is none.
 // Text without blanks has words of one character.
-func (d *Document) wordStart(from, to int64) int64 {
+func (d *joined) wordStart(from, to int64) int64 {
 	first := int64(-1)
 	for i := from; i < to; i++ {
 		c := d.text[i]
@@ -167,7 +167,7 @@ func (d *Document) wordStart(from, to int64) int64 {
 }
 
 // outsideEscape reports whether no escape can reach over the byte at i.
-func (d *Document) outsideEscape(i int64) bool {
+func (d *joined) outsideEscape(i int64) bool {
 	return bytes.IndexByte(d.text[max(0, i-12):i+1], '\\') < 0
 }
 
@@ -238,7 +238,7 @@ func (d *Document) lastUnique(starts []int64, end int64) (at int64, good bool) {
 }
 
 // memberStart returns where the name of the value at an offset begins; the offset if it has none.
-func (d *Document) memberStart(at int64) int64 {
+func (d *joined) memberStart(at int64) int64 {
 	before := bytes.TrimRight(d.text[:at], " \t\r\n")
 	name, ok := bytes.CutSuffix(before, []byte{':'})
 	if name = bytes.TrimRight(name, " \t\r\n"); !ok || len(name) == 0 {
@@ -256,7 +256,7 @@ func (d *Document) memberStart(at int64) int64 {
 }
 
 // stringAt returns where the inside of the string at an offset begins and ends; an empty range if there is none.
-func (d *Document) stringAt(at, end int64) (from, to int64) {
+func (d *joined) stringAt(at, end int64) (from, to int64) {
 	if at >= end || d.text[at] != '"' {
 		return at, at
 	}
