@@ -44,10 +44,10 @@ func (w *work) answer(a Args) error {
 	first, more := "", true
 	if a.Order == "" {
 		k := &kept{}
-		first, err = w.acceptPlan(n.Plan, nil, n.by, k)
+		first, err = w.acceptance().acceptPlan(n.Plan, nil, n.by, k)
 		first += k.evidenceText()
 	} else {
-		first, more, err = w.accept(o, n)
+		first, more, err = w.acceptance().accept(o, n)
 	}
 	switch {
 	case err != nil:
@@ -69,13 +69,18 @@ func (w *work) again(o entries.Order) error {
 			return fmt.Errorf("%s: its directory %s is gone; investigate without order gives out the next one", o.Name(), d.Path)
 		}
 	}
-	text := w.orderText(o)
+	text := w.wording().orderText(o)
 	w.attach(o)
 	return w.out.Page().Text([]byte(text))
 }
 
+// acceptance checks and keeps what a call hands in.
+type acceptance struct{ *work }
+
+func (w *work) acceptance() acceptance { return acceptance{w} }
+
 // accept keeps a note. first is what the answer begins with; more says that the next order follows.
-func (w *work) accept(o entries.Order, n Note) (first string, more bool, err error) {
+func (w acceptance) accept(o entries.Order, n Note) (first string, more bool, err error) {
 	if n.Thoughts != "" {
 		w.inv.Log("%s thoughts: %s", o.Name(), content.ClipBytes(n.Thoughts, 4000))
 	}
@@ -95,7 +100,7 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 		if n.Report == nil {
 			return "", false, errors.New("the note: this order asks for {report: {brief, detailed}}")
 		}
-		first, err = w.acceptReport(o, n, k)
+		first, err = w.reports().acceptReport(o, n, k)
 	default:
 		more, err = w.acceptDirs(&o, n, k)
 	}
@@ -136,7 +141,7 @@ func (w *work) accept(o entries.Order, n Note) (first string, more bool, err err
 }
 
 // acceptPlan keeps a plan and, unless it is nil, a survey. Finished notes are kept.
-func (w *work) acceptPlan(p *plan.Plan, s *Survey, by string, k *kept) (string, error) {
+func (w acceptance) acceptPlan(p *plan.Plan, s *Survey, by string, k *kept) (string, error) {
 	if s != nil {
 		w.survey = *s
 		w.lookUp(&k.citations, ".", w.survey.texts()...)
@@ -181,7 +186,7 @@ type kept struct {
 
 // acceptDirs keeps what a note says of the directories and files of an order. more is false if the note says that the
 // rest of it follows.
-func (w *work) acceptDirs(o *entries.Order, n Note, k *kept) (more bool, err error) {
+func (w acceptance) acceptDirs(o *entries.Order, n Note, k *kept) (more bool, err error) {
 	open := n.Done != nil && !*n.Done
 	if len(n.Dirs) == 0 && !open && n.partial == "" {
 		return false, fmt.Errorf("the note: dirs is missing: one element for each of %s (or done: false, to hand in flags and files first)",
@@ -224,7 +229,7 @@ func (w *work) acceptDirs(o *entries.Order, n Note, k *kept) (more bool, err err
 const pastedLines = 6
 
 // refusePasted refuses a summary that holds consecutive lines of the file, or of one of the directory, that it is on.
-func (w *work) refusePasted(summary, base, p string) error {
+func (w acceptance) refusePasted(summary, base, p string) error {
 	lines := trimmedLines(summary)
 	if len(lines) < pastedLines {
 		return nil
@@ -238,7 +243,7 @@ func (w *work) refusePasted(summary, base, p string) error {
 		}
 	}
 	for _, name := range files {
-		text, err := reader{w}.Read(name)
+		text, err := w.reader().Read(name)
 		if err != nil {
 			continue
 		}
@@ -262,7 +267,7 @@ func trimmedLines(text string) []string {
 	return lines
 }
 
-func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
+func (w acceptance) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	p, ok := w.resolvePath(d.Path, o.Dirs[0].Path)
 	dir := w.dirs[p]
 	if !o.Has(p) {
@@ -278,7 +283,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	}
 	before := w.notes[p]
 	others := before.By != entries.Mechanical && before.Order != "" && before.Order != o.ID
-	if others && before.CachedAt.After(o.IssuedAt) && !w.due(p) {
+	if others && before.CachedAt.After(o.IssuedAt) && !w.queue().due(p) {
 		k.problems = append(k.problems, p+" was answered by another order meanwhile; this summary is in the log")
 		w.inv.Log("%s late summary of %s: %s", o.Name(), p, d.Summary)
 		k.settled = true
@@ -303,7 +308,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 	note.Summary, note.NotableFiles, note.StillUnknown = d.Summary, d.NotableFiles, first(d.StillUnknown, n.StillUnknown)
 	note.DominantCategory = cmp.Or(d.DominantCategory, note.DominantCategory)
 	note.Confidence, note.Completeness = cmp.Or(d.Confidence, n.Confidence), cmp.Or(d.Completeness, n.Completeness)
-	note.ConfidenceReason, note.Coverage = first(d.ConfidenceReason, n.ConfidenceReason), w.coverage(p)
+	note.ConfidenceReason, note.Coverage = first(d.ConfidenceReason, n.ConfidenceReason), w.covered().coverage(p)
 	w.lookUp(&note.Evidence, p, note.Texts()...)
 	note.By, note.Order, note.Partial, note.PartialReason = n.by, o.ID, n.partial != "", n.partial
 	if print := o.Print(p); print != "" && print != note.Fingerprint {
@@ -328,7 +333,7 @@ func (w *work) acceptDir(o *entries.Order, n Note, d NoteDir, k *kept) error {
 // first returns the first text that is not empty, clipped.
 func first(texts ...string) string { return content.Clip(cmp.Or(texts...), maxShort) }
 
-func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
+func (w acceptance) acceptFiles(o *entries.Order, n Note, k *kept) error {
 	base := o.Dirs[0].Path
 	for _, f := range n.Files {
 		p, ok := w.resolvePath(f.Path, base)
@@ -357,7 +362,7 @@ func (w *work) acceptFiles(o *entries.Order, n Note, k *kept) error {
 	return nil
 }
 
-func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
+func (w acceptance) acceptFlags(o *entries.Order, n Note, k *kept) error {
 	if len(n.Flags) == 0 {
 		return nil
 	}
@@ -389,7 +394,7 @@ func (w *work) acceptFlags(o *entries.Order, n Note, k *kept) error {
 const maxProblems = 3
 
 // noteProblems adds notes on the problems of a note.
-func (w *work) noteProblems(k *kept) {
+func (w acceptance) noteProblems(k *kept) {
 	for _, p := range k.problems[:min(len(k.problems), maxProblems)] {
 		w.out.Note(content.ClipEnd(p, 120))
 	}
@@ -399,7 +404,7 @@ func (w *work) noteProblems(k *kept) {
 }
 
 // keptText is what an answer says of the note before: at most 150 tokens.
-func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
+func (w acceptance) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	var b strings.Builder
 	b.WriteString("kept: ")
 	switch {
@@ -413,7 +418,7 @@ func (w *work) keptText(o *entries.Order, n Note, k *kept, open bool) string {
 	}
 	b.WriteString(". " + cmp.Or(k.evidenceText(), noEvidence))
 	if len(k.dirs) > 0 {
-		b.WriteString(w.coverageText(k.dirs, n.Completeness))
+		b.WriteString(w.covered().coverageText(k.dirs, n.Completeness))
 	}
 	switch {
 	case open:

@@ -85,7 +85,7 @@ func (i *Investigator) List(owner string) ([]Meta, error) {
 // View returns the status, flags, weak entries or report of an investigation as text.
 func (i *Investigator) View(ctx context.Context, c Caller, name, what string) (text string, err error) {
 	err = i.on(ctx, c, name, func(w *work) error {
-		text, _, err = w.view(what)
+		text, _, err = w.views().view(what)
 		return err
 	})
 	return text, err
@@ -94,20 +94,20 @@ func (i *Investigator) View(ctx context.Context, c Caller, name, what string) (t
 // Report returns the report of an investigation.
 func (i *Investigator) Report(ctx context.Context, c Caller, name string) (r Report, err error) {
 	err = i.on(ctx, c, name, func(w *work) error {
-		r, err = w.makeReport()
+		r, err = w.reports().makeReport()
 		return err
 	})
 	return r, err
 }
 
 // makeReport makes the report and keeps it for inv:ID/report.
-func (w *work) makeReport() (Report, error) {
+func (w reports) makeReport() (Report, error) {
 	r, err := w.report()
 	if err == nil {
 		err = w.inv.Write(entries.ShownName, r)
 	}
 	if err == nil {
-		err = w.evaluate()
+		err = evaluate(w.work)
 	}
 	return r, err
 }

@@ -17,7 +17,7 @@ import (
 func (w *work) lookUp(all *[]evidence.Citation, dir string, texts ...*string) {
 	for _, text := range texts {
 		*text = strings.ReplaceAll(*text, w.target+"/", "") // citations are below the target
-		found := evidence.Check(*text, dir, reader{w})
+		found := evidence.Check(*text, dir, w.reader())
 		*text = evidence.Repair(*text, found)
 		*all = append(*all, found...)
 	}
@@ -50,7 +50,7 @@ func (w *work) recheck(all bool, visit func(c claim, now []evidence.Citation)) e
 		}
 		var now []evidence.Citation
 		for _, text := range c.texts {
-			now = append(now, evidence.Check(*text, c.dir, reader{w})...)
+			now = append(now, evidence.Check(*text, c.dir, w.reader())...)
 		}
 		visit(c, now)
 	}
@@ -69,7 +69,7 @@ func (w *work) recheck(all bool, visit func(c claim, now []evidence.Citation)) e
 	for _, f := range flags {
 		check(claim{"flag on " + f.Path, w.dirOf(f.Path), "", []*string{&f.Finding}, f.Evidence})
 	}
-	if r, ok := w.readReport(); ok {
+	if r, ok := w.reports().readReport(); ok {
 		check(claim{"report", ".", r.By, []*string{&r.Brief, &r.Detailed}, r.Evidence})
 	}
 	check(claim{"survey and plan", ".", "", append(w.survey.texts(), w.plan.Texts()...), nil})
@@ -90,7 +90,7 @@ func fileOf(c evidence.Citation) string {
 }
 
 // absentText lists the citations of what was handed in that are not there.
-func (w *work) absentText() (string, error) {
+func (w views) absentText() (string, error) {
 	var b strings.Builder
 	err := w.recheck(false, func(c claim, now []evidence.Citation) {
 		for _, x := range now {

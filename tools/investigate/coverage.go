@@ -23,9 +23,14 @@ type openedCall struct {
 	dirs map[string]bool
 }
 
+// covered finds which files were opened through this server.
+type covered struct{ *work }
+
+func (w *work) covered() covered { return covered{w} }
+
 // openedFiles reads from the trace what was shown of the target's files since the investigation began. It is read once
 // for each call.
-func (w *work) openedFiles() *opened {
+func (w covered) openedFiles() *opened {
 	if w.seen != nil {
 		return w.seen
 	}
@@ -57,7 +62,7 @@ func (w *work) openedFiles() *opened {
 }
 
 // coverage sums up how many of the own files and bytes of directories were opened.
-func (w *work) coverage(dirs ...string) *entries.Coverage {
+func (w covered) coverage(dirs ...string) *entries.Coverage {
 	opened := w.openedFiles().shown
 	var c entries.Coverage
 	for _, p := range dirs {
@@ -74,7 +79,7 @@ func (w *work) coverage(dirs ...string) *entries.Coverage {
 }
 
 // coverageText words the share of files and bytes that were opened, and the completeness that the note claims.
-func (w *work) coverageText(dirs []string, rated *float64) string {
+func (w covered) coverageText(dirs []string, rated *float64) string {
 	c := w.coverage(dirs...)
 	rating := ""
 	if rated != nil {
@@ -87,9 +92,9 @@ func (w *work) coverageText(dirs []string, rated *float64) string {
 }
 
 // turnsOf counts the calls that opened files of an order's directories since it was given out.
-func (w *work) turnsOf(o entries.Order) int {
+func (w acceptance) turnsOf(o entries.Order) int {
 	n := 0
-	for _, c := range w.openedFiles().calls {
+	for _, c := range w.covered().openedFiles().calls {
 		of := func(d plan.Assigned) bool { return c.dirs[d.Path] }
 		if !c.at.Before(o.IssuedAt) && slices.ContainsFunc(o.Dirs, of) {
 			n++

@@ -32,7 +32,7 @@ type dirEvaluated struct {
 }
 
 // evaluate writes plan_evaluation.json.
-func (w *work) evaluate() error {
+func evaluate(w *work) error {
 	e := evaluation{
 		PlanOrder: cmp.Or(w.plan.Order, plan.LeafFirst), EvaluatedAt: w.now().UTC(), TurnsAre: "calls",
 		PerDirectory: []dirEvaluated{},

@@ -134,7 +134,7 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	}
 	next := a.Note == "" && a.Order == "" && !view
 	if next && i.options.Endpoint && i.options.Thinker != nil {
-		return w.think()
+		return w.thinking().think()
 	}
 	unlock, err := w.inv.Lock()
 	if err != nil {
@@ -155,7 +155,7 @@ func (i *Investigator) run(ctx context.Context, a Args, in tools.Input, out tool
 	if next {
 		return w.next("")
 	}
-	text, rest, err := w.view(a.Show)
+	text, rest, err := w.views().view(a.Show)
 	if err != nil {
 		return err
 	}

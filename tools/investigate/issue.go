@@ -24,11 +24,16 @@ const (
 	outstandingList = 10
 )
 
+// queue chooses the order that is given out next.
+type queue struct{ *work }
+
+func (w *work) queue() queue { return queue{w} }
+
 // units returns the units that still have directories to look at, each with these alone.
-func (w *work) units() []plan.Unit { return w.unitsOf(w.due) }
+func (w queue) units() []plan.Unit { return w.unitsOf(w.due) }
 
 // unitsOf returns the units with directories that are open, each with these alone.
-func (w *work) unitsOf(open func(dir string) bool) (units []plan.Unit) {
+func (w queue) unitsOf(open func(dir string) bool) (units []plan.Unit) {
 	for _, u := range w.applied.Units {
 		u.Dirs = slices.DeleteFunc(slices.Clone(u.Dirs), func(d plan.Assigned) bool { return !open(d.Path) })
 		if len(u.Dirs) > 0 {
@@ -39,12 +44,12 @@ func (w *work) unitsOf(open func(dir string) bool) (units []plan.Unit) {
 }
 
 // outstandingOrders returns the orders that still belong to their takers.
-func (w *work) outstandingOrders() []entries.Order {
+func (w queue) outstandingOrders() []entries.Order {
 	return slices.DeleteFunc(slices.Clone(w.orders), func(o entries.Order) bool { return !w.inv.Leased(o) })
 }
 
 // leased returns the directories that open orders cover, and whether the plan or the report is being made.
-func (w *work) leased() (dirs map[string]bool, steps map[entries.Step]bool) {
+func (w queue) leased() (dirs map[string]bool, steps map[entries.Step]bool) {
 	dirs, steps = map[string]bool{}, map[entries.Step]bool{}
 	for _, o := range w.outstandingOrders() {
 		steps[o.Step] = true
@@ -56,10 +61,10 @@ func (w *work) leased() (dirs map[string]bool, steps map[entries.Step]bool) {
 }
 
 // small reports whether the tree fits a few orders.
-func (w *work) small() bool { return len(w.applied.Units) <= fewOrders }
+func (w queue) small() bool { return len(w.applied.Units) <= fewOrders }
 
 // choose makes the next order; ok is false if there is none to give out now.
-func (w *work) choose() (o entries.Order, ok bool, err error) {
+func (w queue) choose() (o entries.Order, ok bool, err error) {
 	step, dirs := w.nextStep()
 	if step == "" {
 		return o, false, nil
@@ -73,7 +78,7 @@ func (w *work) choose() (o entries.Order, ok bool, err error) {
 }
 
 // nextStep returns what the next order asks for, "" if nothing is free, and the directories of a step that has some.
-func (w *work) nextStep() (entries.Step, []plan.Assigned) {
+func (w queue) nextStep() (entries.Step, []plan.Assigned) {
 	taken, steps := w.leased()
 	if !w.planned && !w.small() && !steps[entries.Planning] && w.untouched() {
 		return entries.Planning, nil
@@ -85,14 +90,14 @@ func (w *work) nextStep() (entries.Step, []plan.Assigned) {
 			return entries.Directory, free
 		}
 	}
-	if len(units) == 0 && !steps[entries.Reporting] && !w.tried[triedStep(entries.Reporting)] && w.reportDue() {
+	if len(units) == 0 && !steps[entries.Reporting] && !w.tried[triedStep(entries.Reporting)] && w.reports().reportDue() {
 		return entries.Reporting, nil
 	}
 	return "", nil
 }
 
 // untouched reports whether no directory has been looked at by anybody: later, a plan would come too late.
-func (w *work) untouched() bool {
+func (w queue) untouched() bool {
 	for _, n := range w.notes {
 		if n.By != entries.Mechanical {
 			return false
@@ -102,7 +107,7 @@ func (w *work) untouched() bool {
 }
 
 // ready reports whether nothing below the unit's directories is still open in another unit.
-func (w *work) ready(u plan.Unit, open []plan.Unit) bool {
+func (w queue) ready(u plan.Unit, open []plan.Unit) bool {
 	for _, other := range open {
 		if other.Dirs[0].Path == u.Dirs[0].Path {
 			return true // units are ordered: those behind this one are not below it
@@ -124,8 +129,8 @@ func (w *work) next(first string) error {
 	if len(w.tree.Files) == 0 {
 		return errEmpty
 	}
-	_, steps := w.leased()
-	o, ok, err := w.choose()
+	_, steps := w.queue().leased()
+	o, ok, err := w.queue().choose()
 	if err != nil {
 		return err
 	}
@@ -137,10 +142,10 @@ func (w *work) next(first string) error {
 	switch {
 	case ok:
 		w.inv.Log("order %s %s %s", o.Name(), o.Step, dirNames(o.Dirs))
-		first += w.orderText(o)
+		first += w.wording().orderText(o)
 		w.attach(o)
-	case len(w.units()) > 0 || steps[entries.Reporting]:
-		first += w.outstanding()
+	case len(w.queue().units()) > 0 || steps[entries.Reporting]:
+		first += w.queue().outstanding()
 	default:
 		first += fmt.Sprintf("done: every directory has a note and the report is written. investigate path=%s show=report "+
 			"shows it; show=weak the entries that are least sure; search path=%s pattern=… looks into all notes.\n",
@@ -253,7 +258,7 @@ func (w *work) changedText() string {
 }
 
 // outstanding lists the orders that are worked on: first those that this process gave out, to its own client.
-func (w *work) outstanding() string {
+func (w queue) outstanding() string {
 	all := w.outstandingOrders()
 	slices.SortStableFunc(all, func(a, b entries.Order) int { return strings.Compare(w.whose(b), w.whose(a)) })
 	text := "no order is free now; others work on:\n"
@@ -270,14 +275,14 @@ func (w *work) outstanding() string {
 }
 
 // whose marks an order of this process.
-func (w *work) whose(o entries.Order) string {
+func (w queue) whose(o entries.Order) string {
 	if w.inv.Own(o) {
 		return " (yours)"
 	}
 	return ""
 }
 
-func (w *work) age(o entries.Order) time.Duration {
+func (w queue) age(o entries.Order) time.Duration {
 	return max(w.now().Sub(o.IssuedAt), 0).Round(time.Second)
 }
 

@@ -32,8 +32,13 @@ const (
 	sinceProgress = time.Second
 )
 
+// describer writes what files say of a directory, without a model.
+type describer struct{ *work }
+
+func (w *work) describer() describer { return describer{w} }
+
 // describe writes mechanical notes on directories: what files say of themselves, without a model.
-func (w *work) describe(due []string) error {
+func (w describer) describe(due []string) error {
 	confidence := entries.MechanicalConfidence
 	done, reported := 0, w.now()
 	for part := range slices.Chunk(due, writersAtOnce) {
@@ -70,7 +75,7 @@ func (w *work) newEntry(d *directory, summary string) entries.Dir {
 	return entries.Dir{
 		Path: filepath.Join(w.target, filepath.FromSlash(d.Path)), RelativePath: d.Path, Summary: summary,
 		ChildCount: len(d.files) + len(d.Subs), DominantCategory: d.dominant(), CachedAt: w.now().UTC(),
-		Quality: entries.Quality{Fingerprint: d.fingerprint(), Evidence: evidence.Check(summary, d.Path, reader{w})},
+		Quality: entries.Quality{Fingerprint: d.fingerprint(), Evidence: evidence.Check(summary, d.Path, w.reader())},
 	}
 }
 
@@ -112,7 +117,7 @@ func sortedBySize(files []*scan.File) []*scan.File {
 }
 
 // mechanical returns what files say of a directory: README, package comment, manifest, exported names, counts.
-func (w *work) mechanical(d *directory) string {
+func (w describer) mechanical(d *directory) string {
 	docs, names := w.outlines(d)
 	parts := []string{w.readme(d), w.manifest(d), docs, d.counts()}
 	if names != "" {
@@ -183,7 +188,7 @@ func baseNames(paths []string, n int) string {
 }
 
 // readme quotes the first paragraph of a README, with its lines.
-func (w *work) readme(d *directory) string {
+func (w describer) readme(d *directory) string {
 	for _, f := range d.files {
 		base := path.Base(f.Path)
 		if f.Binary || f.Size > maxManifest || !strings.HasPrefix(strings.ToLower(base), "readme") {
@@ -202,7 +207,7 @@ func (w *work) readme(d *directory) string {
 
 // quoted cites lines of a file in a sentence whose citation holds: the quote is what stands there, between marks that
 // it does not have itself.
-func (w *work) quoted(name string, from, to int, quote string) string {
+func (w describer) quoted(name string, from, to int, quote string) string {
 	quote = strings.Join(strings.Fields(content.Visible(quote, false)), " ")
 	if strings.ContainsAny(quote, "“”") || w.i.options.Secret != nil && w.i.options.Secret(quote) {
 		return ""
@@ -251,7 +256,7 @@ var manifests = map[string]func() *regexp.Regexp{
 }
 
 // manifest quotes the name and description in a manifest.
-func (w *work) manifest(d *directory) string {
+func (w describer) manifest(d *directory) string {
 	var found []string
 	for _, f := range d.files {
 		base := path.Base(f.Path)
@@ -277,7 +282,7 @@ func (w *work) manifest(d *directory) string {
 }
 
 // outlines returns the package comment of a directory as a citation, and the exported names of its largest sources.
-func (w *work) outlines(d *directory) (docs, names string) {
+func (w describer) outlines(d *directory) (docs, names string) {
 	sources := slices.DeleteFunc(sortedBySize(d.files), func(f *scan.File) bool {
 		return f.Category != scan.Source || f.Size > maxOutlined || outline.Language(f.Path) == ""
 	})

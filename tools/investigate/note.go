@@ -242,7 +242,7 @@ func (n *Note) check() error {
 // resolvePath returns the path of the tree that a note or a plan means: below the target, or below the first directory
 // of the order.
 func (w *work) resolvePath(p, base string) (string, bool) {
-	files, name := reader{w}, path.Base(w.target)
+	files, name := w.reader(), path.Base(w.target)
 	tries := []string{p} // as it is, before blanks and separators are repaired
 	if plain, err := strconv.Unquote(strings.TrimSpace(p)); err == nil {
 		p = plain

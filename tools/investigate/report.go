@@ -49,8 +49,13 @@ type written struct {
 	Evidence []evidence.Citation `json:"evidence,omitempty"` // that its texts cite
 }
 
+// reports makes, keeps and reads the report.
+type reports struct{ *work }
+
+func (w *work) reports() reports { return reports{w} }
+
 // notesPrint is a fingerprint of all notes: a report of other notes is out of date.
-func (w *work) notesPrint() string {
+func (w reports) notesPrint() string {
 	h := sha256.New()
 	for _, p := range w.paths {
 		n := w.notes[p]
@@ -60,25 +65,25 @@ func (w *work) notesPrint() string {
 }
 
 // readReport returns the report that was handed in; ok is false if there is none of these notes.
-func (w *work) readReport() (r written, ok bool) {
+func (w reports) readReport() (r written, ok bool) {
 	ok, err := w.inv.Read(entries.ReportName, &r)
 	return r, err == nil && ok && r.Notes == w.notesPrint()
 }
 
 // reportDue reports whether a report has to be written: somebody looked at directories, and none is of their notes.
-func (w *work) reportDue() bool {
+func (w reports) reportDue() bool {
 	_, ok := w.readReport()
-	return !ok && !w.untouched()
+	return !ok && !w.queue().untouched()
 }
 
-func (w *work) acceptReport(o entries.Order, n Note, k *kept) (string, error) {
+func (w reports) acceptReport(o entries.Order, n Note, k *kept) (string, error) {
 	r := written{NoteReport: *n.Report, By: n.by, Notes: w.notesPrint(), At: w.now().UTC()}
 	w.lookUp(&r.Evidence, ".", &r.Brief, &r.Detailed)
 	k.citations = append(k.citations, r.Evidence...)
 	if err := w.inv.Write(entries.ReportName, r); err != nil {
 		return "", err
 	}
-	if err := w.evaluate(); err != nil {
+	if err := evaluate(w.work); err != nil {
 		return "", err
 	}
 	w.inv.Log("report %s kept", o.Name())
@@ -86,7 +91,7 @@ func (w *work) acceptReport(o entries.Order, n Note, k *kept) (string, error) {
 }
 
 // report makes the report: the one that was handed in, else one assembled from the notes.
-func (w *work) report() (Report, error) {
+func (w reports) report() (Report, error) {
 	r := Report{
 		ID: w.meta.ID, Target: w.target, Goal: w.meta.Goal, Skipped: w.tree.Skipped, Plan: w.applied.Skipped,
 		Errors: w.tree.Errors, At: w.now().UTC(), Flags: []entries.Flag{},
@@ -99,7 +104,7 @@ func (w *work) report() (Report, error) {
 		f.Finding = w.marked(f.Finding, w.dirOf(f.Path))
 		r.Flags = append(r.Flags, f)
 	}
-	r.Coverage = *w.coverage(w.paths...)
+	r.Coverage = *w.covered().coverage(w.paths...)
 	err = w.recheck(false, func(c claim, now []evidence.Citation) { r.Evidence.add(now, c.before) })
 	if err != nil {
 		return r, err
@@ -126,7 +131,7 @@ func (e *Evidence) add(now, then []evidence.Citation) {
 }
 
 // missing says what a report does not rest on: directories that only a machine described, or that changed since.
-func (w *work) missing() string {
+func (w reports) missing() string {
 	skipped := map[string]bool{}
 	for _, s := range w.applied.Skipped {
 		skipped[s.Path] = true
@@ -171,7 +176,7 @@ func (w *work) figures() string {
 }
 
 // brief says in a few sentences what the tree is.
-func (w *work) brief() string {
+func (w reports) brief() string {
 	text := w.figures()
 	if top := w.notes["."]; top.By != entries.Mechanical && top.Summary != "" {
 		text += " " + content.ClipEnd(w.marked(top.Summary, "."), maxSummary/2)
@@ -182,7 +187,7 @@ func (w *work) brief() string {
 }
 
 // detailed joins the notes: those of the upper levels whole, of deeper ones the first line.
-func (w *work) detailed() string {
+func (w reports) detailed() string {
 	var b strings.Builder
 	for _, p := range w.paths {
 		n := w.notes[p]
@@ -203,7 +208,7 @@ func (w *work) detailed() string {
 
 // marked marks the citations of a text about a directory that are not there now.
 func (w *work) marked(text, dir string) string {
-	all := evidence.Check(text, dir, reader{w})
+	all := evidence.Check(text, dir, w.reader())
 	slices.SortFunc(all, func(a, b evidence.Citation) int { return cmp.Compare(b.End, a.End) })
 	for _, c := range all {
 		if c.Verdict == evidence.Absent && c.End <= len(text) {

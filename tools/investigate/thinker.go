@@ -109,7 +109,7 @@ func (i *Investigator) Run(ctx context.Context, c Caller, a Args, progress func(
 		return out, err
 	}
 	if i.options.Thinker != nil {
-		d, err := w.newDriver(c)
+		d, err := w.thinking().newDriver(c)
 		if err != nil {
 			return out, err
 		}
@@ -126,8 +126,13 @@ func (i *Investigator) Run(ctx context.Context, c Caller, a Args, progress func(
 	return out, err
 }
 
+// thinking has a model answer the orders.
+type thinking struct{ *work }
+
+func (w *work) thinking() thinking { return thinking{w} }
+
 // newDriver returns a driver for the investigation that a call is about. Its tools read the target alone.
-func (w *work) newDriver(c Caller) (*driver, error) {
+func (w thinking) newDriver(c Caller) (*driver, error) {
 	root, err := w.root.Sub(w.start)
 	c.Sources = source.Set{Roots: []*tree.Root{root}}
 	return &driver{i: w.i, inv: w.inv, caller: c, root: root, tried: map[string]bool{}}, err
@@ -158,14 +163,14 @@ func (d *driver) run(ctx context.Context) error {
 		err := d.step(ctx, func(w *work) (err error) {
 			w.touchBy("endpoint")
 			w.tried = d.tried
-			if o, more, err = w.choose(); err != nil || !more {
+			if o, more, err = w.queue().choose(); err != nil || !more {
 				return err
 			}
 			task = d.task(w, o)
 			return nil
 		})
 		if err != nil {
-			return errors.Join(err, d.step(context.WithoutCancel(ctx), (*work).evaluate))
+			return errors.Join(err, d.step(context.WithoutCancel(ctx), evaluate))
 		}
 		if !more {
 			break
@@ -174,11 +179,11 @@ func (d *driver) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.step(ctx, (*work).evaluate)
+	return d.step(ctx, evaluate)
 }
 
 func (d *driver) task(w *work, o entries.Order) Task {
-	number, all := w.position()
+	number, all := w.wording().position()
 	t := Task{
 		Owner: d.caller.Owner, Sources: d.caller.Sources,
 		Spend: func(prompt, completion int) {
@@ -207,7 +212,7 @@ func (d *driver) task(w *work, o entries.Order) Task {
 		}
 	}
 	t.Accept = func(note []byte) error { return checkThought(t.Prompt, note) }
-	t.Text = w.orderText(o)
+	t.Text = w.wording().orderText(o)
 	return t
 }
 
@@ -273,7 +278,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		}
 		switch {
 		case o.Step == entries.Planning:
-			_, err := w.acceptPlan(n.Plan, survey, thought.By, &kept{})
+			_, err := w.acceptance().acceptPlan(n.Plan, survey, thought.By, &kept{})
 			if err == nil {
 				now := w.now().UTC()
 				o.Answered = &now
@@ -281,7 +286,7 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 			}
 			return err
 		case err == nil:
-			if _, _, err = w.accept(o, n); err == nil {
+			if _, _, err = w.acceptance().accept(o, n); err == nil {
 				return nil
 			}
 			w.inv.Log("%s: what the model handed in was refused: %v", o.Name(), err)
@@ -290,9 +295,9 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 		d.tried[triedStep(o.Step)] = true
 		if d.failed != nil {
 			w.inv.Log("%s: the endpoint was given up: %v", o.Name(), d.failed)
-			return w.giveBack(o)
+			return w.thinking().giveBack(o)
 		}
-		return w.keepPartial(o, n, thought)
+		return w.thinking().keepPartial(o, n, thought)
 	})
 }
 
@@ -300,18 +305,18 @@ func (d *driver) answer(ctx context.Context, o entries.Order, t Task) error {
 func triedStep(s entries.Step) string { return "\x00" + string(s) }
 
 func (d *driver) release(ctx context.Context, o entries.Order) error {
-	return d.step(ctx, func(w *work) error { return w.giveBack(o) })
+	return d.step(ctx, func(w *work) error { return w.thinking().giveBack(o) })
 }
 
 // giveBack ends the lease of an order that was not answered.
-func (w *work) giveBack(o entries.Order) error {
+func (w thinking) giveBack(o entries.Order) error {
 	o.Process = ""
 	return w.inv.PutOrder(o)
 }
 
 // keepPartial keeps what there is of an order whose note was not handed in: the summaries of its files, or else what
 // the files say of themselves.
-func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
+func (w thinking) keepPartial(o entries.Order, n Note, t Thought) error {
 	if o.Step != entries.Directory {
 		return w.giveBack(o)
 	}
@@ -334,7 +339,7 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 			ConfidenceReason: "the note was not handed in",
 		}
 		if one.Summary == "" {
-			one.Summary, one.DominantCategory = w.mechanical(d), "unknown"
+			one.Summary, one.DominantCategory = w.describer().mechanical(d), "unknown"
 		}
 		one.Summary = content.Clip(one.Summary, maxSummary)
 		n.Dirs = append(n.Dirs, one)
@@ -342,13 +347,13 @@ func (w *work) keepPartial(o entries.Order, n Note, t Thought) error {
 	if len(n.Dirs) == 0 {
 		return w.giveBack(o)
 	}
-	_, _, err := w.accept(o, n)
+	_, _, err := w.acceptance().accept(o, n)
 	return err
 }
 
 // think has the Thinker work on orders. The call waits for it for a slice; the work goes on between calls.
-func (w *work) think() error {
-	d, err := w.i.driverOf(w)
+func (w thinking) think() error {
+	d, err := w.i.driverOf(w.work)
 	if err != nil {
 		return err
 	}
@@ -381,7 +386,7 @@ func (w *work) think() error {
 
 // driverOf returns the driver of an investigation, and starts it if there is none.
 func (i *Investigator) driverOf(w *work) (*driver, error) {
-	d, err := w.newDriver(Caller{Owner: w.in.Owner, Count: w.tokens})
+	d, err := w.thinking().newDriver(Caller{Owner: w.in.Owner, Count: w.tokens})
 	if err != nil {
 		return nil, err
 	}

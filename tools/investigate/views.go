@@ -10,11 +10,16 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 )
 
+// views shows what is kept.
+type views struct{ *work }
+
+func (w *work) views() views { return views{w} }
+
 // view returns a view of what is kept, the status by default, and the call that shows what a page has no room for.
-func (w *work) view(what string) (text string, rest tools.Call, err error) {
+func (w views) view(what string) (text string, rest tools.Call, err error) {
 	switch what {
 	case "report":
-		r, err := w.makeReport()
+		r, err := w.reports().makeReport()
 		return r.Text(), tools.Call{Tool: "read", Args: map[string]any{"path": w.name() + "/report"}}, err
 	case "flags":
 		text, err = w.flagsText()
@@ -29,11 +34,11 @@ func (w *work) view(what string) (text string, rest tools.Call, err error) {
 }
 
 // rest is the call that shows what a page of a view has no room for.
-func (w *work) rest(filter string) tools.Call {
+func (w views) rest(filter string) tools.Call {
 	return tools.Call{Tool: "jq", Args: map[string]any{"source": w.name(), "filter": filter, "slurp": true}}
 }
 
-func (w *work) statusText() string {
+func (w views) statusText() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s\n", w.name(), w.target)
 	if w.meta.Goal != "" {
@@ -46,22 +51,22 @@ func (w *work) statusText() string {
 	fmt.Fprintf(&b, "begun: %s by %s; %s\n", w.meta.StartedAt.Format("2006-01-02 15:04 MST"),
 		cmp.Or(w.meta.By, "nobody yet"), w.tree.Describe())
 	fmt.Fprintf(&b, "notes by: %s\n", histogram(by, 5))
-	open := w.units()
+	open := w.queue().units()
 	fmt.Fprintf(&b, "orders: %d of %d left; directories: %d skipped by the plan, %d without an order by max_orders, %d keep "+
 		"their mechanical note\n", len(open), len(w.applied.Units), len(w.applied.Skipped), len(w.applied.Dropped),
 		len(w.applied.Kept))
 	b.WriteString(w.changedText())
-	if _, ok := w.readReport(); ok {
+	if _, ok := w.reports().readReport(); ok {
 		b.WriteString("report: written\n")
 	} else {
 		b.WriteString("report: assembled from the notes until one is written\n")
 	}
-	outstanding := w.outstandingOrders()
+	outstanding := w.queue().outstandingOrders()
 	for _, o := range outstanding[:min(len(outstanding), outstandingList)] {
 		fmt.Fprintf(&b, "outstanding: %s %s, %s old\n", o.Name(), strings.TrimSpace(string(o.Step)+" "+dirNames(o.Dirs)),
-			w.age(o))
+			w.queue().age(o))
 	}
-	fmt.Fprintf(&b, "opened through this server: %s\n", w.coverage(w.paths...).Text())
+	fmt.Fprintf(&b, "opened through this server: %s\n", w.covered().coverage(w.paths...).Text())
 	return b.String()
 }
 
@@ -74,7 +79,7 @@ func (w *work) flags() ([]entries.Flag, error) {
 	return flags, err
 }
 
-func (w *work) flagsText() (string, error) {
+func (w views) flagsText() (string, error) {
 	flags, err := w.flags()
 	if err != nil {
 		return "", err
@@ -89,7 +94,7 @@ func (w *work) flagsText() (string, error) {
 	return b.String(), nil
 }
 
-func (w *work) weakText() string {
+func (w views) weakText() string {
 	var b strings.Builder
 	line := func(path string, q entries.Quality) {
 		sure := "no confidence"

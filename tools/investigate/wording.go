@@ -38,9 +38,14 @@ var details = []detail{
 	{4, 0, 0, 1000, 0, 0}, {0, 0, 0, 400, 0, 0},
 }
 
+// wording writes the texts of orders.
+type wording struct{ *work }
+
+func (w *work) wording() wording { return wording{w} }
+
 // orderText returns the text of an order with as many details as fit 680 tokens. The order for a plan may have 980, and
 // so may one with few details; the one with the fewest is returned in any case.
-func (w *work) orderText(o entries.Order) (text string) {
+func (w wording) orderText(o entries.Order) (text string) {
 	var sources []sourceOutline
 	if o.Step == entries.Directory {
 		sources = w.outlinesOf(o)
@@ -78,7 +83,7 @@ func listed(p string) string {
 
 // ask returns the part of a prompt that an order ends with: the whole shape of a note, unless the call handed in one of
 // that shape.
-func (w *work) ask(name string, o entries.Order) string {
+func (w wording) ask(name string, o entries.Order) string {
 	if w.silent {
 		return ""
 	}
@@ -90,7 +95,7 @@ func (w *work) ask(name string, o entries.Order) string {
 }
 
 // goalText is the line of an order with the goal; "" without one.
-func (w *work) goalText() string {
+func (w wording) goalText() string {
 	if w.meta.Goal == "" {
 		return ""
 	}
@@ -98,7 +103,7 @@ func (w *work) goalText() string {
 }
 
 // directoryOrder is the text of an order on directories.
-func (w *work) directoryOrder(o entries.Order, sources []sourceOutline, d detail) string {
+func (w wording) directoryOrder(o entries.Order, sources []sourceOutline, d detail) string {
 	var b strings.Builder
 	files, turns := 0, 0
 	var tokens int64
@@ -135,8 +140,8 @@ func (w *work) directoryOrder(o entries.Order, sources []sourceOutline, d detail
 }
 
 // position returns the number of the next order and of all, of those that were and will be given out for directories.
-func (w *work) position() (number, all int) {
-	open := len(w.units())
+func (w wording) position() (number, all int) {
+	open := len(w.queue().units())
 	return len(w.applied.Units) - open + 1, max(len(w.applied.Units), 1)
 }
 
@@ -154,7 +159,7 @@ func orderSubject(o entries.Order) string {
 }
 
 // listing writes the files of an order, by directory: non-test sources first, and the rest by extension.
-func (w *work) listing(b *strings.Builder, o entries.Order, d detail) {
+func (w wording) listing(b *strings.Builder, o entries.Order, d detail) {
 	left := d.files
 	for i, a := range o.Dirs {
 		files := slices.Clone(w.dirs[a.Path].files)
@@ -208,7 +213,7 @@ type sourceOutline struct {
 const ranked = 24
 
 // goalWords returns a function that counts the words of the goal that a text has.
-func (w *work) goalWords() func(text string) int {
+func (w wording) goalWords() func(text string) int {
 	goal := slices.DeleteFunc(words.Terms(w.meta.Goal), func(t string) bool { return len(t) < 3 })
 	return func(text string) (n int) {
 		if len(goal) > 0 {
@@ -224,7 +229,7 @@ func (w *work) goalWords() func(text string) int {
 }
 
 // outlinesOf returns the outlines of an order's sources: those with most words of the goal first, then the largest.
-func (w *work) outlinesOf(o entries.Order) (all []sourceOutline) {
+func (w wording) outlinesOf(o entries.Order) (all []sourceOutline) {
 	rank := w.goalWords()
 	for _, a := range o.Dirs {
 		for _, f := range w.dirs[a.Path].files {
@@ -252,7 +257,7 @@ func (w *work) outlinesOf(o entries.Order) (all []sourceOutline) {
 }
 
 // outlineText writes the exported names of sources, those that the goal names first.
-func (w *work) outlineText(b *strings.Builder, o entries.Order, sources []sourceOutline, d detail) {
+func (w wording) outlineText(b *strings.Builder, o entries.Order, sources []sourceOutline, d detail) {
 	for _, one := range sources[:min(d.outlines, len(sources))] {
 		name := path.Base(one.file.Path)
 		if len(o.Dirs) > 1 {
@@ -263,7 +268,7 @@ func (w *work) outlineText(b *strings.Builder, o entries.Order, sources []source
 }
 
 // children writes what is known of the directories below those of the order.
-func (w *work) children(b *strings.Builder, o entries.Order, d detail) {
+func (w wording) children(b *strings.Builder, o entries.Order, d detail) {
 	var below []string
 	for _, a := range o.Dirs {
 		for _, s := range w.dirs[a.Path].Subs {
@@ -286,7 +291,7 @@ const (
 
 // known returns what is known of directories, in about so many characters: the notes of all of them, each as long as
 // there is room, or else their names alone.
-func (w *work) known(dirs []string, o entries.Order, room int) string {
+func (w wording) known(dirs []string, o entries.Order, room int) string {
 	width := min((room-len(strings.Join(dirs, ": ")))/max(len(dirs), 1), longestNote)
 	var lines []string
 	for _, p := range dirs {
@@ -316,7 +321,7 @@ func (w *work) known(dirs []string, o entries.Order, room int) string {
 }
 
 // surveyText writes what the survey and the plan say, a line each.
-func (w *work) surveyText(b *strings.Builder, d detail) {
+func (w wording) surveyText(b *strings.Builder, d detail) {
 	if s := w.survey; s.Confidence > 0 {
 		b.WriteString("survey: " + content.ClipEnd(oneLine(s.Description+" "+s.Approach), d.survey))
 		if tools := oneLine(strings.Join(s.RelevantTools, ", ")); tools != "" && s.Confidence >= filterFrom {
@@ -333,7 +338,7 @@ func (w *work) surveyText(b *strings.Builder, d detail) {
 }
 
 // planOrder is the text of the order for a survey and a plan.
-func (w *work) planOrder(o entries.Order, d detail) string {
+func (w wording) planOrder(o entries.Order, d detail) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "WORK ORDER %s: survey and plan of %s (%s)\n", o.Name(), w.shownTarget(), w.tree.Describe())
 	fmt.Fprintf(&b, "all at default: %s, ~%d tokens to read\n",
@@ -371,7 +376,7 @@ func histogram(count map[string]int64, n int) string {
 }
 
 // reportOrder is the text of the order for the report: the notes of the top two levels.
-func (w *work) reportOrder(o entries.Order, d detail) string {
+func (w wording) reportOrder(o entries.Order, d detail) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "WORK ORDER %s: report on %s from its notes\n", o.Name(), w.shownTarget())
 	b.WriteString(w.goalText())

@@ -245,7 +245,7 @@ func (w *work) refresh() error {
 	slices.Sort(w.gone)
 	slices.Sort(w.changes)
 	w.changes = slices.Compact(w.changes)
-	return w.describe(due)
+	return w.describer().describe(due)
 }
 
 // file returns a file by its path below the target; nil if there is none.
@@ -273,7 +273,7 @@ func (w *work) fresh(p string) (fresh, own bool) {
 }
 
 // due reports whether an order on the directory would improve its note.
-func (w *work) due(p string) bool {
+func (w queue) due(p string) bool {
 	fresh, _ := w.fresh(p)
 	note := w.notes[p]
 	return !fresh || note.By == entries.Mechanical || note.Partial
@@ -284,6 +284,8 @@ const maxRead = 8 << 20
 
 // reader reads files of the target for evidence and mechanical notes; see [evidence.Reader].
 type reader struct{ w *work }
+
+func (w *work) reader() reader { return reader{w} }
 
 // Exists implements [evidence.Reader].
 func (r reader) Exists(p string) bool {
