@@ -105,7 +105,7 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 	case mcp.MethodNotificationRootsListChanged:
 		if c.ready.Load() {
 			c.rootsChanged()
-			if up := c.openedUpstreams(); up != nil {
+			if up := c.server.openedUpstreams(c.account); up != nil {
 				go up.Tell(f.Method)
 			}
 		}

@@ -272,7 +272,7 @@ func (s *Server) setLevel(ctx context.Context, k *call) (any, error) {
 			"invalid logging level %s; levels: %s", jsonrpc.Quoted(text), strings.Join(levels, ", "))
 	}
 	k.conn.logLevel.Store(new(mcp.LoggingLevel(text)))
-	if up := k.conn.openedUpstreams(); up != nil {
+	if up := k.conn.server.openedUpstreams(k.conn.account); up != nil {
 		up.SetLevel(ctx, text)
 	}
 	return &mcp.EmptyResult{}, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
@@ -132,18 +133,18 @@ func (s *Server) openUpstreams(k *call, key string) *upstreams {
 	if k.frame.Stateless() {
 		client.Capabilities = slices.Clone(k.frame.Capabilities)
 	} else {
-		h := c.agreed.Load()
+		h, stream := c.agreed.Load(), anyStream{c}
 		client.Capabilities = h.raw
 		client.Ask = func(ctx context.Context, q tools.Question) (json.RawMessage, error) {
 			// The client cannot answer before it is initialized and has a stream: of a call, or its own.
-			for !c.waitUntil(ctx, func(c *Conn) bool { return c.ready.Load() }) || !c.hasStream() {
+			for !c.waitUntil(ctx, func(c *Conn) bool { return c.ready.Load() }) || !stream.open() {
 				select {
 				case <-time.After(streamPoll):
 				case <-ctx.Done():
 					return nil, ctx.Err()
 				}
 			}
-			return c.ask(ctx, c.sendAnywhere, h.capabilities, q)
+			return c.ask(ctx, stream.send, h.capabilities, q)
 		}
 	}
 	r.Session = s.options.Upstreams.Open(client)
@@ -226,7 +227,7 @@ func (r *upstreams) listen(hear hearer) (stop func()) {
 // hearUpstreams sends the notifications of the upstream servers to a client of the sessions era, until the connection
 // ends.
 func (c *Conn) hearUpstreams() {
-	r := c.openedUpstreams()
+	r := c.server.openedUpstreams(c.account)
 	if r == nil {
 		return
 	}
@@ -236,14 +237,16 @@ func (c *Conn) hearUpstreams() {
 		}
 		params = c.server.masked(params)
 		if message, err := jsonrpc.Notification(method, params); err == nil {
-			_ = c.sendAnywhere(message) // a client without a stream gets none
+			_ = anyStream{c}.send(message) // a client without a stream gets none
 		}
 	})
 	context.AfterFunc(c.ctx, stop)
 }
 
-// sendAnywhere sends a message on the stream of an open tool call, or else on the connection's own stream.
-func (c *Conn) sendAnywhere(message []byte) error {
+// anyStream is the stream of an open tool call of a connection, or else the connection's own.
+type anyStream struct{ *Conn }
+
+func (c anyStream) send(message []byte) error {
 	if open := c.openTool(); open != nil && open.notes.Forward(message) == nil {
 		return nil
 	}
@@ -251,7 +254,7 @@ func (c *Conn) sendAnywhere(message []byte) error {
 }
 
 // openTool returns a tool call that is open; nil if there is none.
-func (c *Conn) openTool() *call {
+func (c anyStream) openTool() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.calls {
@@ -262,8 +265,8 @@ func (c *Conn) openTool() *call {
 	return nil
 }
 
-// hasStream reports whether sendAnywhere can send.
-func (c *Conn) hasStream() bool {
+// open reports whether send can send.
+func (c anyStream) open() bool {
 	if c.openTool() != nil {
 		return true
 	}
@@ -273,13 +276,13 @@ func (c *Conn) hasStream() bool {
 }
 
 // openedUpstreams returns the upstream servers of a client of the sessions era; nil if they were not opened.
-func (c *Conn) openedUpstreams() *upstreams {
-	if c.server.options.Upstreams == nil {
+func (s *Server) openedUpstreams(client funnel.Session) *upstreams {
+	if s.options.Upstreams == nil {
 		return nil
 	}
-	c.server.upstreamsMu.Lock()
-	defer c.server.upstreamsMu.Unlock()
-	return c.server.upstreams[c.account.Owner+"\x00"+c.account.ID]
+	s.upstreamsMu.Lock()
+	defer s.upstreamsMu.Unlock()
+	return s.upstreams[client.Owner+"\x00"+client.ID]
 }
 
 // listChanges are the notifications of changed lists, and the member of a filter that asks for each.

@@ -178,7 +178,7 @@ func (q *question) passages(query facts.Query, limit int) ([]found, error) {
 		}
 		for _, h := range hits {
 			if p := (found{Hit: h, file: c.byPath[h.Path]}); q.readPassage(c, query, &p) {
-				p.Score *= q.adjust(query, &p)
+				p.Score *= adjust(query, &p)
 				all = append(all, p)
 			}
 		}
@@ -203,7 +203,7 @@ func (p *found) whole() string { return p.Heading + " " + p.Path + " " + p.text 
 // adjust returns the factor by which the score of a passage is multiplied. It grows with words of the question that are
 // close to each other, in the heading or in the name of a declaration, and in the path. Its constants are the best of a
 // few that TestRetrieval was tried with.
-func (q *question) adjust(query facts.Query, p *found) float64 {
+func adjust(query facts.Query, p *found) float64 {
 	by := 0.6 + 0.3*nearness(query, p.text) + 2*query.Covered(p.Heading) + 0.6*query.Covered(p.Path)
 	if p.Code { // a package clause says little
 		by *= min(1, 0.4+float64(len(p.text))/150)

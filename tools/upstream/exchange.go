@@ -258,7 +258,7 @@ func (s *Server) send(
 		}
 		responses := map[string]json.RawMessage{}
 		for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
-			if responses[name], err = ask(ctx, s.named(r.Requests[name])); err != nil {
+			if responses[name], err = ask(ctx, s.options.named(r.Requests[name])); err != nil {
 				return nil, err
 			}
 		}
@@ -286,11 +286,11 @@ func answering(
 
 // named puts the server's name before the message of a question if there are several servers, because the client knows
 // only this one. It makes hidden characters of the message visible.
-func (s *Server) named(q tools.Question) tools.Question {
+func (o *Options) named(q tools.Question) tools.Question {
 	message := memberOf(q.Params, "message")
 	clean := content.Visible(message, false)
-	if s.options.many {
-		clean = s.options.Name + ": " + clean
+	if o.many {
+		clean = o.Name + ": " + clean
 	}
 	if message == "" || clean == message {
 		return q
@@ -317,7 +317,7 @@ func (s *Server) asking() (chosen *exchange) {
 // answer passes a request of the server to the client. A client without sessions is asked through an open call. The
 // request does not say which call it belongs to: if the chosen one ends, another asks.
 func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	q := s.named(tools.Question{Method: method, Params: params})
+	q := s.options.named(tools.Question{Method: method, Params: params})
 	if method != "roots/list" {
 		var stop func()
 		ctx, stop = s.whileWanted(ctx)

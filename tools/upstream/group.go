@@ -197,7 +197,7 @@ func (s *Session) Tools(ctx context.Context) ([]tools.Tool, error) {
 	for i, one := range s.servers {
 		if failures[i] != nil {
 			for _, name := range one.before {
-				if one.allows(name) {
+				if one.options.allows(name) {
 					_ = s.nameFor(route{one, name}) // no other server gets it
 				}
 			}

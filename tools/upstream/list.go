@@ -62,7 +62,7 @@ func (s *Server) build() {
 	s.listed, s.asTasks = nil, nil
 	for _, d := range s.record.Approved {
 		name := nameOf(d)
-		if s.present != nil && !s.present[name] || s.record.holds(name) || !s.allows(name) {
+		if s.present != nil && !s.present[name] || s.record.holds(name) || !s.options.allows(name) {
 			continue
 		}
 		t, err := s.tool(d)
@@ -78,13 +78,13 @@ func (s *Server) build() {
 }
 
 // allows reports whether Options.Allow and Options.Deny let a tool be offered.
-func (s *Server) allows(name string) bool {
+func (o *Options) allows(name string) bool {
 	matches := func(pattern string) bool {
 		ok, err := path.Match(pattern, name)
 		return ok && err == nil
 	}
-	return (len(s.options.Allow) == 0 || slices.ContainsFunc(s.options.Allow, matches)) &&
-		!slices.ContainsFunc(s.options.Deny, matches)
+	return (len(o.Allow) == 0 || slices.ContainsFunc(o.Allow, matches)) &&
+		!slices.ContainsFunc(o.Deny, matches)
 }
 
 // holds reports whether a tool is held back.

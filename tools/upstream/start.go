@@ -232,7 +232,7 @@ func (s *Server) start() (connection, error) {
 // initialize opens the session of the older era; if it fails the process is ended.
 func (s *Server) initialize(ctx context.Context, g *greeting) error {
 	params, err := json.Marshal(map[string]any{
-		"protocolVersion": sessionsProtocol, "capabilities": s.capabilities(), "clientInfo": s.self(),
+		"protocolVersion": sessionsProtocol, "capabilities": s.capabilities(), "clientInfo": s.options.self(),
 	})
 	var raw json.RawMessage
 	if err == nil {

@@ -276,15 +276,15 @@ func (s *Server) capabilities() map[string]json.RawMessage {
 	return all
 }
 
-func (s *Server) self() map[string]string {
-	return map[string]string{"name": "mcp-funnel", "version": s.options.Version}
+func (o *Options) self() map[string]string {
+	return map[string]string{"name": "mcp-funnel", "version": o.Version}
 }
 
 // declared returns params with what each request of the stateless era declares.
 func (s *Server) declared(params json.RawMessage) (json.RawMessage, error) {
 	all := map[string]any{
 		metaPrefix + "protocolVersion":    statelessProtocol,
-		metaPrefix + "clientInfo":         s.self(),
+		metaPrefix + "clientInfo":         s.options.self(),
 		metaPrefix + "clientCapabilities": s.capabilities(),
 	}
 	if level := s.level.Load(); level != nil {
@@ -317,7 +317,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 		if err != nil {
 			return err
 		}
-		if !s.options.Observe && !s.takesNoReference(name) {
+		if !s.options.Observe && !s.options.takesNoReference(name) {
 			names := &resolver{jq: s.options.JQ, in: in}
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
@@ -414,6 +414,6 @@ func refused(fault *jsonrpc.Fault) error {
 }
 
 // takesNoReference reports whether Options.NoReference names a tool, with or without the prefix of the server.
-func (s *Server) takesNoReference(name string) bool {
-	return slices.Contains(s.options.NoReference, name) || slices.Contains(s.options.NoReference, s.options.Name+"_"+name)
+func (o *Options) takesNoReference(name string) bool {
+	return slices.Contains(o.NoReference, name) || slices.Contains(o.NoReference, o.Name+"_"+name)
 }
