@@ -115,8 +115,22 @@ func (c *call) commit(status, receipt string) {
 		return
 	}
 	c.observation = &obs
+	c.supersede(obs)
 	if c.output.stored != nil {
 		c.output.stored(string(obs.ID))
+	}
+}
+
+// supersede deletes the observation that the stored output replaces, unless it is pinned or has more; see
+// [tools.Output.Answered].
+func (c *call) supersede(by observations.Observation) {
+	id, err := observations.ParseID(c.output.replaces)
+	if err != nil { // the output replaces none
+		return
+	}
+	old, err := c.options.Store.Stat(by.Owner, id)
+	if err == nil && !old.Pinned && by.Dropped == 0 && by.Bytes >= old.Bytes {
+		_ = c.options.Store.Replace(by.Owner, id, by.ID) // else it expires like others
 	}
 }
 

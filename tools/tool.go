@@ -194,7 +194,8 @@ type Output interface {
 	Streams(name string) func(stderr bool) io.Writer
 
 	// Answered says that an earlier answer has shown what was written so far, and stored it as the given observation
-	// ("": it stays beside this one). The output is stored as a whole; the answer shows what follows, below the totals.
+	// ("": it stays beside this one). The output is stored as a whole and replaces that one, unless it is pinned or has
+	// more; the answer shows what follows, below the totals.
 	Answered(replaces string)
 
 	// Page returns the page of the answer. Without [Tool.Paged] it makes the output a page, which is never stored; if

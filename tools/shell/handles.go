@@ -2,6 +2,7 @@ package shell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,6 @@ const maxEnded = 1000
 
 // detach makes a job that is held wait for later calls, and returns its handle.
 func (s *Shell) detach(j *job) string {
-	if err := j.startSpooling(); err != nil {
-		j.kill(endedOutput)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j.handle == "" {
@@ -31,8 +29,7 @@ func (s *Shell) detach(j *job) string {
 	if s.closed {
 		j.kill(endedServer)
 	}
-	s.jobs[j.handle] = j
-	j.slot.handle, j.slot.free = j.handle, time.Now().Add(idleTimeout)
+	j.free = time.Now().Add(idleTimeout)
 	j.release()
 	return j.handle
 }
@@ -45,11 +42,11 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 	if !strings.HasPrefix(handle, Prefix) {
 		handle = Prefix + handle
 	}
-	j := s.jobs[handle]
-	if e, ok := s.ended[handle]; j == nil && ok && e.owner == owner {
+	at := slices.IndexFunc(s.running[owner], func(j *job) bool { return j.handle == handle })
+	if e, ok := s.ended[handle]; at < 0 && ok && e.owner == owner {
 		return nil, fmt.Errorf("%s has ended with exit code %d%s", handle, e.exit, e.where)
 	}
-	if j == nil || j.owner != owner {
+	if at < 0 {
 		return nil, fmt.Errorf(
 			"after: no command is running as %s: it has ended and was answered, waited over %s, or the server was restarted; "+
 				"run command=… starts one",
@@ -57,10 +54,11 @@ func (s *Shell) claim(owner, handle string) (*job, error) {
 			shortTime(idleTimeout),
 		)
 	}
+	j := s.running[owner][at]
 	if !j.hold() {
 		return nil, fmt.Errorf("after: another call follows %s now: wait for its answer", handle)
 	}
-	j.slot.handle, j.slot.free = "", j.began.Add(j.timeout)
+	j.free = j.began.Add(j.timeout)
 	return j, nil
 }
 
@@ -90,14 +88,9 @@ func (s *Shell) noteEnded(j *job, exit int, id string) {
 
 // finish forgets a job that has ended; the caller holds it.
 func (s *Shell) finish(j *job) {
-	s.mu.Lock()
-	if j.handle != "" {
-		delete(s.jobs, j.handle)
-	}
-	s.mu.Unlock()
 	s.releaseGuards(j.view.guarded())
 	s.measureCache(j.view.cache)
-	s.end(j.owner, j.slot)
+	s.end(j)
 }
 
 // expire ends a command that no call continues.

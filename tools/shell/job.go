@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -30,54 +31,51 @@ const (
 	endedStopped
 )
 
-// state says who reads the output of a job.
-type state int
-
-// The states. A job is held until it is detached, and from each claim to the next detach; it ends while it is held.
-const (
-	held    state = iota // the call that follows it, or what ends it: nothing else reads its output or ends it
-	waiting              // nobody: its output goes to a spool, and the job ends when idle has passed
-)
-
 // A job is one command. Its output goes to the call that follows it; between calls, to a spool file.
 //
 //	stdout ─┐
-//	        ├─► readStreams ─► chunks ─► pump ─► Output of the call, or spooler
+//	        ├─► readStreams ─► chunks ─► forward ─► Output of the call, or spool
 //	stderr ─┘
+//
+// A job is held by the call that follows it, or by what ends it. Otherwise it waits, and ends when idleTimeout has
+// passed.
 type job struct {
 	shell   *Shell
 	lastKey // the owner, the directory and the command
 	script  script
 	view    *view
 	timeout time.Duration
-	handle  string // "": it was never detached
-	slot    *slot  // guarded by Shell.mu
+
+	handle string    // "": it was never detached; guarded by Shell.mu
+	free   time.Time // when its place among the owner's commands is free at the latest; guarded by Shell.mu
 
 	// set by start
 	began   time.Time
 	process *sandbox.Process
-	chunks  chan chunk // closed when the command has ended
+	chunks  chan chunk    // closed when the command has ended
+	passed  chan struct{} // closed when all output was passed on
 
-	seen  summary // of all output so far
-	spool *spool  // output of the time between two calls that no call has replayed yet; nil: none
+	output sync.Mutex // held while a chunk is passed on; guards the fields below
+	seen   summary    // of all output so far; needs no lock once passed is closed
+	spool  *spool     // output of the time between two calls that no call has replayed yet; nil: none
+	to     streams    // of the call, or of the spool; nil: the output is dropped
+	defect error      // the panic of what reads the output, if any
 
 	mu      sync.Mutex // guards the fields below; nothing is called while it is locked that takes another lock
-	state   state
-	idle    *time.Timer // of the job that waits
+	waits   bool       // nothing holds it
+	idle    *time.Timer
 	why     ending
-	spooler *spooler // nil: the output goes to a call, or to nobody
 	earlier earlier
 }
+
+// streams returns the writer of standard output or of standard error.
+type streams func(stderr bool) io.Writer
 
 // earlier says where the output of earlier answers is.
 type earlier struct {
 	stored   string // the observation that has it; "": none
 	unstored bool   // that of the last answer is not stored
 	missing  bool   // some of it was not stored when the next call came
-}
-
-func newJob(s *Shell, key lastKey, v *view) *job {
-	return &job{shell: s, lastKey: key, view: v, chunks: make(chan chunk, chunkQueue), seen: newSummary()}
 }
 
 // start starts the command and the goroutines that read its output.
@@ -106,6 +104,7 @@ func (j *job) start(spec sandbox.Spec) error {
 		return err
 	}
 	j.process, j.began = p, time.Now()
+	j.chunks, j.passed = make(chan chunk, chunkQueue), make(chan struct{})
 	expiry := time.AfterFunc(j.timeout, func() { j.kill(endedTimeout) })
 	go func() {
 		j.readStreams(readers)
@@ -137,36 +136,30 @@ func (j *job) ended() ending {
 func (j *job) hold() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.state == held {
+	if !j.waits {
 		return false
 	}
-	j.state = held
+	j.waits = false
 	j.idle.Stop()
 	return true
+}
+
+func (j *job) isWaiting() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.waits
 }
 
 // release makes a job wait for the next call, and has it expire if none comes.
 func (j *job) release() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.state = waiting
+	j.waits = true
 	j.idle = time.AfterFunc(idleTimeout, j.expire)
 }
 
-// drain drops output until the command has ended, at most for d.
-func (j *job) drain(d time.Duration) {
-	late := time.After(d)
-	for {
-		select {
-		case _, ok := <-j.chunks:
-			if !ok {
-				return
-			}
-		case <-late:
-			return
-		}
-	}
-}
+// name returns what the output is called in lists: the programs of the command.
+func (j *job) name() string { return strings.Join(j.script.programs, " ") }
 
 func (j *job) age() string {
 	d := time.Since(j.began)
@@ -176,49 +169,51 @@ func (j *job) age() string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// pumped is why pump returned.
-type pumped int
-
-const (
-	pumpEnded pumped = iota
-	pumpSlice
-	pumpCancelled
-)
-
 // progressEvery is the time between two reports of progress, which also tell a client that the command is alive.
 const progressEvery = time.Second
 
-// pump passes output on until the command ends.
-func (j *job) pump(
-	ctx context.Context, out tools.Output, stream func(stderr bool) io.Writer, slice time.Duration,
-) pumped {
+// await reports progress until all output was passed on, the slice has passed, or ctx has ended, which is the error.
+func (j *job) await(ctx context.Context, out tools.Output, slice time.Duration) (ended bool, err error) {
 	end := time.NewTimer(max(slice, 0))
 	defer end.Stop()
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case c, ok := <-j.chunks:
-			if !ok {
-				return pumpEnded
-			}
-			if err := j.pass(c, stream); err != nil {
-				return pumpCancelled
-			}
+		case <-j.passed:
+			_ = panics.Again(j.defect)
+			return true, context.Cause(ctx)
 		case <-end.C:
-			return pumpSlice
+			return false, context.Cause(ctx)
 		case <-ctx.Done():
-			return pumpCancelled
+			return false, context.Cause(ctx)
 		case <-tick.C:
-			out.Progress(j.seen.bytes, 0, j.seen.progress())
+			j.output.Lock()
+			done, text := j.seen.bytes, j.seen.progress()
+			j.output.Unlock()
+			out.Progress(done, 0, text)
 		}
 	}
 }
 
-// pass writes a chunk to its stream of an output, up to the limit of the command's output.
-func (j *job) pass(c chunk, stream func(stderr bool) io.Writer) error {
-	if cap(c.data) == chunkSize {
-		defer idleChunks.Put((*[chunkSize]byte)(c.data[:chunkSize]))
+// forward passes the output on until the command has ended.
+func (j *job) forward() {
+	defer close(j.passed)
+	for c := range j.chunks {
+		j.output.Lock()
+		if panics.Into(&j.defect, func() { j.pass(c) }); j.defect != nil {
+			j.to = nil
+			j.kill(endedOutput)
+		}
+		j.output.Unlock()
+	}
+}
+
+// pass writes a chunk to its stream, up to the limit of the command's output. The caller holds j.output.
+func (j *job) pass(c chunk) {
+	defer idleChunks.Put((*[chunkSize]byte)(c.data[:chunkSize]))
+	if j.to == nil {
+		return
 	}
 	if room := j.shell.options.Output - j.seen.bytes; int64(len(c.data)) > room {
 		j.seen.cut += int64(len(c.data)) - max(room, 0)
@@ -226,94 +221,54 @@ func (j *job) pass(c chunk, stream func(stderr bool) io.Writer) error {
 		j.kill(endedOutput)
 	}
 	j.seen.add(c)
-	_, err := stream(c.stderr).Write(c.data)
-	return err
+	if _, err := j.to(c.stderr).Write(c.data); err != nil {
+		j.to = nil
+		j.kill(endedOutput)
+	}
 }
 
-// setStored says where the output of the calls so far is stored. The part of it that an earlier call stored is removed.
+// setStored says where the output of the calls so far is stored.
 func (j *job) setStored(id string) {
 	j.mu.Lock()
-	part := j.earlier.stored
+	defer j.mu.Unlock()
 	j.earlier.stored, j.earlier.unstored = observations.Prefix+id, false
+}
+
+// spoolOutput ends what goes to the output of a call that answers so far: the next output goes to the spool.
+func (j *job) spoolOutput() {
+	j.output.Lock()
+	defer j.output.Unlock()
+	j.mu.Lock()
+	j.earlier.unstored = j.earlier.unstored || j.seen.bytes > 0 // until it is stored
 	j.mu.Unlock()
-	store := j.shell.options.Store
-	if part == "" || store == nil {
+	var err error
+	if j.spool, err = newSpool(j.shell.options.Dir); err != nil {
+		j.to = nil
+		j.kill(endedOutput)
 		return
 	}
-	old, err := store.Stat(j.owner, observations.ID(strings.TrimPrefix(part, observations.Prefix)))
-	if err != nil || old.Pinned {
-		return
-	}
-	if o, err := store.Stat(j.owner, observations.ID(id)); err == nil && o.Dropped == 0 && o.Bytes >= old.Bytes {
-		_ = store.Replace(j.owner, old.ID, o.ID) // else it expires like others
-	}
-}
-
-// spooler passes the output of a job to its spool until it is stopped or the command ends.
-type spooler struct {
-	stop chan struct{} // closed to stop it
-	done chan struct{} // closed when it has stopped
-}
-
-// startSpooling starts the spooler of a job that will wait.
-func (j *job) startSpooling() error {
-	if j.spool == nil {
-		file, err := newSpool(j.shell.options.Dir)
-		if err != nil {
-			return err
-		}
-		j.spool = file
-	}
-	file, sp := j.spool, &spooler{make(chan struct{}), make(chan struct{})}
-	j.mu.Lock()
-	j.spooler = sp
-	j.mu.Unlock()
-	go func() {
-		defer close(sp.done)
-		for {
-			select {
-			case c, ok := <-j.chunks:
-				if !ok {
-					return
-				}
-				if err := j.pass(c, file.stream); err != nil {
-					j.kill(endedOutput)
-				}
-			case <-sp.stop:
-				return
-			}
-		}
-	}()
-	return nil
-}
-
-// stopSpooling stops the spooler, if there is one; the caller holds the job.
-func (j *job) stopSpooling() {
-	j.mu.Lock()
-	sp := j.spooler
-	j.spooler = nil
-	j.mu.Unlock()
-	if sp != nil {
-		close(sp.stop)
-		<-sp.done
-	}
+	j.to = j.spool.stream
 }
 
 // discard ends a job for a reason and drops its output; the caller holds it.
 func (j *job) discard(why ending) {
 	j.kill(why)
-	j.stopSpooling()
+	j.output.Lock()
+	j.to = nil
 	j.spool.close()
-	j.drain(time.Second)
+	j.output.Unlock()
+	select {
+	case <-j.passed:
+	case <-time.After(time.Second):
+	}
 	j.shell.finish(j)
 }
 
-// replay writes what earlier calls have answered, and what came since, to the output of this call. If it fails, the
-// spool remains for the next call.
-func (j *job) replay(
-	ctx context.Context, in tools.Input, out tools.Output, stream func(stderr bool) io.Writer,
-) error {
-	j.stopSpooling()
+// replay writes what earlier calls have answered, and what came since, to the output of this call, where the next
+// output goes too. If it fails, the spool remains for the next call.
+func (j *job) replay(ctx context.Context, in tools.Input, out tools.Output, stream streams) error {
+	j.output.Lock()
+	defer j.output.Unlock()
 	j.mu.Lock()
 	j.earlier.missing = j.earlier.missing || j.earlier.unstored
 	earlier := j.earlier
@@ -336,14 +291,12 @@ func (j *job) replay(
 		return err
 	}
 	j.spool.close()
-	j.spool = nil
+	j.spool, j.to = nil, stream
 	return nil
 }
 
 // copyObservation writes a stored output of run to an output.
-func copyObservation(
-	ctx context.Context, name string, in tools.Input, stream func(stderr bool) io.Writer,
-) (pinned bool, err error) {
+func copyObservation(ctx context.Context, name string, in tools.Input, stream streams) (pinned bool, err error) {
 	src, err := in.Sources.Open(ctx, name)
 	if err != nil {
 		return false, err

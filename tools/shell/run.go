@@ -92,12 +92,18 @@ func (s *Shell) run(ctx context.Context, a runArgs, in tools.Input, out tools.Ou
 		if a.Stop != "" {
 			j.kill(endedStopped)
 		}
+		if err := j.replay(ctx, in, out, out.Streams(j.name())); err != nil {
+			s.detach(j)
+			return err
+		}
 		return s.follow(ctx, j, in, out)
 	}
 	j, err := s.start(a, in)
 	if err != nil {
 		return err
 	}
+	j.to = out.Streams(j.name())
+	go j.forward()
 	return s.follow(ctx, j, in, out)
 }
 
@@ -122,66 +128,60 @@ func (s *Shell) start(a runArgs, in tools.Input) (*job, error) {
 	if a.Timeout > 0 {
 		timeout = min(time.Duration(a.Timeout)*time.Second, s.options.MaxTimeout)
 	}
-	slot, err := s.begin(in.Owner, timeout)
-	if err != nil {
+	j := &job{
+		shell: s, lastKey: lastKey{in.Owner, cwd, a.Command}, script: script, timeout: timeout, seen: newSummary(),
+	}
+	if err := s.begin(j); err != nil {
 		return nil, err
 	}
-	j, err := s.launch(a, in, cwd, timeout)
-	if err != nil {
-		s.end(in.Owner, slot)
+	if err := s.launch(j, in); err != nil {
+		s.end(j)
 		return nil, err
 	}
-	j.script, j.slot = script, slot
 	return j, nil
 }
 
 // launch prepares the view of a command and starts it.
-func (s *Shell) launch(a runArgs, in tools.Input, cwd string, timeout time.Duration) (*job, error) {
-	dir, err := s.scratchOf(in.Owner)
+func (s *Shell) launch(j *job, in tools.Input) error {
+	dir, err := s.scratchOf(j.owner)
 	if err != nil {
-		return nil, fmt.Errorf("no scratch directory: %w", err)
+		return fmt.Errorf("no scratch directory: %w", err)
 	}
 	roots := rootDirs(in.Sources)
-	v := &view{
-		options: &s.options, owner: in.Owner, roots: roots, scratch: dir, cache: s.cacheOf(in.Owner, roots, cwd),
+	j.view = &view{
+		options: &s.options, owner: j.owner, roots: roots, scratch: dir, cache: s.cacheOf(j.owner, roots, j.cwd),
 	}
-	mounts, err := v.mounts(a.Command)
+	mounts, err := j.view.mounts(j.command)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o := &s.options
-	j := newJob(s, lastKey{in.Owner, cwd, a.Command}, v)
-	j.timeout = timeout
-	s.guard(v.guarded())
+	s.guard(j.view.guarded())
 	err = j.start(sandbox.Spec{
-		Args: []string{o.Shell, "-c", a.Command}, Dir: cwd, Env: s.environment(v, roots), Mode: o.Mode,
+		Args: []string{o.Shell, "-c", j.command}, Dir: j.cwd, Env: s.environment(j.view, roots), Mode: o.Mode,
 		Mounts: mounts, Net: o.AllowNet,
 		ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
 	})
 	if err != nil {
-		s.releaseGuards(v.guarded())
-		return nil, s.explainStart(err)
+		s.releaseGuards(j.view.guarded())
+		return s.explainStart(err)
 	}
-	return j, nil
+	return nil
 }
 
-// follow passes the output of a command on until it ends or the slice of this call has passed.
+// follow answers for a command when it has ended or the slice of this call has passed.
 func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Output) error {
-	stream := out.Streams(strings.Join(j.script.programs, " "))
 	slice := s.options.Slice
 	if deadline, ok := ctx.Deadline(); ok {
 		slice = min(slice, time.Until(deadline)-2*time.Second) // the answer must be stored and sent within it
 	}
-	if err := j.replay(ctx, in, out, stream); err != nil {
-		s.detach(j)
-		return err
-	}
-	switch j.pump(ctx, out, stream, slice) {
-	case pumpCancelled:
+	ended, err := j.await(ctx, out, slice)
+	switch {
+	case err != nil:
 		j.discard(endedCancelled)
-		return context.Cause(ctx)
-	case pumpSlice:
+		return err
+	case !ended:
 		return s.answerSoFar(j, out)
 	}
 	defer s.finish(j)
@@ -190,9 +190,7 @@ func (s *Shell) follow(ctx context.Context, j *job, in tools.Input, out tools.Ou
 
 // answerSoFar ends a call whose command still runs.
 func (s *Shell) answerSoFar(j *job, out tools.Output) error {
-	j.mu.Lock()
-	j.earlier.unstored = j.earlier.unstored || j.seen.bytes > 0 // until it is stored
-	j.mu.Unlock()
+	j.spoolOutput()
 	handle := s.detach(j)
 	out.Keep()
 	out.OnStored(j.setStored)

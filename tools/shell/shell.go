@@ -108,9 +108,8 @@ type Shell struct {
 
 	mu       sync.Mutex
 	closed   bool
-	running  map[string][]*slot  // commands of each owner
-	jobs     map[string]*job     // by handle: those that outlived their call
-	ended    map[string]endedRun // by handle: those that have ended since
+	running  map[string][]*job   // commands of each owner
+	ended    map[string]endedRun // by handle: those that outlived their call and have ended since
 	last     delta.Outputs[lastKey, testsOf]
 	scratch  map[string]*scratch            // by owner
 	guards   map[string]*guards             // by root, while commands may write below it
@@ -128,7 +127,7 @@ type Shell struct {
 func New(o Options) *Shell {
 	return &Shell{
 		options: o.withDefaults(), noSpare: func() {},
-		running: map[string][]*slot{}, jobs: map[string]*job{}, scratch: map[string]*scratch{},
+		running: map[string][]*job{}, scratch: map[string]*scratch{},
 		guards: map[string]*guards{}, ended: map[string]endedRun{},
 		caches: map[string]*observations.Cache{}, measuring: map[*observations.Cache]bool{},
 	}
@@ -142,8 +141,12 @@ func (s *Shell) KeepSpare() { s.noSpare = sandbox.KeepSpare() }
 func (s *Shell) Close() {
 	s.mu.Lock()
 	s.closed = true
-	jobs, dirs := s.jobs, s.scratch
-	s.jobs, s.scratch = map[string]*job{}, map[string]*scratch{}
+	var jobs []*job
+	for _, list := range s.running {
+		jobs = append(jobs, slices.DeleteFunc(slices.Clone(list), func(j *job) bool { return j.handle == "" })...)
+	}
+	dirs := s.scratch
+	s.scratch = map[string]*scratch{}
 	s.mu.Unlock()
 	for _, j := range jobs {
 		j.kill(endedServer) // all of them, before the first is waited for
@@ -163,49 +166,43 @@ func (s *Shell) Close() {
 // maxRunning is how many commands of one owner run at the same time.
 const maxRunning = 16
 
-// slot is the place of one of these commands.
-type slot struct {
-	free   time.Time // when it is free at the latest
-	handle string    // of a command that waits for a call; "": a call follows it
-}
-
-// begin takes a slot for a command of an owner. The caller must call end unless begin fails.
-func (s *Shell) begin(owner string, timeout time.Duration) (*slot, error) {
+// begin takes a place for a command of an owner. The caller must call end unless begin fails.
+func (s *Shell) begin(j *job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return nil, fmt.Errorf("the server is ending")
-	case len(s.running[owner]) >= maxRunning:
-		return nil, busy(s.running[owner])
+		return fmt.Errorf("the server is ending")
+	case len(s.running[j.owner]) >= maxRunning:
+		return busy(s.running[j.owner])
 	}
-	new := &slot{free: time.Now().Add(timeout)}
-	s.running[owner] = append(s.running[owner], new)
-	return new, nil
+	j.free = time.Now().Add(j.timeout)
+	s.running[j.owner] = append(s.running[j.owner], j)
+	return nil
 }
 
-// busy returns the error of a command for which there is no slot: it says when to try again.
-func busy(slots []*slot) error {
-	free, waiting := slots[0].free, ""
-	for _, s := range slots {
-		if s.free.Before(free) {
-			free = s.free
+// busy returns the error of a command for which there is no place: it says when to try again.
+func busy(running []*job) error {
+	free, waiting := running[0].free, ""
+	for _, j := range running {
+		if j.free.Before(free) {
+			free = j.free
 		}
-		if s.handle != "" {
-			waiting = "; sooner if you continue one that waits: run after=" + s.handle
+		if j.isWaiting() {
+			waiting = "; sooner if you continue one that waits: run after=" + j.handle
 		}
 	}
 	seconds := max(1, int64(time.Until(free).Seconds()+1))
 	return fmt.Errorf("%d commands are running already, the most at a time: wait for one and try again, "+
-		"in %s at the latest%s", len(slots), content.Plural(seconds, "second", "seconds"), waiting)
+		"in %s at the latest%s", len(running), content.Plural(seconds, "second", "seconds"), waiting)
 }
 
-func (s *Shell) end(owner string, done *slot) {
+func (s *Shell) end(done *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := slices.DeleteFunc(s.running[owner], func(other *slot) bool { return other == done })
-	if s.running[owner] = left; len(left) == 0 {
-		delete(s.running, owner)
+	left := slices.DeleteFunc(s.running[done.owner], func(other *job) bool { return other == done })
+	if s.running[done.owner] = left; len(left) == 0 {
+		delete(s.running, done.owner)
 	}
 }
 

@@ -45,7 +45,7 @@ func (w spoolStream) Write(b []byte) (int, error) {
 
 // replay writes all that was spooled to the streams that it came from; nothing if s is nil. After it, more can be
 // spooled, and replay writes all again.
-func (s *spool) replay(stream func(stderr bool) io.Writer) (err error) {
+func (s *spool) replay(stream streams) (err error) {
 	if s == nil {
 		return nil
 	}
