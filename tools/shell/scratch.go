@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
@@ -19,7 +20,11 @@ type scratch struct {
 	lock *os.File     // held while the server lives: other servers delete directories whose lock is free
 }
 
-const scratchPrefix = "run-"
+// Names of a scratch directory, and of the file beside it that is locked.
+const (
+	scratchPrefix = "run-"
+	lockSuffix    = ".lock"
+)
 
 func (d *scratch) tmp() string  { return filepath.Join(d.path, "tmp") }
 func (d *scratch) home() string { return filepath.Join(d.path, "home") }
@@ -49,7 +54,7 @@ func (s *Shell) scratchOf(owner string) (*scratch, error) {
 		return nil, err
 	}
 	d := &scratch{path: path}
-	if d.lock, err = lockFile(path + ".lock"); err == nil {
+	if d.lock, err = lockOf(path); err == nil {
 		err = d.make()
 	}
 	if err == nil {
@@ -84,7 +89,7 @@ func (d *scratch) remove() {
 	removeAll(d.path)
 	if d.lock != nil {
 		_ = d.lock.Close()
-		_ = os.Remove(d.path + ".lock")
+		_ = os.Remove(d.path + lockSuffix)
 	}
 }
 
@@ -104,12 +109,23 @@ func removeAll(dir string) {
 
 // removeLeftovers deletes the scratch directories of servers that have ended.
 func removeLeftovers(parent string) {
-	found, _ := filepath.Glob(filepath.Join(parent, scratchPrefix+"*.lock"))
+	found, _ := filepath.Glob(filepath.Join(parent, scratchPrefix+"*"+lockSuffix))
 	for _, path := range found {
-		if lock, err := lockFile(path); err == nil {
-			removeAll(strings.TrimSuffix(path, ".lock"))
+		dir := strings.TrimSuffix(path, lockSuffix)
+		if lock, err := lockOf(dir); err == nil {
+			removeAll(dir)
 			_ = os.Remove(path)
 			_ = lock.Close()
 		}
 	}
+}
+
+// lockOf locks the file beside a scratch directory, without waiting.
+func lockOf(dir string) (*os.File, error) {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close() //nolint:errcheck // it was only read
+	return osfile.LockIn(parent, filepath.Base(dir)+lockSuffix, 0)
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package shell
 
 import (
@@ -37,5 +35,12 @@ func (j *job) readStreams(readers [2]*os.File) {
 			}
 			fds[i].Revents = 0
 		}
+	}
+}
+
+// growPipe lets a pipe hold more, if the system permits it.
+func growPipe(f *os.File, size int) {
+	if raw, err := f.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) })
 	}
 }

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package shell
-
-import "os"
-
-func growPipe(*os.File, int) {}
