@@ -36,7 +36,7 @@ var inside = map[string][][]string{
 		{"kinds"},
 	},
 	"system": {
-		{"system/osfile", "system/seccomp"},
+		{"system/child", "system/osfile", "system/seccomp"},
 		{"system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
 		{"system/mcpclient"},
 	},

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/child"
 )
 
 // controlFD is the descriptor of the control socket in init.
@@ -34,8 +36,10 @@ func runChild(kind string) int {
 	// A command may signal init, which must not end. Handlers, unlike ignored signals, are not inherited by commands.
 	// It takes milliseconds, and is done before a command waits for it.
 	signal.Notify(make(chan os.Signal, 1))
-	_ = unix.SetNonblock(controlFD, false)
 	files, err := receive()
+	if errors.Is(err, io.EOF) {
+		return 0
+	}
 	control := os.NewFile(controlFD, "control")
 	in := bufio.NewReader(control)
 	var h header
@@ -45,9 +49,6 @@ func runChild(kind string) int {
 	}
 	if err == nil {
 		err = json.Unmarshal(line, &h)
-	}
-	if errors.Is(err, errNoCommand) {
-		return 0
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "this is how mcp-funnel contains commands; there is nothing to call here")
@@ -69,35 +70,12 @@ func runChild(kind string) int {
 	return 0
 }
 
-// errNoCommand means that the server ended, or does not need this process any more.
-var errNoCommand = errors.New("no command came")
-
-// receive waits for the files of a command. The first two become standard output and standard error.
+// receive waits for the files of a command. The first two become standard output and standard error. The error is io.EOF
+// if the server ended, or does not need this process any more.
 func receive() (fds []int, err error) {
-	rights := make([]byte, unix.CmsgSpace(maxFiles*4))
-	var n, size int
-	for {
-		n, size, _, _, err = unix.Recvmsg(controlFD, make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err == nil && n == 0 {
-		return nil, errNoCommand
-	}
+	fds, err = child.Receive(controlFD, make([]byte, 1), maxFiles)
 	if err != nil {
 		return nil, err
-	}
-	messages, err := unix.ParseSocketControlMessage(rights[:size])
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range messages {
-		more, err := unix.ParseUnixRights(&m)
-		if err != nil {
-			return nil, err
-		}
-		fds = append(fds, more...)
 	}
 	if len(fds) < 2 {
 		return nil, errors.New("no files came with the command")

@@ -10,6 +10,8 @@ import (
 
 	lsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/child"
 )
 
 // namespaceKinds are the namespaces of a command, and what each prevents.
@@ -50,7 +52,7 @@ func Layers() (layers []Layer) {
 	)
 	add("system call filter", layerCalls, "a command cannot mount, trace or load anything", tryFilter())
 	add("rights", layerRights, "a command gains no rights by programs that it runs",
-		allThreads(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0))
+		child.AllThreads(unix.SYS_PRCTL, unix.PR_GET_NO_NEW_PRIVS, 0))
 	return layers
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"sync"
 )
 
 // initProcess is the first process of a sandbox: it prepares the command's view, starts it and reaps its tree.
@@ -41,8 +40,6 @@ type Process struct {
 		status Status
 		err    error
 	}
-	reapMu sync.Mutex
-	reaped bool
 }
 
 // header is what the server sends to init over the control socket.

@@ -5,13 +5,12 @@ package sandbox
 import (
 	"fmt"
 	"os"
-	"syscall"
-	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	lsys "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-funnel/mcp-funnel/system/child"
 	"github.com/mcp-funnel/mcp-funnel/system/seccomp"
 )
 
@@ -23,7 +22,7 @@ func (i *initProcess) restrict() error {
 		}
 		return &Unavailable{layer, err}
 	}
-	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
+	if err := child.AllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 		return &Unavailable{layerRights, err}
 	}
 	if err := must(layerLandlock, i.landlock()); err != nil {
@@ -128,24 +127,14 @@ func (i *initProcess) landlock() error {
 	return landlock.V5.BestEffort().RestrictPaths(rules...)
 }
 
-// allThreads makes a system call on every thread. It is not available to programs linked with cgo.
-func allThreads(call, a, b uintptr) error {
-	if _, _, e := syscall.AllThreadsSyscall(call, a, b, 0); e != 0 {
-		return e
-	}
-	return nil
-}
-
 // dropCapabilities drops the capabilities that the first process of a user namespace has, for good: without new
 // privileges, no program can give them back.
 func dropCapabilities() error {
 	const secureBits = 0x2f // noroot, no setuid fixup, no keep_caps: the first two and the last one locked
-	if err := allThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, secureBits); err != nil {
+	if err := child.AllThreads(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, secureBits); err != nil {
 		return fmt.Errorf("securebits: %w", err)
 	}
-	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&none[0])))
+	return child.DropCapabilities()
 }
 
 // namespaceFlags are the flags of clone that make namespaces.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/child"
 )
 
 // Kinds of child processes: the second argument of __sandbox.
@@ -73,7 +75,7 @@ func start(s Spec, stdout, stderr *os.File, namespaces bool) (*Process, error) {
 
 // startInit starts an init that waits for its command.
 func startInit(k kind) (*Process, error) {
-	ours, theirs, err := socketPair()
+	ours, theirs, err := child.SocketPair()
 	if err != nil {
 		return nil, err
 	}
@@ -149,14 +151,6 @@ func mapUser(a *syscall.SysProcAttr) {
 	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 }
 
-func socketPair() (ours, theirs *os.File, err error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	return os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "server"), nil
-}
-
 // launch starts init on a thread that lives as long as init: the kernel sends the parent-death signal when the thread
 // ends.
 func (p *Process) launch() error {
@@ -169,24 +163,10 @@ func (p *Process) launch() error {
 		if err != nil {
 			return
 		}
-		_ = awaitEnd(p.cmd.Process.Pid)
-		p.reapMu.Lock()
-		p.reaped = true
 		_ = p.cmd.Wait()
-		p.reapMu.Unlock()
 		_ = p.control.SetReadDeadline(time.Now().Add(time.Second)) // a reply that came before stays readable
 	}()
 	return <-started
-}
-
-// awaitEnd waits until a process has ended, without reaping it.
-func awaitEnd(pid int) error {
-	for {
-		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }
 
 // errEnded means that init ended, and nobody knows whether the command began.
@@ -225,23 +205,8 @@ func (p *Process) send(files []*os.File) error {
 	if len(files) > maxFiles {
 		return fmt.Errorf("%d mounts are more than can be passed to a sandbox (%d)", len(files)-2, maxFiles-2)
 	}
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd())
-	}
-	conn, err := p.control.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var sent error
-	if err := conn.Write(func(fd uintptr) bool {
-		sent = unix.Sendmsg(int(fd), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
-		return !errors.Is(sent, unix.EAGAIN)
-	}); err != nil {
-		return err
-	}
-	if sent != nil {
-		return &Unavailable{layerNamespaces, fmt.Errorf("init ended: %w", sent)}
+	if err := child.Send(p.control, []byte{0}, files); err != nil {
+		return &Unavailable{layerNamespaces, fmt.Errorf("init ended: %w", err)}
 	}
 	return nil
 }
@@ -300,12 +265,7 @@ func (p *Process) Wait() (Status, error) {
 // Kill ends the command and all processes that it started. It does not wait.
 func (p *Process) Kill() {
 	_ = p.control.Close() // without namespaces, init now kills its descendants
-	if p.cmd.SysProcAttr.Cloneflags == 0 {
-		return
-	}
-	p.reapMu.Lock()
-	defer p.reapMu.Unlock()
-	if !p.reaped {
-		_ = p.cmd.Process.Kill()
+	if p.cmd.SysProcAttr.Cloneflags != 0 {
+		_ = p.cmd.Process.Kill() // os.Process checks whether the process has ended
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/child"
 )
 
 // workDir is the working directory of a worker.
@@ -84,10 +85,10 @@ func confine() (confined, error) {
 		}
 	}
 	// Best effort: if one layer is missing, the others still work, and Layers reports the missing one.
-	_ = allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
+	_ = child.AllThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1)
 	// A rule set without rules denies all that the kernel's version of Landlock can deny.
 	landlockFailed = landlock.V9.BestEffort().Restrict()
-	_ = dropCapabilities()
+	_ = child.DropCapabilities()
 	filterFailed = filterCalls()
 	return c, nil
 }
@@ -151,20 +152,7 @@ func dataBytes() int64 {
 	return 80 << 20
 }
 
-// allThreads makes a system call on every thread. It is not available to programs linked with cgo.
-func allThreads(call, a, b uintptr) error {
-	if _, _, e := syscall.AllThreadsSyscall(call, a, b, 0); e != 0 {
-		return e
-	}
-	return nil
-}
-
 // cgoLinked reports whether this program may hang as the first process of a new process namespace.
-func cgoLinked() bool { return errors.Is(allThreads(unix.SYS_GETPID, 0, 0), errors.ErrUnsupported) }
-
-// dropCapabilities drops the capabilities of root, or of the first process in a user namespace.
-func dropCapabilities() error {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	return allThreads(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])))
+func cgoLinked() bool {
+	return errors.Is(child.AllThreads(unix.SYS_GETPID, 0, 0), errors.ErrUnsupported)
 }
