@@ -7,10 +7,7 @@ import (
 	"os"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mcp-funnel/mcp-funnel/system/child"
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
 // controlSocket creates a worker's standard input: a socket, which passes open files too.
@@ -30,14 +27,4 @@ func receiveJob() (head []byte, files []*os.File, err error) {
 		files = append(files, os.NewFile(uintptr(fd), "file "+strconv.Itoa(i)))
 	}
 	return head, files, nil
-}
-
-// readAvailable reads the bytes that are in a pipe now, even if the pipe's deadline has passed. It returns 0 if there
-// are none.
-func readAvailable(r *os.File, buf []byte) (n int) {
-	_ = osfile.Control(r, func(fd int) (err error) { // the parent's ends of the pipes are non-blocking
-		n, err = unix.Read(fd, buf)
-		return err
-	})
-	return max(n, 0)
 }

@@ -27,6 +27,3 @@ func receiveJob() (head []byte, files []*os.File, err error) {
 	_, err = io.ReadFull(os.Stdin, head)
 	return head, nil, err
 }
-
-// readAvailable returns 0: on Windows a pipe has no deadline.
-func readAvailable(*os.File, []byte) int { return 0 }

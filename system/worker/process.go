@@ -18,7 +18,6 @@ type process struct {
 	cpu            time.Duration // the worker's CPU limit
 	stdin          *os.File      // carries the job, then Spec.In
 	stdout, stderr *os.File
-	ended          atomic.Bool   // the process has ended; the pipes hold only the rest of its output
 	done           chan struct{} // closed when the process was reaped
 	exitErr        error         // the exit status; valid once done is closed
 	mu             sync.Mutex    // held while the pid is used or released
@@ -89,7 +88,6 @@ func start(isolated bool) (*process, error) {
 			return
 		}
 		p.exitErr = p.reap()
-		p.ended.Store(true)
 		close(p.done)
 	}()
 	if err := <-started; err != nil {
@@ -135,23 +133,11 @@ func (p *process) reap() (err error) {
 	return err
 }
 
-// readOutput passes the output to write until its end, or until the process has ended and nothing was read for the
-// grace period. size is the size of its buffer in bytes.
+// readOutput passes the output to write until its end. size is the size of its buffer in bytes.
 func (p *process) readOutput(r *os.File, size int, write func([]byte) error) {
-	defer p.copying.Done()
 	buf := make([]byte, size)
 	for {
-		last := p.ended.Load()
-		if last {
-			_ = r.SetReadDeadline(time.Now().Add(grace))
-		}
 		n, err := r.Read(buf)
-		if last && errors.Is(err, os.ErrDeadlineExceeded) {
-			// If the deadline had passed before the first read, the rest of the output is still in the pipe.
-			if n = readAvailable(r, buf); n > 0 {
-				err = nil
-			}
-		}
 		if n > 0 {
 			if err := write(buf[:n]); err != nil {
 				p.abort <- err
@@ -159,7 +145,7 @@ func (p *process) readOutput(r *os.File, size int, write func([]byte) error) {
 				write = func([]byte) error { return nil }
 			}
 		}
-		if err != nil && (last || !errors.Is(err, os.ErrDeadlineExceeded)) {
+		if err != nil {
 			return
 		}
 	}
@@ -176,15 +162,6 @@ func (p *process) copyOutput(b []byte, limit int64, out io.Writer) error {
 		return err
 	}
 	return exceeded
-}
-
-// waitForOutput waits until the rest of the output is copied, and closes the pipes.
-func (p *process) waitForOutput() {
-	p.ended.Store(true)
-	_ = p.stdout.SetReadDeadline(time.Now()) // wakes a reader whose pipe may never end
-	_ = p.stderr.SetReadDeadline(time.Now())
-	p.copying.Wait()
-	p.close()
 }
 
 func (p *process) close() {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// grace is how long to wait for more output after the process has ended. A pipe whose other end another process
+	// grace is how long to wait for the rest of the output of a killed process. A pipe whose other end another process
 	// has inherited never reaches its end.
 	grace = 200 * time.Millisecond
 
@@ -86,21 +86,33 @@ func run(ctx context.Context, s Spec, out io.Writer, isolated bool) error {
 		}
 		_ = p.stdin.Close()
 	}()
-	p.copying.Add(2)
-	go p.readOutput(p.stdout, 64<<10, func(b []byte) error { return p.copyOutput(b, s.Output, out) })
-	go p.readOutput(p.stderr, tailSize, func(b []byte) error { p.tail.write(b); return nil })
+	p.copying.Go(func() {
+		p.readOutput(p.stdout, 64<<10, func(b []byte) error { return p.copyOutput(b, s.Output, out) })
+	})
+	p.copying.Go(func() {
+		p.readOutput(p.stderr, tailSize, func(b []byte) error { p.tail.write(b); return nil })
+	})
+	ended := make(chan struct{})
+	go func() {
+		p.copying.Wait()
+		<-p.done
+		close(ended)
+	}()
 
 	var cause error
 	select {
-	case <-p.done:
+	case <-ended:
 	case <-ctx.Done():
 		cause = ctx.Err()
 	case cause = <-p.abort:
 	}
 	if cause != nil {
 		p.kill()
+		late := time.AfterFunc(grace, p.close)
+		defer late.Stop()
+		p.copying.Wait()
 	}
-	p.waitForOutput()
+	p.close()
 	if cause == nil {
 		select {
 		case cause = <-p.abort: // the last output exceeded the limit, or out failed
