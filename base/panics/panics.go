@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 )
 
 // Caught is a recovered panic.
@@ -34,4 +36,22 @@ func Again(err error) error {
 		panic(c)
 	}
 	return err
+}
+
+// Each calls work(0) … work(n-1) in up to so many goroutines, waits for them, and panics again if one of them did.
+func Each(n, goroutines int, work func(i int)) {
+	var next atomic.Int64
+	var group sync.WaitGroup
+	failures := make([]error, min(n, goroutines))
+	for g := range failures {
+		group.Go(func() {
+			Into(&failures[g], func() {
+				for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+					work(i)
+				}
+			})
+		})
+	}
+	group.Wait()
+	_ = Again(errors.Join(failures...))
 }

@@ -53,7 +53,7 @@ func (f *finder) newWriter(ctx context.Context, locations []source.Location) ent
 	case f.page != nil:
 		write = &observationWriter{f}
 	case f.Show == "stat":
-		f.stats = newStatWriter(ctx, f)
+		f.stats = &statWriter{f: f, ctx: ctx}
 		write = f.stats
 	}
 	if f.Sort == "modified" || f.Sort == "size" {

@@ -20,130 +20,88 @@ import (
 
 // Limits of files that are read concurrently.
 const (
-	statAhead   = 32        // batches that may be read ahead of the one that is being written
-	statFiles   = 32        // entries of a batch
-	statBytes   = 256 << 10 // of the files of a batch, so that the record of a large file is not delayed
+	statFiles   = 64        // entries of a batch
+	statBytes   = 512 << 10 // of the files of a batch, so that few records wait for that of a large file
 	statWorkers = 16
 )
 
-// statWriter writes the records of show=stat. Workers read the files, and the caller's goroutine writes the records in
-// the order of the entries.
+// statWriter writes the records of show=stat. It reads the files of a batch concurrently, while the walk goes ahead, and
+// writes their records in the order of the entries.
 type statWriter struct {
-	f       *finder
-	ctx     context.Context
-	cancel  context.CancelFunc
-	filling *statBatch
-	order   []*statBatch // sent and not yet written
-	work    chan *statBatch
-	workers sync.WaitGroup
+	f     *finder
+	ctx   context.Context
+	batch []statEntry
+	size  int64 // of the files of the batch
 }
 
-// statBatch is a few entries and, once it is done, their records: one line each.
-type statBatch struct {
-	entries    []foundEntry
-	size       int64 // of the files
-	done       chan struct{}
-	records    []byte
-	unreadable int64
-	defect     error // the panic of the worker, if any
+// statEntry is an entry and, once its file was read, its record.
+type statEntry struct {
+	foundEntry
+	record     []byte // nil: ctx has ended before
+	unreadable bool
 }
 
-func newStatWriter(ctx context.Context, f *finder) *statWriter {
-	s := &statWriter{f: f, work: make(chan *statBatch, statAhead+2)}
-	s.ctx, s.cancel = context.WithCancel(ctx)
-	for range min(runtime.GOMAXPROCS(0), statWorkers) {
-		s.workers.Go(s.readBatches)
-	}
-	s.begin()
-	return s
-}
+// statBuffers hold a small file, and as much again to count it.
+var statBuffers = sync.Pool{New: func() any { return new([2 * content.SniffSize]byte) }}
 
-func (s *statWriter) begin()        { s.filling = &statBatch{done: make(chan struct{})} }
 func (s *statWriter) streams() bool { return true }
-func (s *statWriter) finish() error { return s.send(0) }
 
-// writeEntry adds an entry to a batch, which is sent at once if no worker has anything to do.
 func (s *statWriter) writeEntry(e foundEntry) error {
-	b := s.filling
-	b.entries, b.size = append(b.entries, e), b.size+e.Size
-	if len(b.entries) < statFiles && b.size < statBytes && len(s.work) > 0 {
+	s.batch, s.size = append(s.batch, statEntry{foundEntry: e}), s.size+e.Size
+	if len(s.batch) < statFiles && s.size < statBytes {
 		return nil
 	}
-	return s.send(statAhead)
+	return s.finish()
 }
 
-// send sends the batch that is being filled to the workers. It then writes the records of the batches that they have
-// read, in order, and waits for further ones until at most ahead batches are left.
-func (s *statWriter) send(ahead int) error {
-	s.work <- s.filling // never blocks: work has room for all batches in order
-	s.order = append(s.order, s.filling)
-	for s.begin(); len(s.order) > 0; s.order = s.order[1:] {
-		b := s.order[0]
-		select {
-		case <-b.done:
-		default:
-			if len(s.order) <= ahead {
-				return nil
-			}
-			<-b.done // workers end soon after ctx
+// finish writes the records of a batch.
+func (s *statWriter) finish() error {
+	panics.Each(len(s.batch), min(runtime.GOMAXPROCS(0), statWorkers), func(i int) {
+		buf := statBuffers.Get().(*[2 * content.SniffSize]byte) // nothing else is put there
+		defer statBuffers.Put(buf)
+		s.readEntry(&s.batch[i], buf[:])
+	})
+	for i := range s.batch {
+		e := &s.batch[i]
+		if e.record == nil {
+			return s.ctx.Err()
 		}
-		_ = panics.Again(b.defect)
-		s.f.unreadable += b.unreadable
-		n := 0
-		for record := range bytes.Lines(b.records) { // each at once, as recordWriter does
-			if err := s.f.write(record); err != nil {
-				return err
-			}
-			*s.f.shown.counter(b.entries[n].Type)++
-			n++
+		if e.unreadable {
+			s.f.unreadable++
 		}
-		if err := s.ctx.Err(); err != nil {
+		if err := s.f.write(e.record); err != nil { // each at once, as recordWriter does
 			return err
 		}
+		*s.f.shown.counter(e.Type)++
 	}
-	return nil
+	s.release()
+	return s.ctx.Err()
 }
 
-// release ends the workers and releases the directories that entries hold.
+// release empties the batch, and releases the directories that its entries hold.
 func (s *statWriter) release() {
-	s.cancel()
-	s.work <- s.filling
-	close(s.work)
-	s.workers.Wait()
-}
-
-// readBatches is a worker. It goes on until work is closed, so that each entry is released.
-func (s *statWriter) readBatches() {
-	buf := make([]byte, 2*content.SniffSize) // a small file, and as much again to count it
-	for b := range s.work {
-		panics.Into(&b.defect, func() {
-			for i := range b.entries {
-				s.addRecord(b, &b.entries[i], buf)
-			}
-		})
-		for _, e := range b.entries {
-			if e.entry != nil {
-				e.entry.Release()
-			}
+	for _, e := range s.batch {
+		if e.entry != nil {
+			e.entry.Release()
 		}
-		close(b.done)
 	}
+	s.batch, s.size = s.batch[:0], 0
 }
 
-// addRecord adds the record of an entry, unless ctx has ended: the record may then be wrong.
-func (s *statWriter) addRecord(b *statBatch, e *foundEntry, buf []byte) {
-	record, err := appendRecord(b.records, e), s.ctx.Err()
+// readEntry makes the record of an entry, unless ctx has ended: the record may then be wrong.
+func (s *statWriter) readEntry(e *statEntry, buf []byte) {
+	record, err := appendRecord(nil, &e.foundEntry), s.ctx.Err()
 	if e.Type == tree.File && err == nil {
-		record, err = s.appendStat(record, e, buf)
+		record, err = s.appendStat(record, &e.foundEntry, buf)
 	}
 	if s.ctx.Err() != nil {
 		return
 	}
 	if err != nil { // the other files are still listed
-		b.unreadable++
+		e.unreadable = true
 		record = appendString(append(record, `,"error":`...), content.ClipBytes(err.Error(), 300))
 	}
-	b.records = append(record, "}\n"...)
+	e.record = append(record, "}\n"...)
 }
 
 // appendStat appends kind, lines, tokens and language of a file, as far as it can be read.

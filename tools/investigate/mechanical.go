@@ -3,14 +3,12 @@ package investigate
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
@@ -42,13 +40,8 @@ func (w describer) describe(due []string) error {
 	confidence := entries.MechanicalConfidence
 	done, reported := 0, w.now()
 	for part := range slices.Chunk(due, writersAtOnce) {
-		texts, failures := make([]string, len(part)), make([]error, len(part))
-		var group sync.WaitGroup
-		for i, p := range part {
-			group.Go(func() { panics.Into(&failures[i], func() { texts[i] = w.mechanical(w.dirs[p]) }) })
-		}
-		group.Wait()
-		_ = panics.Again(errors.Join(failures...))
+		texts := make([]string, len(part))
+		panics.Each(len(part), writersAtOnce, func(i int) { texts[i] = w.mechanical(w.dirs[part[i]]) })
 		if err := w.ctx.Err(); err != nil {
 			return err
 		}
