@@ -133,7 +133,7 @@ func inconsistencies(s *Store) (wrong []string) {
 	if l.Kept != stands || len(l.Held) > 0 {
 		note("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
 	}
-	err = s.disk.VisitNames(storefs.TmpDir, func(n string) {
+	err = s.disk.VisitNames(storefs.TmpDir, func(n string, _ bool) {
 		if !strings.HasSuffix(n, liveExt) {
 			note("left in tmp/: %s", n)
 		}

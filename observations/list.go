@@ -88,7 +88,7 @@ func (s *Store) Usage() (Usage, error) {
 // beingCommitted returns the IDs that some process is writing: their sidecar is in tmp/ until it is renamed into place.
 func (s *Store) beingCommitted() (map[ID]bool, error) {
 	ids := map[ID]bool{}
-	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
+	err := s.disk.VisitNames(storefs.TmpDir, func(name string, _ bool) {
 		stem, _, _ := strings.Cut(name, ".")
 		if _, id, ok := parseKey(stem); ok {
 			ids[id] = true

@@ -9,18 +9,16 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
-// listing is what this process remembers of the store: the names while the directory does not change, and the content
-// of each sidecar while its mark does not. Every use asks the disk for both, so changes by other processes count, and
-// there is no file that a crash could tear.
+// listing has the sidecars that this process has read, each for as long as its mark does not change. Every use asks the
+// disk for names and marks, so changes by other processes count, and there is no file that a crash could tear.
 type listing struct {
 	sync.Mutex
-	changed time.Time // mtime of the directory before its names were read; zero: read them again
-	entries []*entry  // by ID
+	entries map[ID]*entry
 }
 
 // sidecar is the content of a sidecar that had this mark.
@@ -30,41 +28,27 @@ type sidecar struct {
 	err  error        // that of readUnpinned
 }
 
-const (
-	// settled is the age from which the directory's mtime is trusted to differ after a change: two changes within 2 s
-	// have the same one on the coarsest file systems.
-	settled = 3 * time.Second
-	// maxRemembered is the size in bytes, without the receipt, up to which a sidecar is remembered.
-	maxRemembered = 8 << 10
-)
+// maxRemembered is the size in bytes, without the receipt, up to which a sidecar is remembered.
+const maxRemembered = 8 << 10
 
-// refresh returns the entries with their sidecars, as they are now. The caller holds the lock of the listing as long as
-// it uses them.
+// refresh returns the entries with their sidecars, as they are now, by ID. The caller holds the lock of the listing as
+// long as it uses them.
 func (s *Store) refresh() ([]*entry, error) {
-	l, now := &s.listing, time.Now()
-	if at, err := s.ModTime(); err != nil || l.entries == nil || !at.Equal(l.changed) {
-		all, err := s.scan(false)
-		if err != nil {
-			return nil, err
-		}
-		entries := make([]*entry, 0, len(all))
-		for _, old := range l.entries { // in their order: that is sorted fast
-			if e := all[old.id]; e != nil {
-				e.sidecar = old.sidecar
-				entries = append(entries, e)
-				delete(all, old.id)
-			}
-		}
-		entries = slices.AppendSeq(entries, maps.Values(all))
-		slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-		if l.entries, l.changed = entries, at; now.Sub(at) < settled {
-			l.changed = time.Time{}
+	all, err := s.scan(false)
+	if err != nil {
+		return nil, err
+	}
+	for id, old := range s.listing.entries {
+		if e := all[id]; e != nil {
+			e.sidecar = old.sidecar
 		}
 	}
+	s.listing.entries = all
+	entries := slices.SortedFunc(maps.Values(all), func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
 	const step = 256
 	var group sync.WaitGroup
-	chunks := make(chan []*entry, len(l.entries)/step+1)
-	for chunk := range slices.Chunk(l.entries, step) {
+	chunks := make(chan []*entry, len(entries)/step+1)
+	for chunk := range slices.Chunk(entries, step) {
 		chunks <- chunk
 	}
 	close(chunks)
@@ -78,7 +62,7 @@ func (s *Store) refresh() ([]*entry, error) {
 		})
 	}
 	group.Wait()
-	return l.entries, nil
+	return entries, nil
 }
 
 func (s *Store) refreshSidecar(e *entry) {
@@ -86,9 +70,12 @@ func (s *Store) refreshSidecar(e *entry) {
 		return
 	}
 	// The mark is older than what is read: if both differ, it is read again next time.
-	mark, _, err := s.disk.MarkKept(string(e.id) + sideExt)
-	if k := e.sidecar; err == nil && k != nil && k.mark == mark && (k.err == nil || errors.Is(k.err, ErrNotFound)) {
-		return
+	var mark tree.Mark
+	if info, err := s.disk.Stat(e.name(sideExt)); err == nil {
+		mark = tree.MarkOf(info)
+		if k := e.sidecar; k != nil && k.mark == mark && (k.err == nil || errors.Is(k.err, ErrNotFound)) {
+			return
+		}
 	}
 	o, failed := s.readUnpinned(e.id)
 	if mark.Size-int64(len(o.Stats.Receipt)) > maxRemembered {
@@ -171,12 +158,15 @@ func (s *Store) OpenListed(o *Observation, most int64) (f tree.Opened, ok bool) 
 	if o.Bytes > most || !o.Pinned && s.now().Sub(o.Used) > s.maxAge {
 		return f, false
 	}
-	f, err := s.disk.OpenKept(o.File)
-	if err == nil && f.Size() != o.Bytes {
-		_ = f.Close()
+	data, err := s.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
+	if err != nil {
 		return f, false
 	}
-	return f, err == nil
+	if info, err := data.Stat(); err != nil || info.Size() != o.Bytes {
+		_ = data.File.Close()
+		return f, false
+	}
+	return tree.OpenedFile(data.File, o.Bytes), true
 }
 
 // Damaged lists the IDs of incomplete observations: data without a valid sidecar, or a sidecar without data that is not

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 // readAnew is List with tombstones as a store without memory answers: it reads every sidecar, by ID.
@@ -130,10 +128,9 @@ func TestListingIsWhatTheSidecarsSay(t *testing.T) {
 		o := Options{Dir: filepath.Join(scratch(t), "store"), Now: c.now}
 		stores := []*Store{open(t, o), open(t, o)}
 		var made []Observation
-		rest := time.Duration(0)
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			s := stores[rapid.IntRange(0, 1).Draw(rt, "store")]
-			what := rapid.SampledFrom([]string{"put", "put", "put", "use", "pin", "unpin", "remove", "prune", "age", "rest",
+			what := rapid.SampledFrom([]string{"put", "put", "put", "use", "pin", "unpin", "remove", "prune", "age",
 				"tear", "lose", "strip", "replace", "mend"}).Draw(rt, "what")
 			if len(made) == 0 {
 				what = "put"
@@ -163,10 +160,6 @@ func TestListingIsWhatTheSidecarsSay(t *testing.T) {
 				must(t, err)
 			case "age":
 				c.pass(rapid.SampledFrom([]time.Duration{time.Minute, 3 * oneDay, 10 * oneDay}).Draw(rt, "time"))
-			case "rest": // the directory has not changed for long: its names are remembered
-				rest += time.Hour
-				at := time.Now().Add(-rest)
-				must(t, os.Chtimes(dir(s, storefs.ObservationsDir), at, at))
 			case "tear":
 				if b, err := os.ReadFile(side); err == nil {
 					must(t, os.WriteFile(side, b[:len(b)/2], 0o600))

@@ -188,7 +188,7 @@ func (s *Store) rebuild() (*ledger, error) {
 	l := &ledger{V: version, Held: map[string]int64{}}
 	census := s.newCensus()
 	defer census.unlockDead()
-	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
+	err := s.disk.VisitNames(storefs.TmpDir, func(name string, _ bool) {
 		k, ok := strings.CutSuffix(name, dataExt)
 		if proc, _, named := parseKey(k); !ok || !named || !census.isAlive(proc) {
 			return

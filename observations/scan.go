@@ -3,6 +3,7 @@ package observations
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
@@ -34,28 +35,25 @@ func (id ID) file(ext string) string { return storefs.ObservationsDir + "/" + st
 // scan lists a store by file names, with their sizes if asked for. Files with other names are ignored.
 func (s *Store) scan(sizes bool) (map[ID]*entry, error) {
 	all := map[ID]*entry{}
-	of := func(id []byte) *entry {
-		e := all[ID(id)] // makes no string
+	of := func(id ID) *entry {
+		e := all[id]
 		if e == nil {
-			e = &entry{id: ID(id)}
-			all[e.id] = e
+			e = &entry{id: id}
+			all[id] = e
 		}
 		return e
 	}
-	err := s.disk.VisitKept(func(name []byte, regular bool) {
-		if len(name) <= idLength || name[idLength] != '.' {
-			file := string(name)
-			if id, ok := parseDataName(file); ok {
-				e := of([]byte(id))
-				e.data, e.whole = file, regular
+	err := s.disk.VisitNames(storefs.ObservationsDir, func(name string, regular bool) {
+		stem, ext, _ := strings.Cut(name, ".")
+		id := ID(stem)
+		if !id.valid() {
+			if id, ok := parseDataName(name); ok {
+				e := of(id)
+				e.data, e.whole = name, regular
 			}
 			return
 		}
-		id := name[:idLength]
-		if !ID(id).valid() {
-			return
-		}
-		switch string(name[idLength:]) {
+		switch "." + ext {
 		case sideExt:
 			of(id).side = true
 		case indexExt:

@@ -41,7 +41,7 @@ func (s *Store) sweep(l *ledger) error {
 		}
 	}()
 	var left []string
-	err := s.disk.VisitNames(storefs.TmpDir, func(name string) {
+	err := s.disk.VisitNames(storefs.TmpDir, func(name string, _ bool) {
 		stem, ext, _ := strings.Cut(name, ".")
 		proc, isLive := stem, "."+ext == liveExt && isProcess(stem)
 		if !isLive {

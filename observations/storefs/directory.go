@@ -54,10 +54,6 @@ func (f *FS) OpenDirs(dir string, fsync bool) error {
 			return err
 		}
 	}
-	if f.kept, err = tree.OpenFolder(f.Dirs[ObservationsDir]); err != nil {
-		return wrap("open", ObservationsDir, err)
-	}
-	f.open = true
 	if fsync && f.Unwritable == nil {
 		return f.syncParents(created)
 	}

@@ -11,11 +11,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
-	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
 // The directories of a store.
@@ -31,10 +29,6 @@ type FS struct {
 	root *os.Root
 	Dirs map[string]*os.Root // subdirectories of the store, opened once
 	self *os.File            // the store's directory, to ask for free space
-
-	using sync.RWMutex // guards kept against Close
-	open  bool
-	kept  tree.Folder // ObservationsDir again, for calls on all files in it
 
 	// Unwritable is why a subdirectory is missing and could not be created: then nothing can be written.
 	Unwritable error
@@ -233,8 +227,9 @@ func (f *FS) Touch(name string, at time.Time) error {
 	return f.do("touch", name, func() error { return root.Chtimes(base, at, at) })
 }
 
-// VisitNames calls visit for each name in a directory, in no order. It reads 1,024 names at a time.
-func (f *FS) VisitNames(dir string, visit func(name string)) error {
+// VisitNames calls visit for each name in a directory, in no order, and whether it is a regular file. It reads 1,024
+// names at a time.
+func (f *FS) VisitNames(dir string, visit func(name string, regular bool)) error {
 	if err := f.check("list", dir); err != nil {
 		return err
 	}
@@ -248,9 +243,9 @@ func (f *FS) VisitNames(dir string, visit func(name string)) error {
 	}
 	defer func() { _ = h.Close() }()
 	for {
-		names, err := h.Readdirnames(1024)
-		for _, n := range names {
-			visit(n)
+		entries, err := h.ReadDir(1024)
+		for _, e := range entries {
+			visit(e.Name(), e.Type().IsRegular())
 		}
 		if err == io.EOF {
 			return nil
@@ -286,42 +281,8 @@ func (f *FS) FreeBytes() (int64, error) {
 	return n, wrap("free", ".", err)
 }
 
-// OpenKept opens a regular file in ObservationsDir by its base name, for one short read: no lock keeps the file there.
-func (f *FS) OpenKept(base string) (o tree.Opened, err error) {
-	err = f.inKept("open", base, func() error { o, err = f.kept.Open(base); return err })
-	return o, err
-}
-
-// MarkKept returns the mark of a file in ObservationsDir, and whether it is regular.
-func (f *FS) MarkKept(base string) (m tree.Mark, regular bool, err error) {
-	err = f.inKept("stat", base, func() error { m, regular, err = f.kept.Mark(base); return err })
-	return m, regular, err
-}
-
-// VisitKept calls visit for each name in ObservationsDir, and whether it is a regular file. The name is valid until
-// visit returns.
-func (f *FS) VisitKept(visit func(name []byte, regular bool)) error {
-	return f.inKept("list", "", func() error { return f.kept.Names(visit) })
-}
-
-// inKept runs an operation on a file in ObservationsDir, or with base "" on the directory.
-func (f *FS) inKept(op, base string, do func() error) error {
-	f.using.RLock()
-	defer f.using.RUnlock()
-	if !f.open {
-		return wrap(op, ObservationsDir, fs.ErrClosed)
-	}
-	return f.do(op, strings.TrimSuffix(ObservationsDir+"/"+base, "/"), do)
-}
-
 // Close closes all directories. It may be called after a failed OpenDirs.
 func (f *FS) Close() {
-	f.using.Lock()
-	defer f.using.Unlock()
-	if f.open {
-		f.kept.Close()
-		f.open = false
-	}
 	for _, d := range f.Dirs {
 		_ = d.Close()
 	}

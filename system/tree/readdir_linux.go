@@ -28,29 +28,18 @@ func (w *walker) read(dir folder, list *listing) error {
 			return err
 		}
 	}
-	return dir.eachName(w.buf, w.ctx.Err, func(name []byte, inode uint64, k kind) {
-		if w.maybeDenied(inode) {
-			k = isUnknown // a stat decides later whether it is the denied file
-		}
-		list.insert(w.ctx, name, k)
-	})
-}
-
-// eachName calls visit for the names from the current offset of d on, also "." and "..", with their types if the file
-// system reports them; check runs before each system call.
-func (d folder) eachName(buf []byte, check func() error, visit func(name []byte, inode uint64, k kind)) error {
 	for {
-		if err := check(); err != nil {
+		if err := w.ctx.Err(); err != nil {
 			return err
 		}
-		n, err := unix.Getdents(d.fd, buf)
+		n, err := unix.Getdents(dir.fd, w.buf)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil || n == 0 {
 			return err
 		}
-		for rec := buf[:n]; len(rec) > direntName; {
+		for rec := w.buf[:n]; len(rec) > direntName; {
 			size := int(binary.NativeEndian.Uint16(rec[direntLen:]))
 			if size <= direntName || size > len(rec) {
 				break
@@ -59,7 +48,11 @@ func (d folder) eachName(buf []byte, check func() error, visit func(name []byte,
 			if end := bytes.IndexByte(name, 0); end >= 0 {
 				name = name[:end]
 			}
-			visit(name, binary.NativeEndian.Uint64(rec), direntKind(rec[direntType]))
+			k := direntKind(rec[direntType])
+			if w.maybeDenied(binary.NativeEndian.Uint64(rec)) {
+				k = isUnknown // a stat decides later whether it is the denied file
+			}
+			list.insert(w.ctx, name, k)
 			rec = rec[size:]
 		}
 	}
