@@ -188,7 +188,7 @@ func BenchmarkOpenStore(b *testing.B) {
 		keep(b, s, Provenance{}, []byte("x"))
 	}
 	for b.Loop() {
-		again, err := OpenStore(roomy(Options{Dir: s.dir}))
+		again, err := OpenStore(roomy(Options{Dir: s.Dir()}))
 		if err != nil {
 			b.Fatal(err)
 		}

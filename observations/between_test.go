@@ -23,7 +23,7 @@ func TestNothingIsDamagedMeanwhile(t *testing.T) {
 			r = record(t, s, Provenance{}, corpus.Random(2*blockSize))
 			r.flush(r.buf, 0)
 			r.buf = nil
-			return s.disk.Touch(r.name, c.now())
+			return s.files.disk.Touch(r.name, c.now())
 		}, func(*Store, *clock) error { return second(r.Commit(Stats{})) }},
 		"remove": {10 * time.Minute, kept, removed},
 		"expire": {30 * time.Minute, kept, pruned},
@@ -39,10 +39,10 @@ func TestNothingIsDamagedMeanwhile(t *testing.T) {
 				c.pass(-k.age)
 				must(t, k.before(a, c))
 				c.pass(k.age)
-				b.nextTidy.Store(c.now().Add(time.Hour).UnixNano()) // else it holds the lock that the other waits for
-				does, look, disk := func() { must(t, k.now(a, c)) }, func() { sound(t, b, name, looks, nth) }, a.disk
+				b.quota.nextTidy.Store(c.now().Add(time.Hour).UnixNano()) // else it holds the lock that the other waits for
+				does, look, disk := func() { must(t, k.now(a, c)) }, func() { sound(t, b, name, looks, nth) }, a.files.disk
 				if !looks {
-					does, look, disk = look, does, b.disk
+					does, look, disk = look, does, b.files.disk
 				}
 				disk.Fault = func(string, string) error {
 					if n++; n == nth {

@@ -25,22 +25,22 @@ const goneCache = ".gone-"
 type Cache struct {
 	Dir string // absolute
 
-	s    *Store
-	name string
-	lock *storefs.File
+	quota *quota
+	name  string
+	lock  *storefs.File
 }
 
 // OpenCache opens the cache of a name of letters and digits, and makes it if there is none.
 func (s *Store) OpenCache(name string) (*Cache, error) {
 	file := cacheLock(name)
-	lock, err := s.disk.Open(file, true)
+	lock, err := s.files.disk.Open(file, true)
 	if errors.Is(err, fs.ErrNotExist) {
-		lock, err = s.disk.Create(file)
+		lock, err = s.files.disk.Create(file)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c := &Cache{Dir: filepath.Join(s.dir, cachesDir, name), s: s, name: name, lock: lock}
+	c := &Cache{Dir: filepath.Join(s.files.dir, cachesDir, name), quota: s.quota, name: name, lock: lock}
 	shared, err := lock.TryLock(false)
 	if err == nil && !shared {
 		err = errors.New("the cache is being deleted")
@@ -52,7 +52,7 @@ func (s *Store) OpenCache(name string) (*Cache, error) {
 		_ = lock.File.Close()
 		return nil, err
 	}
-	_ = s.disk.Touch(file, s.now())
+	_ = s.files.disk.Touch(file, s.files.now())
 	return c, nil
 }
 
@@ -86,10 +86,10 @@ func (c *Cache) Measure() (trimmed int64, err error) {
 		}
 		return nil
 	})
-	if size > c.s.quota/2 {
+	if size > c.quota.limit/2 {
 		slices.SortFunc(files, func(a, b file) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.path, b.path)) })
 		for _, f := range files {
-			if size-trimmed <= c.s.quota/4 {
+			if size-trimmed <= c.quota.limit/4 {
 				break
 			}
 			if root.Remove(f.path) == nil {
@@ -97,7 +97,7 @@ func (c *Cache) Measure() (trimmed int64, err error) {
 			}
 		}
 	}
-	return trimmed, c.s.locked(func(l *ledger) error {
+	return trimmed, c.quota.locked(func(l *ledger) error {
 		if l.Caches == nil {
 			l.Caches = map[string]int64{}
 		}
@@ -107,22 +107,22 @@ func (c *Cache) Measure() (trimmed int64, err error) {
 }
 
 // dropCaches deletes the caches that no process has open; with old, only those not used within the maximum age.
-func (s *Store) dropCaches(l *ledger, old bool) {
+func (l *ledger) dropCaches(old bool) {
 	for name := range l.Caches {
-		lock, err := s.disk.Open(cacheLock(name), true)
+		lock, err := l.files.disk.Open(cacheLock(name), true)
 		if err != nil {
 			continue
 		}
 		info, err := lock.Stat()
 		alone := false
-		if err == nil && (!old || s.now().Sub(info.ModTime()) > s.maxAge) {
+		if err == nil && (!old || l.files.now().Sub(info.ModTime()) > l.quota.maxAge) {
 			alone, _ = lock.TryLock(true)
 		}
 		if !alone {
 			_ = lock.File.Close()
 			continue
 		}
-		dir := filepath.Join(s.dir, cachesDir, name)
+		dir := filepath.Join(l.files.dir, cachesDir, name)
 		gone := dir + goneCache + string(RandomID())
 		if err := os.Rename(dir, gone); err == nil || errors.Is(err, fs.ErrNotExist) {
 			delete(l.Caches, name)
@@ -133,17 +133,17 @@ func (s *Store) dropCaches(l *ledger, old bool) {
 }
 
 // removeGoneCaches deletes what a process that ended has not deleted.
-func (s *Store) removeGoneCaches() {
-	left, _ := filepath.Glob(filepath.Join(s.dir, cachesDir, "*"+goneCache+"*"))
+func (q *quota) removeGoneCaches() {
+	left, _ := filepath.Glob(filepath.Join(q.files.dir, cachesDir, "*"+goneCache+"*"))
 	for _, dir := range left {
 		_ = os.RemoveAll(dir)
 	}
 }
 
 // cachedNow returns the bytes of all caches as they were last measured.
-func (s *Store) cachedNow() int64 {
+func (q *quota) cachedNow() int64 {
 	var l ledger
-	if b, _, err := s.disk.Read(quotaName, maxQuota); err != nil || json.Unmarshal(b, &l) != nil {
+	if b, _, err := q.files.disk.Read(quotaName, maxQuota); err != nil || json.Unmarshal(b, &l) != nil {
 		return 0
 	}
 	return l.cached()

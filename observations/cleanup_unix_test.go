@@ -134,7 +134,7 @@ func (k *cleaning) plant(s *Store) {
 
 // unguarded releases the locks that show who is alive and who reads: the control.
 func unguarded(s *Store, r *Reader) {
-	_ = syscall.Flock(int(s.live.Fd()), syscall.LOCK_UN)
+	_ = syscall.Flock(int(s.files.live.Fd()), syscall.LOCK_UN)
 	if r != nil {
 		_ = syscall.Flock(int(r.data.Fd()), syscall.LOCK_UN)
 	}

@@ -53,11 +53,11 @@ func (r *Recording) commit(seen Stats) (Observation, error) {
 	if err := r.closeFile(); err != nil {
 		return Observation{}, err
 	}
-	used := r.s.now()
+	used := r.s.files.now()
 	if err := r.renameIntoPlace(o.File, lines, side, used); err != nil {
 		return Observation{}, err
 	}
-	r.s.endReservation(r.key, r.flushed+int64(len(lines)+len(side)))
+	r.s.quota.endReservation(r.key, r.flushed+int64(len(lines)+len(side)))
 	r.reserved = 0
 	// The sidecar may have truncated fields: return what was stored.
 	if back, err := decode(side, r.id); err == nil {
@@ -93,7 +93,7 @@ func (r *Recording) flushAll() error {
 // closeFile syncs and closes the data file. It runs before the first rename, so that an error leaves nothing behind.
 func (r *Recording) closeFile() error {
 	var err error
-	if r.s.fsync {
+	if r.s.files.fsync {
 		err = r.file.Sync()
 	}
 	err = cmp.Or(err, r.file.Close())
@@ -104,13 +104,13 @@ func (r *Recording) closeFile() error {
 // renameIntoPlace renames the three files into place. If a step fails it undoes the earlier ones as far as the disk
 // permits; Discard tries again.
 func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
-	disk := r.s.disk
+	disk := r.s.files.disk
 	data = storefs.ObservationsDir + "/" + data
 	tmp := storefs.TmpDir + "/" + r.key
 	steps := []func() error{
-		func() error { return r.s.writeTmp(tmp+indexExt, lines, time.Time{}) },
+		func() error { return r.s.files.writeTmp(tmp+indexExt, lines, time.Time{}) },
 		// Before the first rename: a sweep must find the ID in tmp/ until the last one.
-		func() error { return r.s.writeTmp(tmp+sideExt, side, used) },
+		func() error { return r.s.files.writeTmp(tmp+sideExt, side, used) },
 		func() error {
 			err := disk.Rename(r.name, data)
 			if err == nil {
@@ -119,9 +119,9 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 			return err
 		},
 		func() error { return disk.Rename(tmp+indexExt, r.id.file(indexExt)) },
-		func() error { return r.s.syncNames() },
+		func() error { return r.s.files.syncNames() },
 		func() error { return disk.Rename(tmp+sideExt, r.id.file(sideExt)) },
-		func() error { return r.s.syncNames() },
+		func() error { return r.s.files.syncNames() },
 	}
 	for _, step := range steps {
 		err := step()
@@ -143,15 +143,7 @@ func (r *Recording) undoCommit() error {
 	tmp := storefs.TmpDir + "/" + r.key
 	var err error
 	for _, name := range []string{r.id.file(sideExt), r.id.file(indexExt), tmp + sideExt, tmp + indexExt} {
-		err = cmp.Or(err, r.s.disk.Remove(name))
+		err = cmp.Or(err, r.s.files.disk.Remove(name))
 	}
 	return err
-}
-
-// syncNames makes all renames, creations and removals so far survive a power loss, if [Options.Fsync] is set.
-func (s *Store) syncNames() error {
-	if !s.fsync {
-		return nil
-	}
-	return s.disk.SyncDir(storefs.ObservationsDir)
 }

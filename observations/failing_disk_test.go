@@ -75,7 +75,7 @@ func (k *sick) honest(err error, fault error) {
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) || errors.Is(err, ErrExpired) {
 		k.note("a disk that fails is said to be %v", err)
 	}
-	if strings.Contains(err.Error(), k.s.dir) || len(err.Error()) > 200 {
+	if strings.Contains(err.Error(), k.s.Dir()) || len(err.Error()) > 200 {
 		k.note("it tells a path: %v", err)
 	}
 }
@@ -205,14 +205,14 @@ func (k *sick) record(size int) (func(), error) {
 	k.unsure = false // of an old one that was to go first: it stays
 	o, err := r.Commit(Stats{})
 	if err != nil {
-		if sick := k.s.disk.Fault; k.once {
-			k.s.disk.Fault = nil // what is in hand can still be read
+		if sick := k.s.files.disk.Fault; k.once {
+			k.s.files.disk.Fault = nil // what is in hand can still be read
 			back := make([]byte, r.Size())
 			if n, err := r.ReadAt(back, 0); n != len(back) || (err != nil && !errors.Is(err, io.EOF)) ||
 				!bytes.Equal(back, text[:n]) {
 				k.note("after a failed commit %d of %d bytes are read, %v", n, len(back), err)
 			}
-			k.s.disk.Fault = sick
+			k.s.files.disk.Fault = sick
 		}
 		_ = r.Discard() // it may fail as well, while the disk does; then what is left goes with the process
 		return func() {}, err
@@ -279,9 +279,9 @@ func sicken(t *testing.T, place, name string, nth int, fault error, sticky, fsyn
 	if name == "start" {
 		dead := open(t, Options{Dir: store, Now: k.c.now})
 		r := record(t, dead, Provenance{}, corpus.Random(100<<10))
-		_, _ = r.file.File.Close(), dead.live.File.Close() // as the kernel does at death
-		dead.live = nil
-		dead.disk.Close()
+		_, _ = r.file.File.Close(), dead.files.live.File.Close() // as the kernel does at death
+		dead.files.live = nil
+		dead.files.disk.Close()
 		n = arm()
 		if k.s, err = openStore(options, disk); err == nil {
 			err = k.s.Unwritable()

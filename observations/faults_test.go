@@ -42,9 +42,9 @@ func TestFaultsWhileRemoving(t *testing.T) {
 				for nth := 1; ; nth++ {
 					o := keep(t, s, Provenance{}, corpus.Random(100))
 					c.pass(8 * oneDay)
-					done := failing(s.disk, nth, fault, false)
+					done := failing(s.files.disk, nth, fault, false)
 					err := do(s, o.ID)
-					s.disk.Fault = nil
+					s.files.disk.Fault = nil
 					_, look := s.Stat(Local, o.ID)
 					switch {
 					case look == nil:
@@ -56,9 +56,9 @@ func TestFaultsWhileRemoving(t *testing.T) {
 						t.Fatalf("operation %d: said to be removed, and it is there", nth)
 					}
 					// The fault leaves files that this process would find only by age, so let it die.
-					_ = s.live.File.Close()
-					s.live = nil
-					again := open(t, Options{Dir: s.dir, Now: c.now})
+					_ = s.files.live.File.Close()
+					s.files.live = nil
+					again := open(t, Options{Dir: s.Dir(), Now: c.now})
 					if _, err := again.Prune(false); err != nil {
 						t.Fatal(err)
 					}
@@ -98,17 +98,17 @@ var scenes = map[string]func(s *Store, old ID){
 	"pin":    func(s *Store, old ID) { _ = s.Pin(Local, old, true) },
 	"start": func(s *Store, old ID) {
 		halfRemoved(s, old)
-		_ = s.sweepAtOpen()
+		_ = s.quota.sweepAtOpen()
 	},
 	"tidy": func(s *Store, old ID) {
 		halfRemoved(s, old)
-		_ = s.sweepAtOpen()
-		later := s.now().Add(2 * tombstoneAge)
-		s.now = func() time.Time { return later }
-		s.tidyIfDue()
+		_ = s.quota.sweepAtOpen()
+		later := s.files.now().Add(2 * tombstoneAge)
+		s.files.now = func() time.Time { return later }
+		s.quota.tidyIfDue()
 	},
 	"index": func(s *Store, old ID) {
-		_ = os.Remove(filepath.Join(s.dir, storefs.ObservationsDir, string(old)+indexExt))
+		_ = os.Remove(filepath.Join(s.Dir(), storefs.ObservationsDir, string(old)+indexExt))
 		if r, err := s.open(Local, old); err == nil {
 			_, _, _ = r.LineOffset(2)
 			_ = r.Close()
@@ -118,13 +118,13 @@ var scenes = map[string]func(s *Store, old ID){
 
 // halfRemoved leaves an observation as a process does that died right after writing the tombstone.
 func halfRemoved(s *Store, id ID) {
-	o, err := s.readSidecar(id)
+	o, err := s.files.readSidecar(id)
 	if err != nil {
 		return
 	}
-	stone, _ := o.tombstone(whyRemoved, s.now()).encode(maxTombstone)
-	_ = os.WriteFile(filepath.Join(s.dir, storefs.TmpDir, "1-aaaaaaaa_"+string(id)+goneExt), nil, 0o600)
-	_ = os.WriteFile(filepath.Join(s.dir, storefs.ObservationsDir, string(id)+sideExt), stone, 0o600)
+	stone, _ := o.tombstone(whyRemoved, s.files.now()).encode(maxTombstone)
+	_ = os.WriteFile(filepath.Join(s.Dir(), storefs.TmpDir, "1-aaaaaaaa_"+string(id)+goneExt), nil, 0o600)
+	_ = os.WriteFile(filepath.Join(s.Dir(), storefs.ObservationsDir, string(id)+sideExt), stone, 0o600)
 }
 
 func sceneCommit(s *Store, text []byte) {
@@ -142,7 +142,7 @@ func playDeath(dir, scene, old string, nth int, at time.Time) error {
 		return err
 	}
 	n := 0
-	s.disk.Fault = func(op, name string) error {
+	s.files.disk.Fault = func(op, name string) error {
 		if n++; n == nth {
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = self.Kill()
@@ -152,7 +152,7 @@ func playDeath(dir, scene, old string, nth int, at time.Time) error {
 		return nil
 	}
 	scenes[scene](s, ID(old))
-	s.disk.Fault = nil
+	s.files.disk.Fault = nil
 	fmt.Println("lives")
 	return s.Close()
 }
@@ -183,7 +183,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 				if s, err = OpenStore(roomy(Options{Dir: store, Now: c.now})); err != nil {
 					t.Fatal(err)
 				}
-				all, err := s.scan(true)
+				all, err := s.files.scan(true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -194,7 +194,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 						t.Errorf("death before operation %d left of obs:%s %+v", nth, id, e)
 					}
 				}
-				if err := s.locked(func(l *ledger) error { // before age has all counted again
+				if err := s.quota.locked(func(l *ledger) error { // before age has all counted again
 					over := l.Kept - stands
 					// the scene's own removal of an index is not counted
 					if over < 0 || over > 0 && (name != "index" || over > 64) || len(l.Held) > 0 {
@@ -250,7 +250,7 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 		disk := &storefs.FS{}
 		must(t, disk.OpenDirs(dir, false))
 		failing(disk, 1, fault, true)
-		if err := newStore(dir, disk, Options{}).sweepAtOpen(); !errors.Is(err, fault) {
+		if err := newStore(dir, disk, Options{}).quota.sweepAtOpen(); !errors.Is(err, fault) {
 			t.Errorf("start on %v: %v", fault, err)
 		}
 		disk.Close()
@@ -267,8 +267,8 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 func TestBusyQuotaFile(t *testing.T) {
 	s := open(t, Options{})
 	o := keep(t, s, Provenance{}, []byte("x"))
-	other := open(t, Options{Dir: s.dir})
-	f, err := other.lockLedger(lockWait)
+	other := open(t, Options{Dir: s.Dir()})
+	f, err := other.quota.lockLedger(lockWait)
 	if err != nil {
 		t.Fatal(err)
 	}

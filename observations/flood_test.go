@@ -39,7 +39,7 @@ func playFlood(dir string, quota, floor int64, n int, epoch int64, how string) e
 		return err
 	}
 	if how == "alone" {
-		own := filepath.Join(dir, "state-"+s.processName())
+		own := filepath.Join(dir, "state-"+s.files.processName())
 		if err := os.Mkdir(own, 0o700); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (f *flood) run(t *testing.T, floor int64, writes int, how string) {
 			}
 			// Take the lock, so that nothing is evicted and no room is given: else an evicted observation and its
 			// successor would both count.
-			l, err := s.lockLedger(lockWait)
+			l, err := s.quota.lockLedger(lockWait)
 			if err != nil {
 				continue
 			}
@@ -218,7 +218,7 @@ func (f *flood) judge(t *testing.T, s *Store, lines []string) {
 			f.note("%s: %v", l, err)
 		}
 	}
-	again, err := OpenStore(roomy(Options{Dir: s.dir, MaxAge: -1, Quota: f.quota})) // sweeps
+	again, err := OpenStore(roomy(Options{Dir: s.Dir(), MaxAge: -1, Quota: f.quota})) // sweeps
 	must(t, err)
 	f.wrong = append(f.wrong, inconsistencies(again)...)
 	must(t, again.Close())

@@ -29,10 +29,10 @@ func sum(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:
 
 func roomy(o Options) Options { o.MinFree = -1; return o }
 
-func dir(s *Store, name string) string { return filepath.Join(s.dir, name) }
+func dir(s *Store, name string) string { return filepath.Join(s.Dir(), name) }
 
 func sidecarPath(s *Store, id ID) string {
-	return filepath.Join(s.dir, storefs.ObservationsDir, string(id)+sideExt)
+	return filepath.Join(s.Dir(), storefs.ObservationsDir, string(id)+sideExt)
 }
 
 // scratch returns an empty directory, in memory if possible, for tests with many file operations.
@@ -122,7 +122,7 @@ func inconsistencies(s *Store) (wrong []string) {
 	if b, err := os.ReadFile(dir(s, quotaName)); err != nil || json.Unmarshal(b, &l) != nil {
 		note("quota file %q, %v", b, err)
 	}
-	all, err := s.scan(true)
+	all, err := s.files.scan(true)
 	if err != nil {
 		note("%v", err)
 	}
@@ -133,7 +133,7 @@ func inconsistencies(s *Store) (wrong []string) {
 	if l.Kept != stands || len(l.Held) > 0 {
 		note("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
 	}
-	err = s.disk.VisitNames(storefs.TmpDir, func(n string, _ bool) {
+	err = s.files.disk.VisitNames(storefs.TmpDir, func(n string, _ bool) {
 		if !strings.HasSuffix(n, liveExt) {
 			note("left in tmp/: %s", n)
 		}

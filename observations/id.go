@@ -134,7 +134,7 @@ func (s *Store) Find(path string) (ID, bool) {
 		return "", false
 	}
 	dir, name := filepath.Split(filepath.Clean(path))
-	if filepath.Clean(dir) != filepath.Join(s.dir, storefs.ObservationsDir) {
+	if filepath.Clean(dir) != filepath.Join(s.files.dir, storefs.ObservationsDir) {
 		return "", false
 	}
 	return parseDataName(name)
@@ -145,5 +145,5 @@ func (s *Store) SavedTo(o Observation) string {
 	if o.File == "" {
 		return ""
 	}
-	return filepath.Join(s.dir, storefs.ObservationsDir, filepath.Base(o.File))
+	return filepath.Join(s.files.dir, storefs.ObservationsDir, filepath.Base(o.File))
 }

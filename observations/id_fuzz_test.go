@@ -16,7 +16,7 @@ func FuzzID(f *testing.F) {
 		f.Add(s)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := &Store{dir: "/s"}
+	s := &Store{files: &files{dir: "/s"}}
 	f.Fuzz(func(t *testing.T, text string) {
 		id, err := ParseID(text)
 		switch {

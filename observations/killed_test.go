@@ -33,9 +33,9 @@ func playWork(dir, epoch, how string) error {
 	}
 	if how == "weak" {
 		var commits atomic.Int64
-		s.disk.Fault = func(op, name string) error {
+		s.files.disk.Fault = func(op, name string) error {
 			if id, ok := parseDataName(filepath.Base(name)); ok && op == "rename" {
-				side := filepath.Join(storefs.TmpDir, key(s.processName(), id)+sideExt)
+				side := filepath.Join(storefs.TmpDir, key(s.files.processName(), id)+sideExt)
 				if err := os.Link(
 					filepath.Join(dir, side), filepath.Join(dir, storefs.ObservationsDir, string(id)+sideExt),
 				); err != nil {
@@ -224,7 +224,7 @@ func (k *killing) check(t *testing.T) {
 			}
 		}
 	}
-	all, err := s.scan(true)
+	all, err := s.files.scan(true)
 	if err != nil {
 		t.Fatal(err)
 	}

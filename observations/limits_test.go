@@ -205,7 +205,7 @@ func TestFreshOnesStay(t *testing.T) {
 func TestDiskFloor(t *testing.T) {
 	c := newClock()
 	s := open(t, Options{Now: c.now})
-	s.minFree = 100 << 20
+	s.quota.minFree = 100 << 20
 	free := int64(101 << 20)
 	taken := func() int64 {
 		u, err := s.Usage()
@@ -220,7 +220,7 @@ func TestDiskFloor(t *testing.T) {
 		return u.Bytes
 	}
 	measuring := false
-	s.disk.Free = func() (int64, error) {
+	s.files.disk.Free = func() (int64, error) {
 		if measuring {
 			return 0, nil
 		}
@@ -242,8 +242,8 @@ func TestDiskFloor(t *testing.T) {
 	if !errors.Is(r.Err(), ErrNoRoom) || !strings.Contains(r.Err().Error(), "--min-free") || r.Dropped() == 0 {
 		t.Errorf("stream: dropped %d, %v", r.Dropped(), r.Err())
 	}
-	if left := free - taken(); left < s.minFree {
-		t.Errorf("%d below the floor", s.minFree-left)
+	if left := free - taken(); left < s.quota.minFree {
+		t.Errorf("%d below the floor", s.quota.minFree-left)
 	}
 	_ = r.Discard()
 	// Others filled the disk: giving all we have would not help, so we keep it.
@@ -259,13 +259,13 @@ func TestDiskFloor(t *testing.T) {
 // A writer that writes while another one looks at the disk takes no room that the other one is given.
 func TestDiskFloorBesideAWriter(t *testing.T) {
 	s := open(t, Options{})
-	s.minFree = 100 << 20
+	s.quota.minFree = 100 << 20
 	data := func() int64 { return bytesIn(dir(s, storefs.TmpDir)) + bytesIn(dir(s, storefs.ObservationsDir)) }
 	busy := record(t, s, Provenance{}, corpus.Random(2*blockSize))
 	const room = reserveStep + 1<<20 // busy holds reserveStep of it
 	looking := false
-	s.disk.Free = func() (int64, error) {
-		free := s.minFree + room - data()
+	s.files.disk.Free = func() (int64, error) {
+		free := s.quota.minFree + room - data()
 		if !looking { // busy goes on as soon as this look is over
 			looking = true
 			_, _ = busy.Write(corpus.Random(8 * blockSize))

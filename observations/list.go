@@ -3,7 +3,6 @@ package observations
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
@@ -22,7 +21,7 @@ func (s *Store) isLost(o Observation) bool {
 // Owner returns the owner of an observation, for callers who may read the whole store. Its errors are those of
 // [Store.Stat], but an expired observation has an owner too.
 func (s *Store) Owner(id ID) (string, error) {
-	o, err := s.readSidecar(id)
+	o, err := s.files.readSidecar(id)
 	if errors.Is(err, ErrNotFound) {
 		err = notFound(id)
 	}
@@ -31,7 +30,7 @@ func (s *Store) Owner(id ID) (string, error) {
 
 // IDs returns the IDs of all observations of all owners and processes, from the file names alone: it opens no file.
 func (s *Store) IDs() (map[ID]bool, error) {
-	all, err := s.scan(false)
+	all, err := s.files.scan(false)
 	if err != nil {
 		return nil, fmt.Errorf("list observations: %w", err)
 	}
@@ -47,7 +46,7 @@ func (s *Store) IDs() (map[ID]bool, error) {
 // ModTime changes when any process adds or removes an observation; changes within the same few milliseconds may share
 // one time. It takes one stat of a directory.
 func (s *Store) ModTime() (time.Time, error) {
-	info, err := s.disk.Stat(storefs.ObservationsDir)
+	info, err := s.files.disk.Stat(storefs.ObservationsDir)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("stat store: %w", err)
 	}
@@ -65,10 +64,10 @@ type Usage struct {
 
 // Usage measures the store.
 func (s *Store) Usage() (Usage, error) {
-	u := Usage{Quota: s.quota, Ahead: s.reserveAhead(), Bytes: s.cachedNow()}
-	all, err := s.scan(true)
+	u := Usage{Quota: s.quota.limit, Ahead: s.quota.reserveAhead(), Bytes: s.quota.cachedNow()}
+	all, err := s.files.scan(true)
 	if err == nil {
-		u.Free, err = s.disk.FreeBytes()
+		u.Free, err = s.files.disk.FreeBytes()
 	}
 	if err != nil {
 		return Usage{}, fmt.Errorf("measure store: %w", err)
@@ -83,19 +82,4 @@ func (s *Store) Usage() (Usage, error) {
 		}
 	}
 	return u, nil
-}
-
-// beingCommitted returns the IDs that some process is writing: their sidecar is in tmp/ until it is renamed into place.
-func (s *Store) beingCommitted() (map[ID]bool, error) {
-	ids := map[ID]bool{}
-	err := s.disk.VisitNames(storefs.TmpDir, func(name string, _ bool) {
-		stem, _, _ := strings.Cut(name, ".")
-		if _, id, ok := parseKey(stem); ok {
-			ids[id] = true
-		}
-	})
-	if err != nil && s.disk.Unwritable != nil { // there may be no tmp/, and no process can write here
-		err = nil
-	}
-	return ids, err
 }

@@ -73,8 +73,8 @@ func TestListOfMany(t *testing.T) {
 			t.Errorf("obs:%s is listed, pinned %v", o.ID, o.Pinned)
 		}
 	}
-	for what, s := range map[string]*Store{"stat": s, "read": open(t, Options{Dir: s.dir})} { // the other remembers none
-		s.disk.Fault = func(op, name string) error {
+	for what, s := range map[string]*Store{"stat": s, "read": open(t, Options{Dir: s.Dir()})} { // the other remembers none
+		s.files.disk.Fault = func(op, name string) error {
 			if op == what && strings.HasSuffix(name, sideExt) {
 				return syscall.EIO
 			}
@@ -83,7 +83,7 @@ func TestListOfMany(t *testing.T) {
 		if _, err := s.List("ann", false); !errors.Is(err, syscall.EIO) {
 			t.Errorf("on a disk where %s fails: %v", what, err)
 		}
-		s.disk.Fault = nil
+		s.files.disk.Fault = nil
 		if list, err := s.List("ann", false); err != nil || len(list) != len(want) {
 			t.Errorf("after %s failed, %d are listed, %v; want %d", what, len(list), err, len(want))
 		}

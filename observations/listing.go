@@ -34,7 +34,7 @@ const maxRemembered = 8 << 10
 // refresh returns the entries with their sidecars, as they are now, by ID. The caller holds the lock of the listing as
 // long as it uses them.
 func (s *Store) refresh() ([]*entry, error) {
-	all, err := s.scan(false)
+	all, err := s.files.scan(false)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +71,13 @@ func (s *Store) refreshSidecar(e *entry) {
 	}
 	// The mark is older than what is read: if both differ, it is read again next time.
 	var mark tree.Mark
-	if info, err := s.disk.Stat(e.name(sideExt)); err == nil {
+	if info, err := s.files.disk.Stat(e.name(sideExt)); err == nil {
 		mark = tree.MarkOf(info)
 		if k := e.sidecar; k != nil && k.mark == mark && (k.err == nil || errors.Is(k.err, ErrNotFound)) {
 			return
 		}
 	}
-	o, failed := s.readUnpinned(e.id)
+	o, failed := s.files.readUnpinned(e.id)
 	if mark.Size-int64(len(o.Stats.Receipt)) > maxRemembered {
 		mark = tree.Mark{}
 	}
@@ -111,7 +111,7 @@ func Newest(a, b *Observation) int {
 // [Store.Damaged], both as of one moment. damaged is nil if the damaged ones cannot be found out. The observations are
 // shared: nobody may change them.
 func (s *Store) Listing(owner string, tombstones, torn bool) (list []*Observation, damaged []ID, err error) {
-	s.tidyIfDue()
+	s.quota.tidyIfDue()
 	s.listing.Lock()
 	defer s.listing.Unlock()
 	entries, err := s.refresh()
@@ -155,10 +155,10 @@ func (s *Store) listed(entries []*entry, owner string, tombstones bool) ([]*Obse
 // OpenListed opens the data of an observation of [Store.Listing], for one short read, which does not count as use: no
 // lock keeps the data. ok is false if they are larger than most, too old, or not as stored: [Store.Peek] then says why.
 func (s *Store) OpenListed(o *Observation, most int64) (f tree.Opened, ok bool) {
-	if o.Bytes > most || !o.Pinned && s.now().Sub(o.Used) > s.maxAge {
+	if o.Bytes > most || !o.Pinned && s.files.now().Sub(o.Used) > s.quota.maxAge {
 		return f, false
 	}
-	data, err := s.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
+	data, err := s.files.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
 	if err != nil {
 		return f, false
 	}
@@ -185,7 +185,7 @@ func (s *Store) Damaged() (damaged []ID, err error) {
 }
 
 func (s *Store) damaged(entries []*entry) ([]ID, error) {
-	committing, err := s.beingCommitted() // after the names: a sidecar stays in tmp/ until it is in place
+	committing, err := s.files.beingCommitted() // after the names: a sidecar stays in tmp/ until it is in place
 	if err != nil {
 		return nil, err
 	}
@@ -195,14 +195,14 @@ func (s *Store) damaged(entries []*entry) ([]ID, error) {
 			continue
 		}
 		e := *at
-		s.statEntry(&e)
+		s.files.statEntry(&e)
 		if e.err != nil {
 			return nil, e.err
 		}
-		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor || committing[e.id]) {
+		if !e.side && (e.data == "" || s.files.now().Sub(e.used) < freshFor || committing[e.id]) {
 			continue
 		}
-		o, err := s.readSidecar(e.id)
+		o, err := s.files.readSidecar(e.id)
 		// The second case is a tombstone that was removed meanwhile.
 		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) {
 			continue

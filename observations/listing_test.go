@@ -18,9 +18,9 @@ import (
 
 // readAnew is List with tombstones as a store without memory answers: it reads every sidecar, by ID.
 func readAnew(s *Store) ([]Observation, error) {
-	s.tidyIfDue()
+	s.quota.tidyIfDue()
 	list := []Observation{}
-	all, err := s.scan(false)
+	all, err := s.files.scan(false)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func readAnew(s *Store) ([]Observation, error) {
 		if !e.side {
 			continue
 		}
-		o, err := s.readUnpinned(e.id)
+		o, err := s.files.readUnpinned(e.id)
 		if errors.Is(err, ErrNotFound) {
 			continue
 		} else if err != nil {
@@ -44,15 +44,15 @@ func readAnew(s *Store) ([]Observation, error) {
 
 // damagedAnew is Damaged as a store without memory answers.
 func damagedAnew(s *Store) (damaged []ID, err error) {
-	all, err := s.scan(true)
+	all, err := s.files.scan(true)
 	if err != nil {
 		return nil, err
 	}
 	for id, e := range all {
-		if !e.side && (e.data == "" || s.now().Sub(e.used) < freshFor) {
+		if !e.side && (e.data == "" || s.files.now().Sub(e.used) < freshFor) {
 			continue
 		}
-		o, err := s.readSidecar(id)
+		o, err := s.files.readSidecar(id)
 		if errors.Is(err, errForeign) || e.data == "" && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -111,7 +111,7 @@ func compareListing(t testing.TB, s *Store) (wrong []string) {
 			_, _ = f.ReadAt(b, 0)
 			_ = f.Close()
 		}
-		old := !o.Pinned && s.now().Sub(o.Used) > s.maxAge
+		old := !o.Pinned && s.files.now().Sub(o.Used) > s.quota.maxAge
 		if err := s.Verify(o.Owner, o.ID); ok != (err == nil && !old) || ok && sum(b) != o.SHA256 {
 			note("obs:%s opens as listed %v with %d bytes, verified %v, old %v", o.ID, ok, len(b), err, old)
 		}

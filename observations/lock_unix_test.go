@@ -15,7 +15,7 @@ func TestReleasedLockIsFree(t *testing.T) {
 	s := open(t, Options{})
 	free := func(letGo func(*storefs.File)) bool {
 		t.Helper()
-		f, err := s.disk.Open(quotaName, true)
+		f, err := s.files.disk.Open(quotaName, true)
 		must(t, err)
 		if ok, err := f.TryLock(true); err != nil || !ok {
 			t.Fatal(ok, err)
@@ -24,7 +24,7 @@ func TestReleasedLockIsFree(t *testing.T) {
 		must(t, err)
 		defer func() { _ = syscall.Close(child) }()
 		letGo(f)
-		again, err := s.disk.Open(quotaName, true)
+		again, err := s.files.disk.Open(quotaName, true)
 		must(t, err)
 		defer again.UnlockAndClose()
 		ok, err := again.TryLock(true)

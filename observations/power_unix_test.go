@@ -83,7 +83,7 @@ func (p *power) applyLast() {
 		return
 	}
 	op, name := p.last[0], p.last[1]
-	path := filepath.Join(p.s.dir, name)
+	path := filepath.Join(p.s.Dir(), name)
 	switch {
 	case op == "create": // an inode may be used again
 		if n, ok := inode(path); ok {
@@ -104,7 +104,7 @@ func (p *power) applyLast() {
 func (p *power) lose() {
 	now := map[string]map[string]uint64{}
 	for _, d := range []string{storefs.ObservationsDir, storefs.TmpDir} {
-		now[d] = listed(filepath.Join(p.s.dir, d))
+		now[d] = listed(filepath.Join(p.s.Dir(), d))
 	}
 	p.image("what is synced", p.names)
 	p.image("all names", now)
@@ -154,7 +154,7 @@ func (p *power) image(what string, names map[string]map[string]uint64) {
 			must(p.t, os.WriteFile(filepath.Join(dir, d, name), p.sane[n], 0o600))
 		}
 	}
-	s, err := OpenStore(roomy(Options{Dir: dir, Now: p.s.now}))
+	s, err := OpenStore(roomy(Options{Dir: dir, Now: p.s.files.now}))
 	if err != nil {
 		p.loss("%s: %v", what, err)
 		return

@@ -101,7 +101,7 @@ func TestPlantedLinks(t *testing.T) {
 	o := keep(t, s, Provenance{Tool: "search"}, []byte("x"))
 	must(t, os.Remove(s.SavedTo(o)))
 	must(t, os.Symlink(filepath.Base(s.SavedTo(inside)), s.SavedTo(o)))
-	f, err := s.disk.Dirs[storefs.ObservationsDir].Open(o.File)
+	f, err := s.files.disk.Dirs[storefs.ObservationsDir].Open(o.File)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package observations
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
@@ -45,61 +44,16 @@ func isProcess(s string) bool {
 	return ok && len(pid) <= 20 && consistsOf(pid, "0123456789") && len(random) == 8 && consistsOf(random, alphabet)
 }
 
-// createLiveFile creates and locks this process's live file. It must exist before any other file of the process in
-// tmp/.
-func (s *Store) createLiveFile() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for range 5 {
-		if s.live != nil {
-			return nil
-		}
-		f, err := s.disk.Create(storefs.TmpDir + "/" + s.proc + liveExt)
-		if err != nil {
-			return err
-		}
-		ok, err := f.LockLinked(true)
-		if err != nil {
-			_ = s.disk.Remove(f.Name)
-			_ = f.File.Close()
-			s.proc = newProcess() // the old name is still in use if the file could not be removed
-			return noLocks(err)
-		}
-		// ok is false if a sweep of another process locked or removed the file first.
-		if ok {
-			s.live = f
-			return nil
-		}
-		f.UnlockAndClose()
-		s.proc = newProcess()
-	}
-	return errors.New("create the live file of this process: other processes removed it five times")
-}
-
-func noLocks(err error) error {
-	if errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("%w: this file system has no locks", err)
-	}
-	return err
-}
-
-// processName returns this store's name among the processes.
-func (s *Store) processName() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.proc
-}
-
 // census records which processes are alive. It keeps the live files of dead ones locked until the sweep ends, so that
 // two sweepers don't do the same work.
 type census struct {
-	s     *Store
+	disk  *storefs.FS
 	alive map[string]bool
 	dead  map[string]*storefs.File // live files, locked; nil: the process has none any more
 }
 
-func (s *Store) newCensus() *census {
-	return &census{s: s, alive: map[string]bool{s.processName(): true}, dead: map[string]*storefs.File{}}
+func (d *files) newCensus() *census {
+	return &census{disk: d.disk, alive: map[string]bool{d.processName(): true}, dead: map[string]*storefs.File{}}
 }
 
 func (c *census) isAlive(proc string) bool {
@@ -109,7 +63,7 @@ func (c *census) isAlive(proc string) bool {
 	if _, ok := c.dead[proc]; ok {
 		return false
 	}
-	f, err := c.s.disk.Open(storefs.TmpDir+"/"+proc+liveExt, false)
+	f, err := c.disk.Open(storefs.TmpDir+"/"+proc+liveExt, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		c.dead[proc] = nil
 		return false
@@ -130,7 +84,7 @@ func (c *census) isAlive(proc string) bool {
 func (c *census) removeDead() {
 	for _, f := range c.dead {
 		if f != nil {
-			_ = c.s.disk.Remove(f.Name)
+			_ = c.disk.Remove(f.Name)
 		}
 	}
 	c.unlockDead()

@@ -57,7 +57,7 @@ func TestReadersInOtherProcesses(t *testing.T) {
 func TestLeftoversOfTheDead(t *testing.T) {
 	s := open(t, Options{})
 	living := record(t, s, Provenance{}, corpus.Random(100<<10))
-	dead, err := OpenStore(roomy(Options{Dir: s.dir}))
+	dead, err := OpenStore(roomy(Options{Dir: s.Dir()}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +65,12 @@ func TestLeftoversOfTheDead(t *testing.T) {
 	if n := len(names(t, s, storefs.TmpDir)); n != 4 {
 		t.Fatalf("%d files in tmp/, want two of each", n)
 	}
-	open(t, Options{Dir: s.dir})
+	open(t, Options{Dir: s.Dir()})
 	if n := len(names(t, s, storefs.TmpDir)); n != 4 {
 		t.Errorf("%d files in tmp/: something was taken from the living", n)
 	}
-	_ = dead.live.File.Close() // as the kernel does at death
-	open(t, Options{Dir: s.dir})
+	_ = dead.files.live.File.Close() // as the kernel does at death
+	open(t, Options{Dir: s.Dir()})
 	if n := names(t, s, storefs.TmpDir); len(n) != 2 {
 		t.Errorf("in tmp/: %v, want those of the living", n)
 	}

@@ -30,12 +30,12 @@ type Pruned struct {
 // ones, those used within the last minute and those open in any process stay. dry only counts.
 func (s *Store) Prune(dry bool) (Pruned, error) {
 	var p Pruned
-	err := s.locked(func(l *ledger) error {
-		count := s.sweepAndCount
+	err := s.quota.locked(func(l *ledger) error {
+		count := l.sweepAndCount
 		if dry {
-			count = s.count
+			count = l.count
 		}
-		all, err := count(l)
+		all, err := count()
 		if err != nil {
 			return err
 		}
@@ -45,16 +45,16 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 				p.KeptBytes += e.dataSize
 			}
 		}
-		for _, e := range s.candidates(l, all) {
-			if !s.isTooOld(e) && p.KeptBytes <= s.quota {
+		for _, e := range l.candidates(all) {
+			if !s.quota.isTooOld(e) && p.KeptBytes <= s.quota.limit {
 				break
 			}
 			bytes, ok := e.dataSize, false
 			if dry {
-				ok = s.expirable(e)
+				ok = s.files.expirable(e)
 			} else {
 				var freed int64
-				if freed, ok = s.expire(l, e, s.expiryReason(e)); ok {
+				if freed, ok = l.expire(e, s.quota.expiryReason(e)); ok {
 					l.Kept -= freed
 				}
 			}
@@ -67,21 +67,21 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			p.Kept--
 			p.KeptBytes -= bytes
 		}
-		over := p.KeptBytes > s.quota
+		over := p.KeptBytes > s.quota.limit
 		for _, e := range all {
 			switch {
 			case !e.isWhole():
 			case e.pin && over:
 				p.Pinned++
-			case !e.pin && s.isFresh(e) && (over || s.isTooOld(e)):
+			case !e.pin && s.quota.isFresh(e) && (over || s.quota.isTooOld(e)):
 				p.Fresh++
 			}
 		}
 		if !dry {
-			s.trimTombstones(l, all)
-			s.removeStrays(l, all)
-			l.Swept = s.now().UTC().Round(0)
-			s.scheduleTidy(l)
+			l.trimTombstones(all)
+			l.removeStrays(all)
+			l.Swept = s.files.now().UTC().Round(0)
+			s.quota.scheduleTidy(l)
 		}
 		return nil
 	})
@@ -95,15 +95,15 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 func (e *entry) isWhole() bool { return e.side && e.data != "" }
 
 // isFresh reports whether the observation was used within freshFor.
-func (s *Store) isFresh(e *entry) bool {
-	age := s.now().Sub(e.used)
+func (q *quota) isFresh(e *entry) bool {
+	age := q.files.now().Sub(e.used)
 	return age < freshFor && age > -freshFor
 }
 
-func (s *Store) isTooOld(e *entry) bool { return s.now().Sub(e.used) > s.maxAge }
+func (q *quota) isTooOld(e *entry) bool { return q.files.now().Sub(e.used) > q.maxAge }
 
-func (s *Store) expiryReason(e *entry) string {
-	if s.isTooOld(e) {
+func (q *quota) expiryReason(e *entry) string {
+	if q.isTooOld(e) {
 		return whyAge
 	}
 	return whyQuota
@@ -111,11 +111,11 @@ func (s *Store) expiryReason(e *entry) string {
 
 // candidates returns the observations that may be removed, least recently used first: whole, not pinned, not fresh, not
 // being written. A last use in the future (the clock was set back) sorts last and is not fresh.
-func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
+func (l *ledger) candidates(all map[ID]*entry) []*entry {
 	holders := l.writers()
 	var list []*entry
 	for id, e := range all {
-		if e.isWhole() && e.err == nil && !e.pin && !holders[id] && !s.isFresh(e) {
+		if e.isWhole() && e.err == nil && !e.pin && !holders[id] && !l.quota.isFresh(e) {
 			list = append(list, e)
 		}
 	}
@@ -125,18 +125,18 @@ func (s *Store) candidates(l *ledger, all map[ID]*entry) []*entry {
 
 // makeRoom counts all files, expires what is too old, then the least recently used until want bytes are free, or need
 // bytes after 200 ms. young is the number of bytes that stay because they were used within the last minute.
-func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
-	all, err := s.sweepAndCount(l)
+func (l *ledger) makeRoom(need, want int64) (young int64, err error) {
+	all, err := l.sweepAndCount()
 	if err != nil {
 		return 0, err
 	}
 	var diskLeft int64 = 1 << 62
-	if s.minFree > 0 {
-		if diskLeft, err = s.diskLeft(l, need); err != nil {
+	if l.quota.minFree > 0 {
+		if diskLeft, err = l.diskLeft(need); err != nil {
 			return 0, err
 		}
 		var could int64
-		for _, e := range s.candidates(l, all) {
+		for _, e := range l.candidates(all) {
 			could += e.size()
 		}
 		if diskLeft+could < need {
@@ -147,18 +147,18 @@ func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 	before := l.Kept
 	begin := time.Now()
 	room := func() int64 {
-		return min(s.quota-l.Kept-l.reserved()-l.cached(), diskLeft+before-l.Kept)
+		return min(l.quota.limit-l.Kept-l.reserved()-l.cached(), diskLeft+before-l.Kept)
 	}
 	if room() < want {
-		s.dropCaches(l, false)
+		l.dropCaches(false)
 	}
-	s.expireWhile(l, all, func() bool {
+	l.expireWhile(all, func() bool {
 		left := room()
 		return left < want && (left < need || time.Since(begin) < cleanupSlice)
 	})
-	s.trimTombstones(l, all)
+	l.trimTombstones(all)
 	for _, e := range all {
-		if e.isWhole() && !e.pin && s.isFresh(e) {
+		if e.isWhole() && !e.pin && l.quota.isFresh(e) {
 			young += e.size()
 		}
 	}
@@ -167,17 +167,17 @@ func (s *Store) makeRoom(l *ledger, need, want int64) (young int64, err error) {
 
 // expireWhile expires what is too old, then the least recently used while more returns true. done is false if it
 // stopped to let others have the lock.
-func (s *Store) expireWhile(l *ledger, all map[ID]*entry, more func() bool) (done bool) {
+func (l *ledger) expireWhile(all map[ID]*entry, more func() bool) (done bool) {
 	begin := time.Now()
-	for _, e := range s.candidates(l, all) {
+	for _, e := range l.candidates(all) {
 		wanted := more()
-		if !wanted && !s.isTooOld(e) {
+		if !wanted && !l.quota.isTooOld(e) {
 			break
 		}
 		if !wanted && time.Since(begin) > cleanupSlice {
 			return false
 		}
-		if n, ok := s.expire(l, e, s.expiryReason(e)); ok {
+		if n, ok := l.expire(e, l.quota.expiryReason(e)); ok {
 			l.Kept -= n
 		}
 	}
@@ -191,17 +191,17 @@ func (s *Store) Remove(owner string, id ID) error { return s.remove(owner, id, w
 func (s *Store) Replace(owner string, id, by ID) error { return s.remove(owner, id, whyReplaced, by) }
 
 func (s *Store) remove(owner string, id ID, why string, by ID) error {
-	return s.locked(func(l *ledger) error {
+	return s.quota.locked(func(l *ledger) error {
 		o, err := s.Stat(owner, id)
 		if err != nil {
 			return err
 		}
-		e := s.entryOf(o)
+		e := s.files.entryOf(o)
 		o.By = by
-		freed, err := s.replaceByTombstone(l, e, o, why)
+		freed, err := l.replaceByTombstone(e, o, why)
 		l.Kept -= freed
 		if err == nil {
-			err = s.syncNames()
+			err = s.files.syncNames()
 		}
 		if err != nil {
 			return fmt.Errorf("remove obs:%s: %w", id, err)
@@ -220,8 +220,8 @@ func (s *Store) RemoveDamaged(id ID) error {
 	if !slices.Contains(damaged, id) {
 		return notFound(id)
 	}
-	return s.locked(func(l *ledger) error {
-		all, err := s.scan(true)
+	return s.quota.locked(func(l *ledger) error {
+		all, err := s.files.scan(true)
 		if err != nil {
 			return err
 		}
@@ -229,45 +229,38 @@ func (s *Store) RemoveDamaged(id ID) error {
 		if e == nil {
 			return notFound(id)
 		}
-		s.markRecount(l, id)
+		l.markRecount(id)
 		size := e.size()
-		if err = s.removeBytes(e); err == nil && e.side {
-			err = s.disk.Remove(e.name(sideExt))
+		if err = s.files.removeBytes(e); err == nil && e.side {
+			err = s.files.disk.Remove(e.name(sideExt))
 		}
 		if err != nil {
 			return fmt.Errorf("remove obs:%s: %w", id, err)
 		}
 		l.Kept -= size
-		return s.syncNames()
+		return s.files.syncNames()
 	})
-}
-
-// entryOf returns the entry of one observation as a scan would.
-func (s *Store) entryOf(o Observation) *entry {
-	e := &entry{id: o.ID, data: o.File, side: true, index: true, pin: o.Pinned}
-	s.statEntry(e)
-	return e
 }
 
 // Pin exempts an observation from age and quota; Pin(…, false) undoes it.
 func (s *Store) Pin(owner string, id ID, pinned bool) error {
 	// Take the ledger's lock, so that no other process is just removing the observation.
-	return s.locked(func(*ledger) error {
+	return s.quota.locked(func(*ledger) error {
 		o, err := s.Stat(owner, id)
 		if err != nil {
 			return err
 		}
-		name := s.entryOf(o).name(pinExt)
+		name := s.files.entryOf(o).name(pinExt)
 		if !pinned {
-			err = s.disk.Remove(name)
+			err = s.files.disk.Remove(name)
 		} else if !o.Pinned {
 			var f *storefs.File
-			if f, err = s.disk.Create(name); err == nil {
+			if f, err = s.files.disk.Create(name); err == nil {
 				err = f.Close()
 			}
 		}
 		if err == nil {
-			err = s.syncNames()
+			err = s.files.syncNames()
 		}
 		if err != nil {
 			return fmt.Errorf("pin obs:%s: %w", id, err)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
@@ -26,6 +28,21 @@ const (
 	cleanupSlice = 200 * time.Millisecond // limit of a clean-up, because others may wait for the lock
 )
 
+// quota limits how much a store holds and for how long. Several processes share it by the [ledger].
+type quota struct {
+	files   *files
+	limit   int64 // bytes
+	minFree int64 // bytes
+	maxAge  time.Duration
+
+	gate    chan struct{} // lets one goroutine at a time into the quota file
+	pending struct {      // settlements that could not be written to the quota file yet
+		sync.Mutex
+		list []settlement
+	}
+	nextTidy atomic.Int64 // unix nanoseconds of the next check for old observations
+}
+
 // ledger is the content of the quota file: the bytes stored, and the bytes each writer reserved beyond that. If the
 // file is missing or torn, it is rebuilt from the files of the store.
 type ledger struct {
@@ -35,6 +52,9 @@ type ledger struct {
 	Swept time.Time        `json:"swept"`          // last check for old observations
 
 	Caches map[string]int64 `json:"caches,omitempty"` // bytes of each cache, as last measured
+
+	quota *quota // whose file is locked as long as the ledger is used
+	files *files
 
 	// The next two are released once the ledger is written. If that fails, they make a later sweep check their
 	// observations again.
@@ -73,15 +93,15 @@ type settlement struct {
 
 // locked runs do with the ledger under the file lock and writes it back, even if do fails, because do may have changed
 // files by then. Waiting for more than a second is ErrNoRoom.
-func (s *Store) locked(do func(*ledger) error) error { return s.lockedWithin(lockWait, do) }
+func (q *quota) locked(do func(*ledger) error) error { return q.lockedWithin(lockWait, do) }
 
 // lockedWithin is locked with patience instead of a second.
-func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) error {
-	if err := s.enterGate(patience); err != nil {
+func (q *quota) lockedWithin(patience time.Duration, do func(*ledger) error) error {
+	if err := q.enterGate(patience); err != nil {
 		return err
 	}
-	defer func() { <-s.gate }()
-	f, err := s.lockLedger(patience)
+	defer func() { <-q.gate }()
+	f, err := q.lockLedger(patience)
 	if err != nil {
 		return err
 	}
@@ -90,18 +110,18 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 	if err != nil {
 		return err
 	}
-	l, err := s.load(old)
+	l, err := q.load(old)
 	if err != nil {
 		return err
 	}
-	applied := s.applyPending(l)
+	applied := q.applyPending(l)
 	err = do(l)
 	b, failed := json.Marshal(l)
 	if failed == nil && !bytes.Equal(b, old) {
 		failed = f.Overwrite(b)
 	}
-	if l.finishMarks(s, failed == nil); failed != nil {
-		s.deferSettlement(applied...)
+	if l.finishMarks(failed == nil); failed != nil {
+		q.deferSettlement(applied...)
 		return failed
 	}
 	return err
@@ -109,10 +129,10 @@ func (s *Store) lockedWithin(patience time.Duration, do func(*ledger) error) err
 
 // finishMarks removes the marks and the dead processes' files if the ledger was written, else leaves them to a later
 // sweep.
-func (l *ledger) finishMarks(s *Store, written bool) {
+func (l *ledger) finishMarks(written bool) {
 	if written {
 		for _, mark := range l.marks {
-			_ = s.disk.Remove(mark)
+			_ = l.files.disk.Remove(mark)
 		}
 	}
 	switch {
@@ -127,19 +147,19 @@ func (l *ledger) finishMarks(s *Store, written bool) {
 var errBusy = fmt.Errorf("%w: another process had its quota file locked for over a second; try again", ErrNoRoom)
 
 // enterGate waits for the other goroutines of this process, so that only one of them polls for the file lock.
-func (s *Store) enterGate(patience time.Duration) error {
+func (q *quota) enterGate(patience time.Duration) error {
 	select {
-	case s.gate <- struct{}{}: // free: take it even if the wait was long
+	case q.gate <- struct{}{}: // free: take it even if the wait was long
 		return nil
 	default:
 	}
 	select {
-	case s.gate <- struct{}{}:
+	case q.gate <- struct{}{}:
 		return nil
 	case <-time.After(patience):
 	}
 	select {
-	case s.gate <- struct{}{}: // it became free while this process was suspended
+	case q.gate <- struct{}{}: // it became free while this process was suspended
 		return nil
 	default:
 		return errBusy
@@ -148,10 +168,10 @@ func (s *Store) enterGate(patience time.Duration) error {
 
 // lockLedger polls for the file lock until its pauses add up to patience; time in which this process was suspended does
 // not count.
-func (s *Store) lockLedger(patience time.Duration) (*storefs.File, error) {
+func (q *quota) lockLedger(patience time.Duration) (*storefs.File, error) {
 	waited := time.Duration(0)
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		f, err := s.disk.Open(quotaName, true)
+		f, err := q.files.disk.Open(quotaName, true)
 		if err != nil {
 			return nil, err
 		}
@@ -171,57 +191,57 @@ func (s *Store) lockLedger(patience time.Duration) (*storefs.File, error) {
 	}
 }
 
-func (s *Store) load(b []byte) (*ledger, error) {
-	l := &ledger{}
+func (q *quota) load(b []byte) (*ledger, error) {
+	l := &ledger{quota: q, files: q.files}
 	if json.Unmarshal(b, l) == nil && l.V == version && l.Kept >= 0 {
 		if l.Held == nil {
 			l.Held = map[string]int64{}
 		}
 		return l, nil
 	}
-	return s.rebuild()
+	return q.rebuild()
 }
 
 // rebuild counts a new ledger from the files if the old one is missing, torn or invalid. For a reservation it counts
 // the bytes written so far; its holder reports the rest at its next reservation.
-func (s *Store) rebuild() (*ledger, error) {
-	l := &ledger{V: version, Held: map[string]int64{}}
-	census := s.newCensus()
+func (q *quota) rebuild() (*ledger, error) {
+	l := &ledger{V: version, quota: q, files: q.files, Held: map[string]int64{}}
+	census := q.files.newCensus()
 	defer census.unlockDead()
-	err := s.disk.VisitNames(storefs.TmpDir, func(name string, _ bool) {
+	err := q.files.disk.VisitNames(storefs.TmpDir, func(name string, _ bool) {
 		k, ok := strings.CutSuffix(name, dataExt)
 		if proc, _, named := parseKey(k); !ok || !named || !census.isAlive(proc) {
 			return
 		}
-		if info, err := s.disk.Stat(storefs.TmpDir + "/" + name); err == nil {
+		if info, err := q.files.disk.Stat(storefs.TmpDir + "/" + name); err == nil {
 			l.Held[k] = info.Size() + allowance
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.count(l); err != nil {
+	if _, err := l.count(); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
 // applyPending enters the settlements that could not be written before.
-func (s *Store) applyPending(l *ledger) []settlement {
-	s.pending.Lock()
-	list := s.pending.list
-	s.pending.list = nil
-	s.pending.Unlock()
+func (q *quota) applyPending(l *ledger) []settlement {
+	q.pending.Lock()
+	list := q.pending.list
+	q.pending.list = nil
+	q.pending.Unlock()
 	for _, o := range list {
 		l.endReservation(o)
 	}
 	return list
 }
 
-func (s *Store) deferSettlement(list ...settlement) {
-	s.pending.Lock()
-	s.pending.list = append(s.pending.list, list...)
-	s.pending.Unlock()
+func (q *quota) deferSettlement(list ...settlement) {
+	q.pending.Lock()
+	q.pending.list = append(q.pending.list, list...)
+	q.pending.Unlock()
 }
 
 // endReservation replaces a reservation by the final size. If it is missing, the ledger was rebuilt meanwhile and
@@ -233,34 +253,34 @@ func (l *ledger) endReservation(o settlement) {
 	}
 }
 
-func (s *Store) endReservation(key string, size int64) {
+func (q *quota) endReservation(key string, size int64) {
 	o := settlement{key, size}
-	if s.locked(func(l *ledger) error { l.endReservation(o); return nil }) != nil {
-		s.deferSettlement(o)
+	if q.locked(func(l *ledger) error { l.endReservation(o); return nil }) != nil {
+		q.deferSettlement(o)
 	}
 }
 
 // reserveAhead returns how many bytes a writer reserves at a time.
-func (s *Store) reserveAhead() int64 { return min(reserveStep, max(s.quota/64, blockSize)) }
+func (q *quota) reserveAhead() int64 { return min(reserveStep, max(q.limit/64, blockSize)) }
 
 // reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. If
 // it gets less than need, err says why.
-func (s *Store) reserve(key string, have, need, want int64) (got int64, err error) {
+func (q *quota) reserve(key string, have, need, want int64) (got int64, err error) {
 	want = max(need, want)
-	failed := s.locked(func(l *ledger) error {
+	failed := q.locked(func(l *ledger) error {
 		if have > 0 {
 			l.Held[key] = have
 		}
-		left, why, err := s.roomLeft(l, need)
+		left, why, err := l.roomLeft(need)
 		if err != nil {
 			return err
 		}
 		if left < need {
-			young, err := s.makeRoom(l, need, want)
+			young, err := l.makeRoom(need, want)
 			if err != nil {
 				return err
 			}
-			if left, why, err = s.roomLeft(l, need); err != nil {
+			if left, why, err = l.roomLeft(need); err != nil {
 				return err
 			}
 			if left < need && left+young >= need {
@@ -283,67 +303,67 @@ func (s *Store) reserve(key string, have, need, want int64) (got int64, err erro
 }
 
 // roomLeft returns how many bytes may be reserved, and the error to report if they don't suffice.
-func (s *Store) roomLeft(l *ledger, need int64) (int64, error, error) {
-	quota := s.quota - l.Kept - l.reserved() - l.cached()
-	why := fmt.Errorf("%w: its quota of %s is used up (--quota)", ErrNoRoom, formatBytes(s.quota))
-	if s.minFree == 0 {
+func (l *ledger) roomLeft(need int64) (int64, error, error) {
+	quota := l.quota.limit - l.Kept - l.reserved() - l.cached()
+	why := fmt.Errorf("%w: its quota of %s is used up (--quota)", ErrNoRoom, formatBytes(l.quota.limit))
+	if l.quota.minFree == 0 {
 		return quota, why, nil
 	}
-	disk, err := s.diskLeft(l, need)
+	disk, err := l.diskLeft(need)
 	if err != nil {
 		return 0, nil, err
 	}
 	if disk < quota {
 		why = fmt.Errorf("%w: the disk is full except for the %s that must stay free (--min-free)",
-			ErrNoRoom, formatBytes(s.minFree))
+			ErrNoRoom, formatBytes(l.quota.minFree))
 	}
 	return min(quota, disk), why, nil
 }
 
 // diskLeft returns the free bytes above the minimum, less what others reserved and have not written yet.
-func (s *Store) diskLeft(l *ledger, need int64) (int64, error) {
-	free, err := s.disk.FreeBytes()
+func (l *ledger) diskLeft(need int64) (int64, error) {
+	free, err := l.files.disk.FreeBytes()
 	if err != nil {
 		return 0, err
 	}
-	if left := free - s.minFree - l.reserved(); left >= need { // the common case needs no stat
+	if left := free - l.quota.minFree - l.reserved(); left >= need { // the common case needs no stat
 		return left, nil
 	}
 	var unwritten int64
 	for k, held := range l.Held {
-		if info, err := s.disk.Stat(storefs.TmpDir + "/" + k + dataExt); err == nil {
+		if info, err := l.files.disk.Stat(storefs.TmpDir + "/" + k + dataExt); err == nil {
 			held -= info.Size()
 		}
 		unwritten += max(0, held)
 	}
 	// Again, after the files: the writers go on meanwhile, and what they wrote between an earlier look at the disk and
 	// one at their files would count as free and as written.
-	if free, err = s.disk.FreeBytes(); err != nil {
+	if free, err = l.files.disk.FreeBytes(); err != nil {
 		return 0, err
 	}
-	return free - s.minFree - unwritten, nil
+	return free - l.quota.minFree - unwritten, nil
 }
 
 // count scans the store and counts its bytes.
-func (s *Store) count(l *ledger) (map[ID]*entry, error) {
-	all, err := s.scan(true)
+func (l *ledger) count() (map[ID]*entry, error) {
+	all, err := l.files.scan(true)
 	if err == nil {
-		s.recount(l, all)
+		l.recount(all)
 	}
 	return all, err
 }
 
 // sweepAndCount is count after a sweep.
-func (s *Store) sweepAndCount(l *ledger) (map[ID]*entry, error) {
-	if err := s.sweep(l); err != nil {
+func (l *ledger) sweepAndCount() (map[ID]*entry, error) {
+	if err := l.sweep(); err != nil {
 		return nil, err
 	}
-	return s.count(l)
+	return l.count()
 }
 
 // recount sets the stored bytes from a scan. It skips files of an observation that is being written: its reservation
 // covers them, even once they are in place.
-func (s *Store) recount(l *ledger, all map[ID]*entry) {
+func (l *ledger) recount(all map[ID]*entry) {
 	holders := l.writers()
 	var kept, least int64
 	for id, e := range all {

@@ -37,15 +37,15 @@ func (s *Store) Open(owner string, id ID) (*Reader, error) {
 
 // Peek is Open, but does not count as use.
 func (s *Store) Peek(owner string, id ID) (*Reader, error) {
-	s.tidyIfDue()
+	s.quota.tidyIfDue()
 	o, err := s.Stat(owner, id)
 	if err != nil {
 		return nil, err
 	}
-	if !o.Pinned && s.now().Sub(o.Used) > s.maxAge { // no sweep has removed it yet
-		_ = s.lockedWithin(lockPatience, func(l *ledger) error {
-			if e := s.entryOf(o); s.isTooOld(e) && !s.isFresh(e) {
-				freed, _ := s.expire(l, e, whyAge)
+	if !o.Pinned && s.files.now().Sub(o.Used) > s.quota.maxAge { // no sweep has removed it yet
+		_ = s.quota.lockedWithin(lockPatience, func(l *ledger) error {
+			if e := s.files.entryOf(o); s.quota.isTooOld(e) && !s.quota.isFresh(e) {
+				freed, _ := l.expire(e, whyAge)
 				l.Kept -= freed
 			}
 			return nil
@@ -56,8 +56,8 @@ func (s *Store) Peek(owner string, id ID) (*Reader, error) {
 
 // Use notes that the observation is used now. A store that became read-only can still be read: then nothing is noted.
 func (r *Reader) Use() {
-	now := r.s.now()
-	if r.s.disk.Touch(r.Observation.ID.file(sideExt), now) == nil {
+	now := r.s.files.now()
+	if r.s.files.disk.Touch(r.Observation.ID.file(sideExt), now) == nil {
 		r.Observation.Used = now.Round(0)
 	}
 }
@@ -71,7 +71,7 @@ func (s *Store) open(owner string, id ID) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		data, err := s.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
+		data, err := s.files.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if gone++; gone > 1 { // an expiring process would have written a tombstone by now
@@ -200,7 +200,7 @@ func (r *Reader) block(at int64) ([]byte, error) {
 // loadIndex reads the index, or rebuilds it if it is missing or damaged.
 func (r *Reader) loadIndex() (index, error) {
 	id, size := r.Observation.ID, r.Size()
-	if b, _, err := r.s.disk.Read(id.file(indexExt), maxIndex(size)); err == nil {
+	if b, _, err := r.s.files.disk.Read(id.file(indexExt), maxIndex(size)); err == nil {
 		if x, err := parseIndex(b, size); err == nil {
 			return x, nil
 		}
@@ -212,15 +212,15 @@ func (r *Reader) loadIndex() (index, error) {
 	rebuilt := x.finish()
 	// Store the rebuilt index if possible. Add its size to the quota file first: that may count too much, never too
 	// little.
-	counted := r.s.lockedWithin(lockPatience, func(l *ledger) error {
-		if err := r.s.createLiveFile(); err != nil {
+	counted := r.s.quota.lockedWithin(lockPatience, func(l *ledger) error {
+		if err := r.s.files.createLiveFile(); err != nil {
 			return err
 		}
 		l.Kept += int64(len(rebuilt))
 		return nil
 	})
 	if counted == nil {
-		_ = r.s.writeBeside(key(r.s.processName(), id), indexExt, rebuilt)
+		_ = r.s.files.writeBeside(key(r.s.files.processName(), id), indexExt, rebuilt)
 	}
 	return parseIndex(rebuilt, size)
 }

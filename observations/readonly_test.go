@@ -104,15 +104,15 @@ func TestReadOnlyStore(t *testing.T) {
 			o := keep(t, s, Provenance{}, []byte(text))
 			if c.reopen {
 				must(t, s.Close())
-				c.spoil(t, s.dir, o)
+				c.spoil(t, s.Dir(), o)
 				var err error
-				s, err = openStore(roomy(Options{Dir: s.dir}), &storefs.FS{Fault: readOnly})
+				s, err = openStore(roomy(Options{Dir: s.Dir()}), &storefs.FS{Fault: readOnly})
 				must(t, err)
 				if !storefs.IsReadOnly(s.Unwritable()) {
 					t.Errorf("Unwritable = %v", s.Unwritable())
 				}
 			} else {
-				s.disk.Fault = readOnly
+				s.files.disk.Fault = readOnly
 			}
 			readable(t, s, o, text)
 		})
@@ -128,7 +128,7 @@ func TestReadOnlyDirectories(t *testing.T) {
 	s := open(t, Options{})
 	o := keep(t, s, Provenance{}, []byte(text))
 	must(t, s.Close())
-	all := []string{s.dir, dir(s, storefs.ObservationsDir), dir(s, storefs.TmpDir), dir(s, storefs.StateDir)}
+	all := []string{s.Dir(), dir(s, storefs.ObservationsDir), dir(s, storefs.TmpDir), dir(s, storefs.StateDir)}
 	chmod := func(mode, files fs.FileMode) {
 		for _, d := range all {
 			must(t, os.Chmod(d, mode))
@@ -137,12 +137,12 @@ func TestReadOnlyDirectories(t *testing.T) {
 	}
 	chmod(0o500, 0o400)
 	defer chmod(0o700, 0o600)
-	if f, err := os.Create(filepath.Join(s.dir, "probe")); err == nil {
+	if f, err := os.Create(filepath.Join(s.Dir(), "probe")); err == nil {
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 		t.Skip("this user may write whatever the mode is")
 	}
-	again, err := OpenStore(roomy(Options{Dir: s.dir}))
+	again, err := OpenStore(roomy(Options{Dir: s.Dir()}))
 	must(t, err)
 	defer func() { _ = again.Close() }()
 	readable(t, again, o, text)

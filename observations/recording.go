@@ -45,14 +45,14 @@ type Recording struct {
 // Record starts an observation and assigns its ID. It writes to the disk only after 64 KiB, or on Commit, so it also
 // works on a full or read-only store: then the recording counts bytes and says why they are not stored.
 func (s *Store) Record(m Provenance) (*Recording, error) {
-	s.tidyIfDue()
+	s.quota.tidyIfDue()
 	if m.Owner == "" {
 		m.Owner = Local
 	}
-	r := &Recording{s: s, provenance: m, created: s.now(), hash: sha256.New()}
+	r := &Recording{s: s, provenance: m, created: s.files.now(), hash: sha256.New()}
 	for range 4 { // in case 60 random bits collide
 		r.id = RandomID()
-		if _, err := s.disk.Stat(r.id.file(sideExt)); err != nil {
+		if _, err := s.files.disk.Stat(r.id.file(sideExt)); err != nil {
 			break
 		}
 	}
@@ -95,7 +95,7 @@ func (r *Recording) Drop(n int64) {
 // block, so that Commit drops none of them.
 func (r *Recording) accept(p []byte) int {
 	if len(r.buf) == blockSize {
-		kept := r.flush(r.buf, r.s.reserveAhead())
+		kept := r.flush(r.buf, r.s.quota.reserveAhead())
 		if 0 < kept && kept < blockSize {
 			r.dropped += int64(blockSize - kept)
 			kept = blockSize
@@ -105,7 +105,7 @@ func (r *Recording) accept(p []byte) int {
 	}
 	// Write without buffering: more than a block, or with an open file at least half of one.
 	if len(r.buf) == 0 && (len(p) > blockSize || r.file != nil && len(p) >= blockSize/2) {
-		return r.flush(p[:min(len(p), blockSize)], r.s.reserveAhead())
+		return r.flush(p[:min(len(p), blockSize)], r.s.quota.reserveAhead())
 	}
 	k := min(blockSize-len(r.buf), len(p))
 	if len(r.buf)+k > blockSize/4 { // likely to be filled: allocate a whole block
@@ -113,7 +113,7 @@ func (r *Recording) accept(p []byte) int {
 	}
 	if r.file != nil {
 		has := len(r.buf)
-		k = max(0, int(r.reserveRoom(int64(has+k), r.s.reserveAhead()))-has)
+		k = max(0, int(r.reserveRoom(int64(has+k), r.s.quota.reserveAhead()))-has)
 	}
 	r.buf = append(r.buf, p[:k]...)
 	return k
@@ -154,11 +154,11 @@ func (r *Recording) createFile() error {
 	if r.file != nil {
 		return nil
 	}
-	if err := r.s.createLiveFile(); err != nil {
+	if err := r.s.files.createLiveFile(); err != nil {
 		return err
 	}
-	k := key(r.s.processName(), r.id)
-	f, err := r.s.disk.Create(storefs.TmpDir + "/" + k + dataExt)
+	k := key(r.s.files.processName(), r.id)
+	f, err := r.s.files.disk.Create(storefs.TmpDir + "/" + k + dataExt)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (r *Recording) reserveRoom(n, ahead int64) int64 {
 	if r.roomNeeded(n) <= r.reserved {
 		return n
 	}
-	got, err := r.s.reserve(r.key, r.reserved, r.roomNeeded(n)-r.reserved, ahead)
+	got, err := r.s.quota.reserve(r.key, r.reserved, r.roomNeeded(n)-r.reserved, ahead)
 	r.reserved += got
 	if r.roomNeeded(n) <= r.reserved {
 		return n
@@ -205,7 +205,7 @@ func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 	if off < r.flushed {
 		var err error
 		if r.file == nil { // Commit closed it
-			if r.file, err = r.s.disk.Open(r.name, false); err != nil {
+			if r.file, err = r.s.files.disk.Open(r.name, false); err != nil {
 				return 0, err
 			}
 		}
@@ -241,9 +241,9 @@ func (r *Recording) Discard() error {
 	if was == failed {
 		err = r.undoCommit()
 	}
-	err = cmp.Or(err, r.s.disk.Remove(r.name))
+	err = cmp.Or(err, r.s.files.disk.Remove(r.name))
 	if r.reserved > 0 {
-		r.s.endReservation(r.key, 0)
+		r.s.quota.endReservation(r.key, 0)
 		r.reserved = 0
 	}
 	return err

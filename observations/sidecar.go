@@ -7,11 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 )
@@ -158,38 +156,6 @@ func (o Observation) tombstone(why string, at time.Time) Observation {
 	return o
 }
 
-// readSidecar returns the observation of an ID for any owner. A missing or invalid sidecar is ErrNotFound, because its
-// owner is unknown.
-func (s *Store) readSidecar(id ID) (Observation, error) {
-	o, err := s.readUnpinned(id)
-	if err != nil {
-		return o, err
-	}
-	_, err = s.disk.Stat(id.file(pinExt))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // to ignore it could expire a pinned observation
-		return Observation{}, err
-	}
-	o.Pinned = err == nil
-	return o, nil
-}
-
-// readUnpinned is readSidecar without checking for a pin.
-func (s *Store) readUnpinned(id ID) (Observation, error) {
-	b, info, err := s.disk.Read(id.file(sideExt), maxSidecar)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, storefs.ErrNotRegular), errors.Is(err, storefs.ErrTooLong):
-		return Observation{}, fmt.Errorf("%w: %w", ErrNotFound, err)
-	case err != nil: // a failing disk does not make an ID invalid
-		return Observation{}, err
-	}
-	o, err := decode(b, id)
-	if err != nil {
-		return Observation{}, fmt.Errorf("%w: %w", ErrNotFound, err)
-	}
-	o.Used = info.ModTime()
-	return o, nil
-}
-
 // decode validates every field of a sidecar that the store relies on.
 func decode(b []byte, id ID) (Observation, error) {
 	var o Observation
@@ -215,7 +181,7 @@ func (s *Store) Stat(owner string, id ID) (Observation, error) {
 	if !id.valid() {
 		return Observation{}, malformed(string(id))
 	}
-	o, err := s.readSidecar(id)
+	o, err := s.files.readSidecar(id)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return Observation{}, fmt.Errorf("open obs:%s: %w", id, err)
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
@@ -26,32 +24,15 @@ const (
 
 // Store is a directory of observations. It is safe for concurrent use, also by several processes.
 type Store struct {
-	dir  string
-	disk *storefs.FS
-
+	files          *files
+	quota          *quota
 	maxObservation int64
-	quota          int64
-	minFree        int64
-	maxAge         time.Duration
-	fsync          bool
-	now            func() time.Time
 	unwritable     error // why the store is open for reading only; nil if it is writable
-
-	mu   sync.Mutex
-	proc string        // name of this store's process in tmp/: <pid>-<random>
-	live *storefs.File // tmp/<proc>.live, locked; nil until the first write
-
-	gate    chan struct{} // lets one goroutine at a time into the quota file
-	pending struct {      // settlements that could not be written to the quota file yet
-		sync.Mutex
-		list []settlement
-	}
-	listing  listing
-	nextTidy atomic.Int64 // unix nanoseconds of the next check for old observations
+	listing        listing
 }
 
 // Disk returns the file operations of the store. Its Fault makes them fail, for tests of packages that use a store.
-func (s *Store) Disk() *storefs.FS { return s.disk }
+func (s *Store) Disk() *storefs.FS { return s.files.disk }
 
 // DefaultDir returns the default directory: $XDG_STATE_HOME/mcp-funnel if that is an absolute path, else
 // ~/.local/state/mcp-funnel; on Windows %LocalAppData%\mcp-funnel.
@@ -97,7 +78,7 @@ func openStore(o Options, disk *storefs.FS) (*Store, error) {
 	if s.unwritable = disk.Unwritable; s.unwritable != nil {
 		return s, nil //nolint:nilerr // the store can still be read
 	}
-	switch err := s.sweepAtOpen(); {
+	switch err := s.quota.sweepAtOpen(); {
 	case err == nil:
 	case storefs.IsReadOnly(err), storefs.IsFull(err):
 		s.unwritable = err
@@ -127,20 +108,18 @@ func (s *Store) Unwritable() error { return s.unwritable }
 
 func newStore(dir string, disk *storefs.FS, o Options) *Store {
 	const unlimited = 1 << 62 // bytes: adding a file's size does not overflow
-	s := &Store{
-		dir: dir, disk: disk, fsync: o.Fsync,
-		maxObservation: limit(o.MaxObservation, DefaultMaxObservation, unlimited),
-		quota:          limit(o.Quota, DefaultQuota, unlimited),
-		minFree:        limit(o.MinFree, DefaultMinFree, 0),
-		maxAge:         limit(o.MaxAge, DefaultMaxAge, math.MaxInt64),
-		now:            o.Now,
-		proc:           newProcess(),
-		gate:           make(chan struct{}, 1),
+	d := &files{dir: dir, disk: disk, fsync: o.Fsync, now: o.Now, proc: newProcess()}
+	if d.now == nil {
+		d.now = time.Now
 	}
-	if s.now == nil {
-		s.now = time.Now
+	q := &quota{
+		files:   d,
+		limit:   limit(o.Quota, DefaultQuota, unlimited),
+		minFree: limit(o.MinFree, DefaultMinFree, 0),
+		maxAge:  limit(o.MaxAge, DefaultMaxAge, math.MaxInt64),
+		gate:    make(chan struct{}, 1),
 	}
-	return s
+	return &Store{files: d, quota: q, maxObservation: limit(o.MaxObservation, DefaultMaxObservation, unlimited)}
 }
 
 // limit returns the default for 0, none for a negative value, else n.
@@ -152,19 +131,19 @@ func limit[T int64 | time.Duration](n, normal, none T) T {
 }
 
 // Dir returns the store's absolute directory.
-func (s *Store) Dir() string { return s.dir }
+func (s *Store) Dir() string { return s.files.dir }
 
 // Close closes the store. Recordings and readers must be closed before. If Close is never called, the next process
 // sweeps one empty file.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
 	var err error
-	if s.live != nil {
-		err = s.disk.Remove(s.live.Name)
-		s.live.UnlockAndClose()
-		s.live = nil
+	if s.files.live != nil {
+		err = s.files.disk.Remove(s.files.live.Name)
+		s.files.live.UnlockAndClose()
+		s.files.live = nil
 	}
-	s.disk.Close()
+	s.files.disk.Close()
 	return err
 }

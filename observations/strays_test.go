@@ -40,7 +40,7 @@ func TestForeignFilesStay(t *testing.T) {
 	if _, err := s.Prune(false); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenStore(roomy(Options{Dir: s.dir, Now: c.now}))
+	again, err := OpenStore(roomy(Options{Dir: s.Dir(), Now: c.now}))
 	if err != nil {
 		t.Fatal(err)
 	}
