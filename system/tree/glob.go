@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/unicode/norm"
@@ -24,19 +23,19 @@ const (
 // and the same for all normal forms of Unicode: macOS has names in another than most programs write.
 // It is safe for concurrent use.
 type Glob struct {
-	pattern      string
-	alternatives [][]string // patterns without braces, split into names; one for base names begins with "**"
-	except       [][]string // see [CompileGlobs]
+	pattern  string
+	patterns [][]string // without braces, split into names; one for base names begins with "**"
+	except   int        // index of the first pattern that excludes: see [CompileGlobs]
+	start    *globState
+}
 
-	once        sync.Once // begin has set what follows
-	ops         []op      // of all patterns, one after another
-	firstExcept int32     // of ops: those from here on exclude
-	wide        bool      // a pattern tells runes beyond ASCII apart
-	start       *globState
-
-	mu     sync.Mutex            // guards what follows, and globState.next
-	states map[string]*globState // by their sets
-	used   int                   // of globMemory
+// newGlob returns a glob of patterns that match and patterns that exclude.
+func newGlob(pattern string, patterns, except [][]string) *Glob {
+	g := &Glob{pattern: pattern, patterns: slices.Concat(patterns, except), except: len(patterns), start: &globState{}}
+	for i := range g.patterns {
+		g.start.at = append(g.start.at, position{pattern: i})
+	}
+	return g
 }
 
 // CompileGlob compiles a pattern, or returns why it is invalid or too expensive. A leading "./" and a trailing "/" are
@@ -72,15 +71,15 @@ func compileGlob(pattern string) (*Glob, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Glob{pattern: pattern}
+	var alternatives [][]string
 	for _, p := range expanded {
 		a, err := newAlternative(p)
 		if err != nil {
 			return nil, err
 		}
-		g.alternatives = append(g.alternatives, a)
+		alternatives = append(alternatives, a)
 	}
-	return g, nil
+	return newGlob(pattern, alternatives, nil), nil
 }
 
 func newAlternative(p string) (parts []string, err error) {
@@ -100,7 +99,7 @@ func newAlternative(p string) (parts []string, err error) {
 		case part == "**":
 			deep++
 		}
-		parts = append(parts, part)
+		parts = append(parts, singleStars(part))
 	}
 	if deep > maxDoubleStars {
 		return nil, fmt.Errorf("contains ** %d times; a pattern may have it at most %d times", deep, maxDoubleStars)
@@ -112,6 +111,31 @@ func newAlternative(p string) (parts []string, err error) {
 		parts = slices.Insert(parts, 0, "**")
 	}
 	return parts, nil
+}
+
+// singleStars shortens "a**b" to "a*b", which matches the same names and is all that doublestar reads rightly.
+func singleStars(part string) string {
+	if part == "**" {
+		return part
+	}
+	var b strings.Builder
+	star := false
+	for i := 0; i < len(part); i++ {
+		from := i
+		switch part[i] {
+		case '\\':
+			i++
+		case '[':
+			i = closing(part, i)
+		case '*':
+			if star {
+				continue
+			}
+		}
+		star = part[from] == '*'
+		b.WriteString(part[from : i+1])
+	}
+	return b.String()
 }
 
 // unescapeSlashes replaces "\/" by "/", so that the pattern can be split at its slashes.

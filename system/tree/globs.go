@@ -13,7 +13,7 @@ const maxPatterns = 1000
 // begin with "!". The order does not matter. If all patterns begin with "!", everything else matches. An exclusion
 // that matches a directory excludes all that is below it. No patterns, or "**" alone, give nil: everything.
 func CompileGlobs(patterns []string) (*Glob, error) {
-	all := &Glob{pattern: strings.Join(patterns, " ")}
+	var all, except [][]string
 	for _, p := range patterns {
 		negated, exclude := strings.CutPrefix(p, "!")
 		if hint := extendedGlob(p); hint != "" {
@@ -30,21 +30,21 @@ func CompileGlobs(patterns []string) (*Glob, error) {
 			return nil, err
 		}
 		if exclude {
-			all.except = append(all.except, g.alternatives...)
+			except = append(except, g.patterns...)
 		} else {
-			all.alternatives = append(all.alternatives, g.alternatives...)
+			all = append(all, g.patterns...)
 		}
-		if n := len(all.except) + len(all.alternatives); n > maxPatterns {
+		if n := len(except) + len(all); n > maxPatterns {
 			return nil, fmt.Errorf("glob: over %d patterns, braces expanded; use fewer, or a wider one such as **", maxPatterns)
 		}
 	}
-	if len(all.alternatives) == 0 && len(all.except) > 0 {
-		all.alternatives = [][]string{{"**"}}
+	if len(all) == 0 && len(except) > 0 {
+		all = [][]string{{"**"}}
 	}
 	if len(patterns) == 0 || len(patterns) == 1 && patterns[0] == "**" {
 		return nil, nil
 	}
-	return all, nil
+	return newGlob(strings.Join(patterns, " "), all, except), nil
 }
 
 // extendedGlob returns what to write instead of a pattern of ksh or bash, "!(a|b)" or "@(a|b)"; "" for other patterns.

@@ -22,7 +22,7 @@ const maxHeld = 2 * maxOpen
 // reports.
 const (
 	checkEvery  = 256
-	largeGlob   = 10_000 // ops of a glob: one name may take a second, so that each entry is checked
+	largeGlob   = 100 // patterns of a glob: one name may take a second, so that each entry is checked
 	reportEvery = 4096
 	reportAfter = time.Second
 )
@@ -246,7 +246,7 @@ func (w *walker) run() error {
 			}
 			continue
 		}
-		if w.visited++; w.visited%checkEvery == 0 || w.o.Glob != nil && len(w.o.Glob.ops) > largeGlob {
+		if w.visited++; w.visited%checkEvery == 0 || w.o.Glob != nil && len(w.o.Glob.patterns) > largeGlob {
 			if err := w.ctx.Err(); err != nil {
 				return err
 			}
