@@ -28,72 +28,47 @@ var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc
 type indexer struct {
 	out    []byte // the finished blocks
 	blocks int64  // their number
-	size   int64  // bytes written
+	size   int64  // bytes counted
+	tail   []byte // the bytes after them: an incomplete rune
 
-	// The block being counted: the one in which the oldest incomplete rune starts.
-	newlines, runes, skip int
-
-	// An incomplete rune at the end of the bytes so far. If it crosses into the next block, tailInNext counts its bytes
-	// there, and newlinesInNext the newlines among them.
-	tail                       [utf8.UTFMax]byte
-	tailLen                    int
-	tailInNext, newlinesInNext int
+	newlines, runes, skip int // of the block being counted
 }
 
 // Write never fails.
 func (x *indexer) Write(b []byte) (int, error) {
 	all := len(b)
-	for len(b) > 0 {
-		if x.tailLen > 0 {
-			x.addByte(b[0])
-			b = b[1:]
-			continue
+	if n := len(x.tail); n > 0 {
+		x.tail = append(x.tail, b[:min(all, utf8.UTFMax)]...)
+		whole := runes.Complete(x.tail)
+		x.count(x.tail[:whole])
+		if whole < n { // b is too short to complete it
+			x.tail = append(x.tail[:0], x.tail[whole:]...)
+			return all, nil
 		}
-		n := int(min(int64(len(b)), blockSize-x.size%blockSize))
-		p := b[:n]
-		whole := runes.Complete(p)
-		x.newlines += bytes.Count(p[:whole], []byte{'\n'})
-		x.runes += runes.Count(p[:whole])
-		x.tailLen = copy(x.tail[:], p[whole:])
-		x.size += int64(n)
-		b = b[n:]
-		if x.size%blockSize == 0 && x.tailLen == 0 {
-			x.endBlock(0)
-		}
+		x.tail, b = x.tail[:0], b[whole-n:]
 	}
+	whole := runes.Complete(b)
+	x.count(b[:whole])
+	x.tail = append(x.tail, b[whole:]...)
 	return all, nil
 }
 
-// addByte adds one byte while a rune is incomplete.
-func (x *indexer) addByte(c byte) {
-	if x.tailInNext > 0 || x.size%blockSize == 0 {
-		x.tailInNext++
-	}
-	x.tail[x.tailLen] = c
-	x.tailLen++
-	x.size++
-	if c == '\n' {
-		if x.tailInNext > 0 {
-			x.newlinesInNext++
-		} else {
-			x.newlines++
+// count counts complete runes. A rune that crosses the end of a block belongs to that block.
+func (x *indexer) count(p []byte) {
+	for len(p) > 0 {
+		left := blockSize - int(x.size%blockSize)
+		n := runes.Complete(p[:min(left, len(p))])
+		for n < min(left, len(p)) {
+			_, size := utf8.DecodeRune(p[n:])
+			n += size
 		}
-	}
-	for x.tailLen > 0 && utf8.FullRune(x.tail[:x.tailLen]) {
-		_, n := utf8.DecodeRune(x.tail[:x.tailLen])
-		x.countRune(n)
-	}
-	if x.tailLen == 0 && x.tailInNext == 0 && x.size%blockSize == 0 {
-		x.endBlock(0)
-	}
-}
-
-// countRune counts the rune of n bytes at the start of the tail.
-func (x *indexer) countRune(n int) {
-	x.runes++
-	x.tailLen = copy(x.tail[:], x.tail[n:x.tailLen])
-	if x.tailInNext > 0 && x.tailLen <= x.tailInNext {
-		x.endBlock(x.tailInNext - x.tailLen)
+		x.newlines += bytes.Count(p[:n], []byte{'\n'})
+		x.runes += runes.Count(p[:n])
+		x.size += int64(n)
+		p = p[n:]
+		if n >= left {
+			x.endBlock(n - left)
+		}
 	}
 }
 
@@ -102,15 +77,13 @@ func (x *indexer) endBlock(skip int) {
 	x.out = binary.AppendUvarint(x.out, uint64(x.newlines))
 	x.out = binary.AppendUvarint(x.out, uint64(x.runes)<<2|uint64(x.skip))
 	x.blocks++
-	x.newlines, x.runes, x.skip = x.newlinesInNext, 0, skip
-	x.tailInNext, x.newlinesInNext = 0, 0
+	x.newlines, x.runes, x.skip = 0, 0, skip
 }
 
 // finish returns the content of the index file; no bytes may be written after it.
 func (x *indexer) finish() []byte {
-	for x.tailLen > 0 {
-		x.countRune(1) // the end cuts a rune: each of its bytes counts as one
-	}
+	x.count(x.tail) // the end cuts a rune: each of its bytes counts as one
+	x.tail = nil
 	if x.blocks < blocksOf(x.size) {
 		x.endBlock(0)
 	}
