@@ -47,7 +47,6 @@ type rule struct {
 	rank    rank
 	byName  bool   // matches the base name, else the path below base
 	dir     bool   // matches directories only
-	needs   pairs  // pairs in the base name of every match
 	literal string // beginning of every match, up to the first special character
 	wild    string // pattern of the rest: as in git, a "**" that follows literal text is at its start
 	tail    string // end of every match
@@ -103,7 +102,7 @@ func (s *rules) add(k rank, line string) {
 		!strings.ContainsAny(line[2:], special+"."):
 		literals, key = s.exts, line[1:]
 	case at >= 0:
-		s.rest = append(s.rest, rule{k, byName, dir, requiredPairs(line), line[:at], line[at:], literalTail(line)})
+		s.rest = append(s.rest, rule{k, byName, dir, line[:at], line[at:], literalTail(line)})
 		return
 	}
 	if dir {
@@ -141,9 +140,8 @@ func (s *rules) ignores(path, name string, dir bool) bool {
 	if s == nil {
 		return false
 	}
-	has := pairsOf(name)
 	for ; s != nil; s = s.above {
-		if k := s.lastMatch(path[s.base:], name, has, dir); k != 0 {
+		if k := s.lastMatch(path[s.base:], name, dir); k != 0 {
 			return k.ignores()
 		}
 	}
@@ -151,7 +149,7 @@ func (s *rules) ignores(path, name string, dir bool) bool {
 }
 
 // lastMatch returns the rank of the last line that matches, 0 if none does.
-func (s *rules) lastMatch(path, name string, has pairs, dir bool) rank {
+func (s *rules) lastMatch(path, name string, dir bool) rank {
 	k := max(s.names.last(name, dir), s.paths.last(path, dir))
 	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
 		k = max(k, s.exts.last(name[dot:], dir))
@@ -161,7 +159,7 @@ func (s *rules) lastMatch(path, name string, has pairs, dir bool) rank {
 		if r.rank < k {
 			return k
 		}
-		if r.needs&^has == 0 && (dir || !r.dir) && r.matches(path, name) {
+		if (dir || !r.dir) && r.matches(path, name) {
 			return r.rank
 		}
 	}

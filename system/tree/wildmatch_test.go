@@ -72,9 +72,6 @@ func TestWildmatchIsWhatItsDefinitionSays(t *testing.T) {
 		}
 		if got {
 			matched++
-			if name := nameOf(s); name != "" && requiredPairs(p)&^pairsOf(name) != 0 {
-				t.Fatalf("%q is taken not to match %q by its pairs", s, p)
-			}
 		}
 	}
 	if matched < 10_000 {
@@ -97,8 +94,6 @@ func FuzzWildmatch(f *testing.F) {
 		}
 		if got, want := wildmatch(p, s), slow(p, s, true); got != want {
 			t.Errorf("wildmatch(%q, %q) = %v", p, s, got)
-		} else if name := nameOf(s); got && name != "" && requiredPairs(p)&^pairsOf(name) != 0 {
-			t.Errorf("%q is taken not to match %q by its pairs", s, p)
 		}
 	})
 }
