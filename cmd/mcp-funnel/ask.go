@@ -40,44 +40,32 @@ Examples:
 
 // Run answers one question.
 func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	app, path, err := openAsk(s, w, c.Path)
-	if err != nil {
+	path := s.GrantNamed(c.Path)
+	return withAsker(ctx, s, w, func(ctx context.Context, app *cli.App) error {
+		r, err := answerTo(ctx, app, w, ask.Args{
+			Question: strings.Join(c.Question, " "), Path: path, Top: c.Top, After: c.After,
+		})
+		if err != nil {
+			return err
+		}
+		err = show(w, c.JSON, masked{s, r}, func() string { return printable(s, r.Text(app.Counter.Count)) })
+		if err == nil && r.Nothing() {
+			err = cli.ErrFailed
+		}
 		return err
-	}
-	defer app.Close()
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
-	r, err := answerTo(ctx, app, w, ask.Args{
-		Question: strings.Join(c.Question, " "), Path: path, Top: c.Top, After: c.After,
 	})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		err = writeMasked(w, s, r)
-	} else {
-		_, err = fmt.Fprint(w.Out, printable(s, r.Text(app.Counter.Count)))
-	}
-	if err == nil && r.Nothing() {
-		err = cli.ErrFailed
-	}
-	return err
 }
 
-// openAsk opens the app for questions of a path, with the endpoint if there is one.
-func openAsk(s *cli.Settings, w *cli.Streams, path string) (*cli.App, string, error) {
-	path = s.GrantNamed(path)
-	app, err := s.Open(w, true)
-	if err != nil {
-		return nil, "", err
-	}
-	if s.AsksModel() {
-		if err := app.AskEndpoint(s); err != nil {
-			app.Close()
-			return nil, "", err
+// withAsker opens the app for questions, with the endpoint if there is one.
+func withAsker(ctx context.Context, s *cli.Settings, w *cli.Streams, do func(context.Context, *cli.App) error) error {
+	return cli.Do(ctx, s, w, "ask", func(ctx context.Context, app *cli.App, _ *cli.Bar) error {
+		if s.AsksModel() {
+			if err := app.AskEndpoint(s); err != nil {
+				return err
+			}
 		}
-	}
-	return app, path, nil
+		return do(ctx, app)
+	})
 }
 
 // answerTo answers a question by the tool ask, with a progress bar.
@@ -88,10 +76,8 @@ func answerTo(ctx context.Context, app *cli.App, w *cli.Streams, a ask.Args) (r 
 	}
 	bar := cli.NewBar(w.Err, "ask", time.Now())
 	defer bar.End()
-	_, stopped := app.Funnel.Call(ctx, funnel.Request{
-		Tool: app.Asker.Command(func(whole *ask.Result, failed error) { r, err = whole, failed }), Args: args,
-		Who: cli.LocalSession(), Sources: app.Sources, Progress: bar.Progress,
-	})
+	tool := app.Asker.Command(func(whole *ask.Result, failed error) { r, err = whole, failed })
+	_, stopped := app.Call(ctx, funnel.Request{Tool: tool, Args: args, Progress: bar.Progress})
 	return r, cmp.Or(stopped, err)
 }
 
@@ -107,13 +93,13 @@ not covered, whole; ".quit" or the end of the input ends it.`
 
 // Run answers questions until the input ends.
 func (c *chatCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	app, path, err := openAsk(s, w, c.Path)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
+	path := s.GrantNamed(c.Path)
+	return withAsker(ctx, s, w, func(ctx context.Context, app *cli.App) error {
+		return answerLines(ctx, s, w, app, path)
+	})
+}
+
+func answerLines(ctx context.Context, s *cli.Settings, w *cli.Streams, app *cli.App, path string) error {
 	var last *ask.Result
 	lines := bufio.NewScanner(w.In)
 	lines.Buffer(nil, 1<<20)

@@ -40,35 +40,36 @@ func (c *call) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 		s.Slice = max(s.Slice, s.RunTimeout+cli.Age(30*time.Second))
 		s.CallTimeout = max(s.CallTimeout, s.RunTimeout+cli.Age(time.Minute))
 	}
-	app, err := s.Open(w, true)
-	if err != nil {
+	return cli.Do(ctx, s, w, c.Tool, func(ctx context.Context, app *cli.App, bar *cli.Bar) error {
+		t, err := app.Tool(c.Tool)
+		if err != nil {
+			return err
+		}
+		args, err := arguments(t, c.Args)
+		if err != nil {
+			return err
+		}
+		_, err = callTool(ctx, s, w, app, bar, funnel.Request{Tool: t, Args: args}, c.JSON)
+		if errors.Is(err, cli.ErrFailed) && t.Check(args) != nil {
+			return cli.ErrBadArguments
+		}
 		return err
-	}
-	defer app.Close()
-	t, err := app.Tool(c.Tool)
-	if err != nil {
-		return err
-	}
-	args, err := arguments(t, c.Args)
-	if err != nil {
-		return err
-	}
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
+	})
+}
+
+// callTool calls a tool within the time limit of a call, and prints its answer.
+func callTool(
+	ctx context.Context, s *cli.Settings, w *cli.Streams, app *cli.App, bar *cli.Bar, r funnel.Request, asJSON bool,
+) (funnel.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
 	defer cancel()
-	bar := cli.NewBar(w.Err, c.Tool, time.Now())
-	a, err := app.Funnel.Call(ctx, funnel.Request{
-		Tool: t, Args: args, Who: cli.LocalSession(), Sources: app.Sources, Progress: bar.Progress,
-	})
-	bar.End()
+	r.Progress = bar.Progress
+	a, err := app.Call(ctx, r)
 	if err != nil {
-		return err
+		return a, err
 	}
-	if err = print(w, a, c.JSON); errors.Is(err, cli.ErrFailed) && t.Check(args) != nil {
-		return cli.ErrBadArguments
-	}
-	return err
+	bar.End()
+	return a, print(w, a, asJSON)
 }
 
 // arguments parses one JSON object, or KEY=VALUE words whose values are read by the type that the tool's schema

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
@@ -50,28 +49,13 @@ func (d *deliverCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) e
 	if err != nil {
 		return err
 	}
-	app, err := s.Open(w, true)
-	if err != nil {
+	return cli.Do(ctx, s, w, "deliver", func(ctx context.Context, app *cli.App, bar *cli.Bar) error {
+		a, err := callTool(ctx, s, w, app, bar, funnel.Request{Tool: deliver.Tool(s.Deliver()), Args: args}, d.JSON)
+		if err == nil && a.Receipts[0].Metadata["whole"] != 1 {
+			err = cli.ErrFailed
+		}
 		return err
-	}
-	defer app.Close()
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(s.CallTimeout))
-	defer cancel()
-	a, err := app.Funnel.Call(ctx, funnel.Request{
-		Tool: deliver.Tool(s.Deliver()), Args: args, Who: cli.LocalSession(), Sources: app.Sources,
 	})
-	if err != nil {
-		return err
-	}
-	if err := print(w, a, d.JSON); err != nil {
-		return err
-	}
-	if a.Receipts[0].Metadata["whole"] != 1 {
-		return cli.ErrFailed
-	}
-	return nil
 }
 
 // wholeCharacters returns a part in UTF-8, without the beginning of a character at its end: the restart text does not

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
 // indexCmd looks after the indexes that ask makes.
@@ -33,53 +35,38 @@ func (c *indexUpdate) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) 
 
 type indexRm struct{}
 
-func (c *indexRm) Run(_ context.Context, s *cli.Settings, w *cli.Streams) error {
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	return app.Asker.RemoveIndexes(app.Sources)
+func (c *indexRm) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	return cli.Do(ctx, s, w, "index", func(_ context.Context, app *cli.App, _ *cli.Bar) error {
+		return app.Asker.RemoveIndexes(app.Sources)
+	})
 }
 
 // show prints the status of each index, and brings it up to date before if update is set.
 func (c *indexStatus) show(ctx context.Context, s *cli.Settings, w *cli.Streams, update bool) error {
 	path := s.GrantNamed(c.Path)
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
-	bar := cli.NewBar(w.Err, "index", time.Now())
-	all, err := app.Asker.Indexes(ctx, app.Sources, path, update, bar.Progress)
-	bar.End()
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.WriteJSON(w.Out, all, "")
-	}
-	for _, x := range all {
-		_, err := fmt.Fprintf(w.Out, "%s: %d of %s indexed (%d of %d MiB); not searchable %d; the index has %d MiB\n",
-			content.VisibleLine(x.Path), x.Indexed, content.Plural(int64(x.Files), "file", "files"), x.IndexedBytes>>20,
-			x.Bytes>>20, x.NotSearchable, x.IndexBytes>>20)
+	return cli.Do(ctx, s, w, "index", func(ctx context.Context, app *cli.App, bar *cli.Bar) error {
+		all, err := app.Asker.Indexes(ctx, app.Sources, path, update, bar.Progress)
 		if err != nil {
 			return err
 		}
+		bar.End()
+		return show(w, c.JSON, all, func() string { return indexText(all) })
+	})
+}
+
+func indexText(all []ask.IndexStatus) string {
+	var b strings.Builder
+	for _, x := range all {
+		fmt.Fprintf(&b, "%s: %d of %s indexed (%d of %d MiB); not searchable %d; the index has %d MiB\n",
+			content.VisibleLine(x.Path), x.Indexed, content.Plural(int64(x.Files), "file", "files"), x.IndexedBytes>>20,
+			x.Bytes>>20, x.NotSearchable, x.IndexBytes>>20)
 		if x.Passages > 0 {
-			_, err := fmt.Fprintf(w.Out, "  %d of %s found by meaning\n", x.Vectors,
+			fmt.Fprintf(&b, "  %d of %s found by meaning\n", x.Vectors,
 				content.Plural(int64(x.Passages), "passage is", "passages are"))
-			if err != nil {
-				return err
-			}
 		}
-		if late := x.Bytes - x.IndexedBytes; late > 0 {
-			if _, err := fmt.Fprintf(w.Out, "  the rest takes about %s\n", x.Rest().Round(time.Second)); err != nil {
-				return err
-			}
+		if x.Bytes > x.IndexedBytes {
+			fmt.Fprintf(&b, "  the rest takes about %s\n", x.Rest().Round(time.Second))
 		}
 	}
-	return nil
+	return b.String()
 }

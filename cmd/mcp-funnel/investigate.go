@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
@@ -46,57 +43,33 @@ func (c *investigateCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Stream
 		return err
 	}
 	path := s.GrantNamed(c.Path)
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
-	if s.DryRun {
-		return c.estimate(ctx, app, w, path)
-	}
-	if s.EndpointURL != "" {
-		if err := app.UseEndpoint(s, false); err != nil {
+	return cli.Do(ctx, s, w, "investigate", func(ctx context.Context, app *cli.App, bar *cli.Bar) error {
+		if s.DryRun {
+			return c.estimate(ctx, app, w, path)
+		}
+		if s.EndpointURL != "" {
+			if err := app.UseEndpoint(s, false); err != nil {
+				return err
+			}
+		}
+		args := investigate.Args{Path: path, Goal: c.Goal, Fresh: c.Fresh}
+		r, err := app.Investigator.Run(ctx, app.Caller(), args, bar.Progress)
+		if err != nil {
 			return err
 		}
-	}
-	bar := cli.NewBar(w.Err, "investigate", time.Now())
-	args := investigate.Args{Path: path, Goal: c.Goal, Fresh: c.Fresh}
-	r, err := app.Investigator.Run(ctx, app.Caller(), args, bar.Progress)
-	bar.End()
-	if err != nil {
-		return err
-	}
-	if r.Failed != "" {
-		cli.PrintMessage(w.Err, r.Failed+"; the rest of the report says what the files say of themselves")
-	}
-	if r.Spent.Prompt > 0 {
-		text := fmt.Sprintf("the endpoint reports %d tokens in and %d out", r.Spent.Prompt, r.Spent.Completion)
-		if s.EndpointPrice != "" {
-			text += fmt.Sprintf(", which cost %.4f", (in*float64(r.Spent.Prompt)+out*float64(r.Spent.Completion))/1e6)
+		bar.End()
+		if r.Failed != "" {
+			cli.PrintMessage(w.Err, r.Failed+"; the rest of the report says what the files say of themselves")
 		}
-		cli.PrintMessage(w.Err, text)
-	}
-	if c.JSON {
-		return writeMasked(w, s, r)
-	}
-	_, err = fmt.Fprint(w.Out, printable(s, r.Text()))
-	return err
-}
-
-// printable masks the secrets of a text and escapes its hidden characters: notes quote files.
-func printable(s *cli.Settings, text string) string {
-	return content.Visible(s.MaskText()(text), false)
-}
-
-// writeMasked prints a value as JSON, its secrets masked.
-func writeMasked(w *cli.Streams, s *cli.Settings, v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return cli.WriteJSON(w.Out, s.Masker().JSON(raw), "")
+		if r.Spent.Prompt > 0 {
+			text := fmt.Sprintf("the endpoint reports %d tokens in and %d out", r.Spent.Prompt, r.Spent.Completion)
+			if s.EndpointPrice != "" {
+				text += fmt.Sprintf(", which cost %.4f", (in*float64(r.Spent.Prompt)+out*float64(r.Spent.Completion))/1e6)
+			}
+			cli.PrintMessage(w.Err, text)
+		}
+		return show(w, c.JSON, masked{s, r}, func() string { return printable(s, r.Text()) })
+	})
 }
 
 func (c *investigateCmd) estimate(ctx context.Context, app *cli.App, w *cli.Streams, path string) error {
@@ -104,12 +77,10 @@ func (c *investigateCmd) estimate(ctx context.Context, app *cli.App, w *cli.Stre
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return cli.WriteJSON(w.Out, e, "")
-	}
-	_, err = fmt.Fprintf(w.Out, "%d files in %d directories, about %d tokens of text; %d orders, about %d tokens to read\n",
-		e.Files, e.Directories, e.Tokens, e.Orders, e.Price)
-	return err
+	return show(w, c.JSON, e, func() string {
+		return fmt.Sprintf("%d files in %d directories, about %d tokens of text; %d orders, about %d tokens to read\n",
+			e.Files, e.Directories, e.Tokens, e.Orders, e.Price)
+	})
 }
 
 // prices reads the prices of a million tokens in and out.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,30 +31,21 @@ type investigationsList struct {
 	JSON bool `env:"-" name:"json" help:"Print JSON."`
 }
 
-func (c *investigationsList) Run(s *cli.Settings, w *cli.Streams) error {
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	all, err := app.Investigator.List(observations.Local)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.WriteJSON(w.Out, all, "")
-	}
-	if len(all) == 0 {
-		_, err = fmt.Fprintln(w.Out, "no investigations; mcp-funnel investigate begins one")
-		return err
-	}
-	for _, m := range all {
-		if _, err := fmt.Fprintf(w.Out, "inv:%s  %s  %s  %s\n", m.ID, m.LastUsed.Format("2006-01-02 15:04"),
-			content.VisibleLine(m.Target), content.VisibleLine(m.Goal)); err != nil {
+func (c *investigationsList) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	return cli.Do(ctx, s, w, "investigations", func(_ context.Context, app *cli.App, _ *cli.Bar) error {
+		all, err := app.Investigator.List(observations.Local)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		return show(w, c.JSON, all, func() string {
+			text := ""
+			for _, m := range all {
+				text += fmt.Sprintf("inv:%s  %s  %s  %s\n", m.ID, m.LastUsed.Format("2006-01-02 15:04"),
+					content.VisibleLine(m.Target), content.VisibleLine(m.Goal))
+			}
+			return cmp.Or(text, "no investigations; mcp-funnel investigate begins one\n")
+		})
+	})
 }
 
 // investigationsShow prints a view of the tool. Which one follows from the command.
@@ -62,7 +54,7 @@ type investigationsShow struct {
 }
 
 func (c *investigationsShow) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, k *kong.Context) error {
-	return withInvestigation(s, w, c.Path, func(app *cli.App, name string) error {
+	return withInvestigation(ctx, s, w, c.Path, func(ctx context.Context, app *cli.App, name string) error {
 		_, what, _ := strings.Cut(commandPath(k), " ")
 		text, err := app.Investigator.View(ctx, app.Caller(), name, what)
 		if err != nil {
@@ -79,16 +71,12 @@ type investigationsVerify struct {
 }
 
 func (c *investigationsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	return withInvestigation(s, w, c.Path, func(app *cli.App, name string) error {
+	return withInvestigation(ctx, s, w, c.Path, func(ctx context.Context, app *cli.App, name string) error {
 		v, err := app.Investigator.Verify(ctx, app.Caller(), name)
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			err = cli.WriteJSON(w.Out, v, "")
-		} else {
-			_, err = fmt.Fprint(w.Out, v.Text())
-		}
+		err = show(w, c.JSON, v, v.Text)
 		if err == nil && !v.Holds() {
 			err = cli.ErrFailed
 		}
@@ -100,8 +88,8 @@ type investigationsRm struct {
 	Path string `arg:"" help:"Directory, inv:ID or the bare ID."`
 }
 
-func (c *investigationsRm) Run(s *cli.Settings, w *cli.Streams) error {
-	return withInvestigation(s, w, c.Path, func(app *cli.App, name string) error {
+func (c *investigationsRm) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	return withInvestigation(ctx, s, w, c.Path, func(_ context.Context, app *cli.App, name string) error {
 		id, err := app.Investigator.Remove(app.Caller(), name)
 		if err == nil {
 			_, err = fmt.Fprintf(w.Out, "removed inv:%s\n", id)
@@ -111,19 +99,19 @@ func (c *investigationsRm) Run(s *cli.Settings, w *cli.Streams) error {
 }
 
 // withInvestigation opens the app and calls do with the name of an investigation as the tool takes it.
-func withInvestigation(s *cli.Settings, w *cli.Streams, name string, do func(*cli.App, string) error) error {
+func withInvestigation(
+	ctx context.Context, s *cli.Settings, w *cli.Streams, name string,
+	do func(ctx context.Context, app *cli.App, name string) error,
+) error {
 	name = s.GrantNamed(name)
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	if _, err := observations.ParseID(observations.Prefix + name); err == nil && !strings.Contains(name, "/") {
-		if _, err := app.Sources.Directory(name); err != nil { // a bare ID, unless a directory is called so
-			name = "inv:" + name
+	err := cli.Do(ctx, s, w, "investigations", func(ctx context.Context, app *cli.App, _ *cli.Bar) error {
+		if _, err := observations.ParseID(observations.Prefix + name); err == nil && !strings.Contains(name, "/") {
+			if _, err := app.Sources.Directory(name); err != nil { // a bare ID, unless a directory is called so
+				name = "inv:" + name
+			}
 		}
-	}
-	err = do(app, name)
+		return do(ctx, app, name)
+	})
 	if errors.Is(err, investigate.ErrNone) {
 		return fmt.Errorf("%w; mcp-funnel investigate %s begins one", err, name)
 	}

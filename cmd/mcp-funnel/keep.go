@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
@@ -33,11 +31,12 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	if cli.IsTerminal(w.In) {
 		return cli.Usagef("keep reads standard input; write COMMAND | mcp-funnel keep, or mcp-funnel keep < FILE")
 	}
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
+	return cli.Do(ctx, s, w, "keep", func(ctx context.Context, app *cli.App, bar *cli.Bar) error {
+		return k.read(ctx, app, w, bar)
+	})
+}
+
+func (k *keep) read(ctx context.Context, app *cli.App, w *cli.Streams, bar *cli.Bar) error {
 	expected := int64(0)
 	if f, ok := w.In.(*os.File); ok {
 		info, err := f.Stat()
@@ -53,13 +52,7 @@ func (k *keep) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	} else if err != nil {
 		return fmt.Errorf("standard input: nothing is kept: %w", err)
 	}
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
-	bar := cli.NewBar(w.Err, "keep", time.Now())
-	a, err := app.Funnel.Call(ctx, funnel.Request{
-		Tool: cli.KeepTool(in), Args: json.RawMessage("{}"), Who: cli.LocalSession(), Sources: app.Sources,
-		Keep: funnel.Always, Name: k.Name, Expected: expected, Progress: bar.Progress,
-	})
+	a, err := app.Keep(ctx, in, funnel.Request{Name: k.Name, Expected: expected, Progress: bar.Progress})
 	bar.End()
 	if errors.Is(err, context.Canceled) {
 		return errors.New("stopped; what was read until then is kept: observations list shows it")

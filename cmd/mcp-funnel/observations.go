@@ -115,11 +115,10 @@ type obsList struct {
 }
 
 func (l *obsList) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
-	store, err := s.OpenStore()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = store.Close() }()
+	return s.WithStore(func(store *observations.Store) error { return l.print(s, w, of, store) })
+}
+
+func (l *obsList) print(s *cli.Settings, w *cli.Streams, of *observationsCmd, store *observations.Store) error {
 	list, others, err := of.list(store, l.All)
 	if err != nil {
 		return err
@@ -262,39 +261,32 @@ type obsPrune struct {
 }
 
 func (c *obsPrune) Run(s *cli.Settings, w *cli.Streams) error {
-	store, err := s.OpenStore()
-	if err != nil {
+	return s.WithStore(func(store *observations.Store) error {
+		p, err := store.Prune(c.DryRun)
+		if err != nil {
+			return cli.ExplainWrite(store, err)
+		}
+		verb := "removed"
+		if c.DryRun {
+			verb = "would remove"
+		}
+		_, err = fmt.Fprintf(w.Out, "%s %s, %s; %d stay, %s%s\n", verb, cli.ObservationsText(p.Removed),
+			cli.BytesText(p.Bytes), p.Kept, cli.BytesText(p.KeptBytes), sparedText(p))
 		return err
-	}
-	defer func() { _ = store.Close() }()
-	p, err := store.Prune(c.DryRun)
-	if err != nil {
-		return cli.ExplainWrite(store, err)
-	}
-	verb := "removed"
-	if c.DryRun {
-		verb = "would remove"
-	}
-	_, err = fmt.Fprintf(w.Out, "%s %s, %s; %d stay, %s%s\n", verb, cli.ObservationsText(p.Removed),
-		cli.BytesText(p.Bytes), p.Kept, cli.BytesText(p.KeptBytes), sparedText(p))
-	return err
+	})
 }
 
 // sparedText says how many observations over a limit were not removed, and why; "" if none.
 func sparedText(p observations.Pruned) string {
 	var why []string
-	for _, k := range []struct {
-		n    int
-		text string
-	}{
-		{p.Fresh, "used within the last minute (prune again after it)"},
-		{p.Pinned, "pinned"},
-		{p.Busy, "in use or not to be removed"},
-	} {
-		if k.n > 0 {
-			why = append(why, fmt.Sprintf("%d %s", k.n, k.text))
+	add := func(n int, text string) {
+		if n > 0 {
+			why = append(why, fmt.Sprintf("%d %s", n, text))
 		}
 	}
+	add(p.Fresh, "used within the last minute (prune again after it)")
+	add(p.Pinned, "pinned")
+	add(p.Busy, "in use or not to be removed")
 	if len(why) == 0 {
 		return ""
 	}

@@ -1,29 +1,59 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
-
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // print writes the text of an answer as the model would see it, or the whole answer as JSON. It returns cli.ErrFailed
 // for a failed call.
 func print(w *cli.Streams, a funnel.Answer, asJSON bool) error {
-	show := printText
+	print := printText
 	if asJSON {
-		show = printJSON
+		print = printJSON
 	}
-	if err := show(w, a); err != nil {
+	if err := print(w, a); err != nil {
 		return err
 	}
 	if a.Failed {
 		return cli.ErrFailed
 	}
 	return nil
+}
+
+// show prints a value as JSON, or as a text for a person.
+func show(w *cli.Streams, asJSON bool, v any, text func() string) error {
+	if asJSON {
+		return cli.WriteJSON(w.Out, v, "")
+	}
+	_, err := io.WriteString(w.Out, text())
+	return err
+}
+
+// printable masks the secrets of a text and escapes its hidden characters: notes quote files.
+func printable(s *cli.Settings, text string) string {
+	return content.Visible(s.MaskText()(text), false)
+}
+
+// masked is a value whose secrets are masked in JSON.
+type masked struct {
+	s *cli.Settings
+	v any
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (m masked) MarshalJSON() ([]byte, error) {
+	raw, err := json.Marshal(m.v)
+	if err != nil {
+		return nil, err
+	}
+	return m.s.Masker().JSON(raw).MarshalJSON()
 }
 
 // printText writes the blocks of an answer, each with a line end.

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -33,24 +32,14 @@ Examples:
 // Run prints what a scan found.
 func (c *scanCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	dir := s.GrantNamed(c.Path)
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	ctx, stop := cli.UntilSignal(ctx)
-	defer stop()
-	bar := cli.NewBar(w.Err, "scan", time.Now())
-	r, err := app.Investigator.Scan(ctx, app.Caller(), dir, c.All, bar.Progress)
-	bar.End()
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.WriteJSON(w.Out, r, "")
-	}
-	_, err = fmt.Fprint(w.Out, scanText(r))
-	return err
+	return cli.Do(ctx, s, w, "scan", func(ctx context.Context, app *cli.App, bar *cli.Bar) error {
+		r, err := app.Investigator.Scan(ctx, app.Caller(), dir, c.All, bar.Progress)
+		if err != nil {
+			return err
+		}
+		bar.End()
+		return show(w, c.JSON, r, func() string { return scanText(r) })
+	})
 }
 
 // scanText is the report for a person.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
@@ -28,22 +29,14 @@ refused until a person has looked at it (diff) and approved it (approve).`
 }
 
 // withRecords calls f with the records of the store.
-func withRecords(s *cli.Settings, w *cli.Streams, f func(upstream.Records) error) error {
-	app, err := s.Open(w, true)
-	if err != nil {
-		return err
-	}
-	defer app.Close()
-	if app.Store == nil {
-		return errors.New("there is no store: name its directory with --store DIR")
-	}
-	return f(upstream.RecordsIn(app.Store.Dir()))
+func withRecords(s *cli.Settings, f func(upstream.Records) error) error {
+	return s.WithStore(func(store *observations.Store) error { return f(upstream.RecordsIn(store.Dir())) })
 }
 
 type upstreamList struct{}
 
 func (upstreamList) Run(s *cli.Settings, w *cli.Streams) error {
-	return withRecords(s, w, func(all upstream.Records) error {
+	return withRecords(s, func(all upstream.Records) error {
 		keys, err := all.Keys()
 		if err != nil {
 			return err
@@ -76,7 +69,7 @@ type upstreamDiff struct {
 }
 
 func (c *upstreamDiff) Run(s *cli.Settings, w *cli.Streams) error {
-	return withRecords(s, w, func(all upstream.Records) error {
+	return withRecords(s, func(all upstream.Records) error {
 		r, err := recordOf(all, c.Server)
 		if err != nil {
 			return err
@@ -146,7 +139,7 @@ type upstreamApprove struct {
 }
 
 func (c *upstreamApprove) Run(s *cli.Settings, w *cli.Streams) error {
-	return withRecords(s, w, func(all upstream.Records) error {
+	return withRecords(s, func(all upstream.Records) error {
 		r, err := recordOf(all, c.Server)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -380,6 +381,12 @@ func (a *App) SourcesOf(who funnel.Session) source.Set {
 	src := a.Sources
 	src.Places = a.places(who.Owner)
 	return src
+}
+
+// Call calls a tool for the command line, which sees all that the app has.
+func (a *App) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
+	r.Who, r.Sources = LocalSession(), a.Sources
+	return a.Funnel.Call(ctx, r)
 }
 
 // LocalSession returns the session of the command line and of stdio.

@@ -3,16 +3,19 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// KeepTool returns a tool that copies standard input into the funnel. It is not in the catalog.
-func KeepTool(in io.Reader) tools.Tool {
+// Keep stores what a reader has, whole, as the output of a tool that is not in the catalog.
+func (a *App) Keep(ctx context.Context, in io.Reader, r funnel.Request) (funnel.Answer, error) {
 	type none struct{}
-	return tools.New(
+	r.Args, r.Keep = json.RawMessage("{}"), funnel.Always
+	r.Tool = tools.New(
 		tools.Tool{Name: "keep", Title: "Keep", Description: "Keeps standard input."},
 		func(ctx context.Context, _ none, _ tools.Input, out tools.Output) error {
 			buf := make([]byte, 256<<10)
@@ -35,4 +38,5 @@ func KeepTool(in io.Reader) tools.Tool {
 			}
 		},
 	)
+	return a.Call(ctx, r)
 }

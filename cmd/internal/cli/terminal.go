@@ -100,6 +100,7 @@ func (b *Bar) End() {
 	defer b.mu.Unlock()
 	if !b.drawn.IsZero() {
 		_, _ = fmt.Fprint(b.w, wipe)
+		b.drawn = time.Time{}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +24,8 @@ type keeper struct {
 
 // Keep implements [compaction.Keeper].
 func (k *keeper) Keep(tool, args, text string) (compaction.Kept, error) {
-	a, err := k.app.Funnel.Call(k.ctx, funnel.Request{
-		Tool: cli.KeepTool(strings.NewReader(text)), Args: json.RawMessage("{}"), Who: cli.LocalSession(),
-		Sources: k.app.Sources, Keep: funnel.Always, Name: strings.TrimSpace(tool + " " + args),
-	})
+	name := strings.TrimSpace(tool + " " + args)
+	a, err := k.app.Keep(k.ctx, strings.NewReader(text), funnel.Request{Name: name})
 	if err != nil {
 		return compaction.Kept{}, err
 	}
