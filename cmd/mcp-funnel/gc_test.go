@@ -7,40 +7,33 @@ import (
 	"time"
 )
 
-func TestPercentFor(t *testing.T) {
-	for _, c := range []struct {
-		live uint64
-		want int
-	}{
-		{0, 300}, {1 << 20, 300}, {3 << 20, 300}, {4 << 20, 200}, {6 << 20, 100}, {1 << 30, 100},
-	} {
-		if got := percentFor(c.live); got != c.want {
-			t.Errorf("%d bytes in use: %d %%, want %d", c.live, got, c.want)
-		}
-	}
-}
-
-// Where much is in use it is collected as before, and minHeap again afterwards.
-func TestCollectSeldom(t *testing.T) {
+// TestDelayCollections: with a small heap the next collection is at 12 MB or more, and with a large one at twice that.
+func TestDelayCollections(t *testing.T) {
 	before := debug.SetGCPercent(100)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
+	t.Cleanup(func() { debug.SetGCPercent(before); ballast = nil })
 	t.Setenv("GOGC", "")
 	delayCollections()
-	until := func(want func(int) bool) {
-		t.Helper()
-		for range 500 {
-			runtime.GC()
-			p := debug.SetGCPercent(100)
-			if debug.SetGCPercent(p); want(p) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Error("not in five seconds")
+	next := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.NextGC
 	}
-	until(func(p int) bool { return p > 100 })
+	percent, at := 0, uint64(0)
+	for range 500 {
+		at = next()
+		percent = debug.SetGCPercent(100)
+		if debug.SetGCPercent(percent); at >= 12<<20 && percent == 100 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if percent != 100 || at < 12<<20 {
+		t.Errorf("%d %%, and the next collection is at %d bytes", percent, at)
+	}
 	much := make([]byte, 64<<20)
-	until(func(p int) bool { return p == 100 })
+	if got := next(); got > 3*64<<20 {
+		t.Errorf("the next collection is at %d bytes with 64 MB in use", got)
+	}
 	runtime.KeepAlive(much)
-	until(func(p int) bool { return p > 100 })
 }
