@@ -2,7 +2,6 @@ package transcripts
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/google/uuid"
 
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
@@ -281,7 +281,7 @@ func (c *Compact) target(t *transcript.Transcript) (*target, error) {
 		if err := t.Forkable(); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
-		to.id = newUUID()
+		to.id = uuid.NewString()
 		name := to.id + ".jsonl"
 		if t.Format == transcript.Codex {
 			name = "rollout-" + time.Now().Format("2006-01-02T15-04-05") + "-" + name
@@ -327,7 +327,7 @@ func (c *Compact) fork(maps *mapDir, out transcript.Bytes, m *compaction.Map, to
 	if err != nil {
 		return err
 	}
-	fork, lines, err := t.Fork(to.id, newUUID)
+	fork, lines, err := t.Fork(to.id, uuid.NewString)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
@@ -347,14 +347,6 @@ func (c *Compact) fork(maps *mapDir, out transcript.Bytes, m *compaction.Map, to
 	}
 	cli.PrintMessage(w.Err, fmt.Sprintf("%s is the new session; resume it with: %s", to.f.Name(), command+to.id))
 	return nil
-}
-
-// newUUID returns a random UUID of version 4.
-func newUUID() string {
-	var b [16]byte
-	rand.Read(b[:])
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // forget unpins the outputs of a map that no other map refers to, and removes it.
