@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/tailscale/hujson"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
@@ -142,23 +142,14 @@ func schemaOf(t tools.Tool) (schema toolSchema, err error) {
 	if err := json.Unmarshal(t.Schema, &schema); err != nil {
 		return schema, err
 	}
-	var raw struct{ Properties json.RawMessage }
-	if err := json.Unmarshal(t.Schema, &raw); err != nil || raw.Properties == nil {
+	all, err := hujson.Parse(t.Schema)
+	if err != nil {
 		return schema, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw.Properties))
-	if _, err := d.Token(); err != nil { // the opening brace
-		return schema, err
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err == nil {
-			err = d.Decode(new(json.RawMessage))
+	if properties := all.Find("/properties"); properties != nil {
+		for _, m := range properties.Value.(*hujson.Object).Members {
+			schema.names = append(schema.names, m.Name.Value.(hujson.Literal).String())
 		}
-		if err != nil {
-			return schema, err
-		}
-		schema.names = append(schema.names, fmt.Sprint(name))
 	}
 	return schema, nil
 }
