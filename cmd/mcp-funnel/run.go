@@ -169,6 +169,7 @@ func otherCommands(args []string) string {
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Option) (*kong.Kong, error) {
+	file := &cli.FileResolver{}
 	return kong.New(c, append(more,
 		kong.Name("mcp-funnel"),
 		kong.Description(description),
@@ -179,7 +180,8 @@ func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Optio
 		kong.DefaultEnvars("MCP_FUNNEL"),
 		kong.Vars{"owner": observations.Local},
 		kong.ExplicitGroups(cli.Groups),
-		kong.Resolvers(&cli.FileResolver{}),
+		kong.Resolvers(file),
+		kong.Bind(file),
 	)...)
 }
 

@@ -27,13 +27,11 @@ With --http ADDR it serves streamable HTTP at /mcp instead. It then ends on a si
 request needs a token; if you give none, one is generated, and a line on standard error names its file.`
 }
 
-func (serve) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
-	servers, err := s.Servers()
-	if err != nil {
-		return err
-	}
+func (serve) Run(
+	ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams, file *cli.FileResolver,
+) error {
 	common := upstream.Common{Version: versionText(), Optional: true}
-	return serveWith(ctx, k, s, w, cli.Upstreams{Servers: servers, Common: common})
+	return serveWith(ctx, k, s, w, cli.Upstreams{Servers: file.Servers, Common: common})
 }
 
 // serveWith serves an app with upstream servers.

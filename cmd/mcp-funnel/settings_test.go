@@ -5,10 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
-
-	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 )
 
 // A variable that is set to nothing is as good as none: it must not make the current directory a store or a root.
@@ -32,11 +28,9 @@ func TestEmptySettingsAreDefaults(t *testing.T) {
 	if made, err := os.ReadDir(here); err != nil || len(made) > 0 {
 		t.Errorf("in the current directory: %v, %v", made, err)
 	}
-	var s cli.Settings
-	s.Root, s.Store = []string{"", "sub"}, "kept"
-	_ = s.AfterApply(&kong.Context{}) // what else is not set is refused
-	if len(s.Root) != 1 || s.Root[0] != filepath.Join(here, "sub") || s.Store != filepath.Join(here, "kept") {
-		t.Errorf("%q, %q", s.Root, s.Store)
+	s := parsed([]string{"--root=", "--root=sub", "--store=kept"})
+	if s == nil || len(s.Root) != 1 || s.Root[0] != filepath.Join(here, "sub") || s.Store != filepath.Join(here, "kept") {
+		t.Errorf("%v", s)
 	}
 }
 

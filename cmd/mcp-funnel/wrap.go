@@ -50,8 +50,10 @@ An argument of the server's tools may be obs:ID, obs:ID jq FILTER or
 obs:ID lines A-B: the server gets that text. --no-reference TOOL ends that.`
 }
 
-func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams) error {
-	servers, err := c.servers(s)
+func (c *wrap) Run(
+	ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams, file *cli.FileResolver,
+) error {
+	servers, err := c.servers(file)
 	if err != nil {
 		return err
 	}
@@ -63,18 +65,17 @@ func (c *wrap) Run(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli
 }
 
 // servers returns the server of the command line, or those of the configuration file.
-func (c *wrap) servers(s *cli.Settings) ([]upstream.Options, error) {
+func (c *wrap) servers(file *cli.FileResolver) ([]upstream.Options, error) {
 	command := c.Command
 	if len(command) > 0 && command[0] == "--" {
 		command = command[1:]
 	}
 	if len(command) == 0 {
-		servers, err := s.Servers()
-		if err == nil && len(servers) == 0 {
-			err = cli.Usagef("write the command of the server after --, such as: mcp-funnel wrap -- npx -y SERVER; " +
+		if len(file.Servers) == 0 {
+			return nil, cli.Usagef("write the command of the server after --, such as: mcp-funnel wrap -- npx -y SERVER; " +
 				"or name a file with upstreams: by --config FILE")
 		}
-		return servers, err
+		return file.Servers, nil
 	}
 	remote, err := c.remote(command)
 	if err != nil {

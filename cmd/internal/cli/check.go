@@ -18,26 +18,22 @@ import (
 
 // AfterApply checks the settings; kong calls it once all of them are known. Every command thus refuses settings
 // with which the funnel could not work.
-func (s *Settings) AfterApply(k *kong.Context) error {
+func (s *Settings) AfterApply(k *kong.Context, file *FileResolver) error {
 	for _, p := range k.Path {
 		if p.Flag != nil && p.Flag.Name == "store" && s.Store == "" {
 			return errors.New("--store is empty: name a directory, or leave it out for the default one")
 		}
 	}
-	servers, err := s.Servers()
-	if err != nil {
-		return ConfigError{err}
-	}
-	if len(servers) == 0 && !strings.HasPrefix(k.Command(), "wrap") { // the tools of others are not known yet
+	if len(file.Servers) == 0 && !strings.HasPrefix(k.Command(), "wrap") { // the tools of others are not known yet
 		if err := s.checkTools(); err != nil {
 			return err
 		}
 	}
-	return s.check()
+	return s.check(k.Model.Flags)
 }
 
 // check is AfterApply without what depends on how the settings were given.
-func (s *Settings) check() error {
+func (s *Settings) check(settings []*kong.Flag) error {
 	given := len(s.Root) > 0
 	// kong would resolve an empty path to the current directory, so empty ones are removed before paths are expanded.
 	if s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" }); len(s.Root) == 0 {
@@ -81,7 +77,7 @@ func (s *Settings) check() error {
 	if s.Extraction == "model" && !s.AsksModel() {
 		return errors.New("--extraction model needs a model: add --endpoint-url")
 	}
-	if err := s.checkMinima(); err != nil {
+	if err := checkMinima(settings); err != nil {
 		return err
 	}
 	o := s.Options()

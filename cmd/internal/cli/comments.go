@@ -21,29 +21,26 @@ func isComment(t *token.Token) bool {
 	return t.Type == token.StringType && (strings.HasPrefix(t.Value, "//") || strings.HasPrefix(t.Value, "/*"))
 }
 
-// commentIn returns the first key or value below a node that is a comment of JSON; nil if there is none.
-func commentIn(n ast.Node) ast.Node {
-	var below []ast.Node
-	switch n := n.(type) {
+// commentIn returns the first key or value at or below a node that is a comment of JSON; nil if there is none.
+func commentIn(n ast.Node) *token.Token {
+	var f commentFinder
+	ast.Walk(&f, n)
+	return f.found
+}
+
+type commentFinder struct{ found *token.Token }
+
+// Visit implements [ast.Visitor].
+func (f *commentFinder) Visit(n ast.Node) ast.Visitor {
+	switch n.(type) {
+	case *ast.LiteralNode: // a block of text
+		return nil
 	case *ast.StringNode:
-		if isComment(n.GetToken()) {
-			return n
-		}
-	case *ast.MappingKeyNode:
-		return commentIn(n.Value)
-	case *ast.MappingNode, *ast.MappingValueNode:
-		for _, e := range entriesOf(n) {
-			below = append(below, e.Key, e.Value)
-		}
-	case *ast.SequenceNode:
-		below = n.Values
-	}
-	for _, one := range below {
-		if found := commentIn(one); found != nil {
-			return found
+		if t := n.GetToken(); f.found == nil && isComment(t) {
+			f.found = t
 		}
 	}
-	return nil
+	return f
 }
 
 // invalid returns the error for a text that the parser of YAML refuses: its own, unless there is a comment of JSON.

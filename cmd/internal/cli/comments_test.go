@@ -9,21 +9,26 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// configOf writes a configuration file and reads it as the program does.
-func configOf(t *testing.T, text string) (*Settings, error) {
+// knownSettings returns the settings that a configuration file may have.
+func knownSettings(t testing.TB) map[string]*kong.Flag {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "c")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	var c struct{ Settings }
 	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Config = file
-	_, err = readConfig(file, parser.Model)
-	return &c.Settings, err
+	return settingNames(parser.Model)
+}
+
+// configOf writes a configuration file and reads it as the program does.
+func configOf(t *testing.T, text string) (*FileResolver, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "c")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &FileResolver{}
+	return r, r.read(file, knownSettings(t))
 }
 
 // A comment of JSON in YAML would be part of a key or of a value: it is refused with its place.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
 // maxConfig bounds a configuration file, in bytes.
@@ -27,7 +28,8 @@ const maxConfig = 1 << 20
 // FileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
 // environment variables take precedence.
 type FileResolver struct {
-	values map[string]any // nil: the file has not been read yet
+	Servers []upstream.Options // the other servers of the file, in its order
+	values  map[string]any     // nil: the file has not been read yet
 }
 
 // ConfigError is an error in the file itself. kong puts the name of the setting that it was resolving before every
@@ -69,12 +71,10 @@ func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 			return nil, ConfigError{err}
 		}
 		if path := configPath(k); path != "" {
-			values, err := readConfig(path, k.Model)
-			if err != nil {
+			if err := r.read(path, settingNames(k.Model)); err != nil {
 				return nil, ConfigError{err}
 			}
-			values["root"] = besideFile(values["root"], path)
-			r.values = values
+			r.values["root"] = besideFile(r.values["root"], path)
 		}
 	}
 	for _, env := range flag.Envs {
@@ -145,13 +145,13 @@ func unknownVariable(environment []string, app *kong.Application) error {
 	return nil
 }
 
-// readConfig reads a configuration file; every error names file, line and column.
-func readConfig(path string, app *kong.Application) (map[string]any, error) {
+// read reads a configuration file; every error names file, line and column.
+func (r *FileResolver) read(path string, known map[string]*kong.Flag) error {
 	text, err := configText(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return parseConfig(path, text, settingNames(app))
+	return r.parse(path, text, known)
 }
 
 // configText returns the text of a configuration file, as YAML: comments and trailing commas of JSON, which clients'
@@ -192,48 +192,48 @@ func settingNames(app *kong.Application) map[string]*kong.Flag {
 	return names
 }
 
-func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[string]any, error) {
+func (r *FileResolver) parse(path string, text []byte, known map[string]*kong.Flag) error {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
-		return nil, invalid(path, text, err)
+		return invalid(path, text, err)
 	}
-	values := map[string]any{}
+	r.values = map[string]any{}
 	for i, doc := range file.Docs {
 		switch doc.Body.(type) {
 		case nil, *ast.NullNode, *ast.CommentGroupNode:
 			continue
 		case *ast.MappingNode, *ast.MappingValueNode:
 		default:
-			return nil, at(path, doc.Body, errors.New("a configuration file is a list of `name: value`"))
+			return at(path, doc.Body, errors.New("a configuration file is a list of `name: value`"))
 		}
-		if i > 0 && len(values) > 0 {
-			return nil, at(path, doc.Body, errors.New("a second document; a configuration file is one"))
+		if i > 0 && len(r.values) > 0 {
+			return at(path, doc.Body, errors.New("a second document; a configuration file is one"))
 		}
 		for _, e := range entriesOf(doc.Body) {
-			name := strings.Trim(strings.TrimSpace(e.Key.String()), `"'`) // JSON quotes it
+			name := keyOf(e)
 			if comment := commentIn(e.Key); comment != nil {
-				return nil, commented(path, text, comment.GetToken())
+				return commented(path, text, comment)
 			}
-			if name == upstreamsKey || name == clientsKey { // see servers.go
+			if name == upstreamsKey || name == clientsKey {
 				if comment := commentIn(e.Value); comment != nil {
-					return nil, commented(path, text, comment.GetToken())
+					return commented(path, text, comment)
 				}
-				if _, empty := e.Value.(*ast.NullNode); entriesOf(e.Value) == nil && !empty {
-					return nil, at(path, e.Value, fmt.Errorf("%s has an entry for each server, by its name", name))
+				if err := r.addServers(path, name, e.Value); err != nil {
+					return err
 				}
 				continue
 			}
 			flag, ok := known[name]
 			if !ok {
 				if slices.Contains(otherClientsKeys, name) {
-					return nil, at(path, e.Key,
+					return at(path, e.Key,
 						fmt.Errorf("unknown key %q; write %s in its place for the servers of a client", name, clientsKey))
 				}
 				keys := append(slices.Sorted(maps.Keys(known)), upstreamsKey, clientsKey)
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
-					return nil, at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
+					return at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
-				return nil, at(path, e.Key,
+				return at(path, e.Key,
 					fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")))
 			}
 			v, err := scalar(e.Value, flag)
@@ -241,12 +241,12 @@ func parseConfig(path string, text []byte, known map[string]*kong.Flag) (map[str
 				err = checkValue(v, flag)
 			}
 			if err != nil {
-				return nil, at(path, e.Value, fmt.Errorf("%s: %w", name, err))
+				return at(path, e.Value, fmt.Errorf("%s: %w", name, err))
 			}
-			values[name] = v
+			r.values[name] = v
 		}
 	}
-	return values, nil
+	return nil
 }
 
 // maxNested is the number of nesting characters that a configuration file may have: a server has three or four. The

@@ -1,10 +1,6 @@
 package cli
 
-import (
-	"testing"
-
-	"github.com/alecthomas/kong"
-)
+import "testing"
 
 // FuzzConfig has any text read as settings whose names are known, or refused in few words.
 func FuzzConfig(f *testing.F) {
@@ -16,18 +12,14 @@ func FuzzConfig(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	var c struct{ Settings }
-	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
-	if err != nil {
-		f.Fatal(err)
-	}
-	known := settingNames(parser.Model)
+	known := knownSettings(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		values, err := parseConfig("funnel.yaml", text, known)
+		r := &FileResolver{}
+		err := r.parse("funnel.yaml", text, known)
 		if err != nil && len(err.Error()) > 2500 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
-		for name := range values {
+		for name := range r.values {
 			if known[name] == nil || name == "config" {
 				t.Errorf("%q is taken as a setting", name)
 			}

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"strconv"
 	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -77,41 +78,24 @@ func (s *Settings) Options() Options {
 
 // checkMinima returns an error for the first setting below its tag `min`. To the packages 0 means the default,
 // which is not what the operator wrote.
-func (s *Settings) checkMinima() error {
-	for field, value := range s.fields() {
-		text, ok := field.Tag.Lookup("min")
-		if !ok {
+func checkMinima(settings []*kong.Flag) error {
+	for _, f := range settings {
+		if !f.Tag.Has("min") {
 			continue
 		}
-		lowest, wrong := strconv.ParseInt(text, 10, 64)
+		lowest, wrong := f.Tag.GetInt("min")
 		if wrong != nil {
-			panic(fmt.Sprintf("setting %s: min: %v", field.Name, wrong))
+			panic(fmt.Sprintf("setting %s: min: %v", f.Name, wrong))
 		}
-		switch {
-		case value.Int() >= lowest:
-		case value.Type() == reflect.TypeFor[size]() && lowest > 1:
-			return fmt.Errorf("--%s must be %s or more", flagName(field), BytesText(lowest))
-		case value.Type() != reflect.TypeFor[int](): // a size or a time span
-			return fmt.Errorf("--%s must be more than 0", flagName(field))
+		switch of := f.Target.Type(); {
+		case f.Target.Int() >= lowest:
+		case of == reflect.TypeFor[size]() && lowest > 1:
+			return fmt.Errorf("--%s must be %s or more", f.Name, BytesText(lowest))
+		case of != reflect.TypeFor[int](): // a size or a time span
+			return fmt.Errorf("--%s must be more than 0", f.Name)
 		default:
-			return fmt.Errorf("--%s must be %d or more, not %d", flagName(field), lowest, value.Int())
+			return fmt.Errorf("--%s must be %d or more, not %d", f.Name, lowest, f.Target.Int())
 		}
 	}
 	return nil
-}
-
-// flagName returns the name of a setting's flag: its tag `name`, else the field's words joined by "-", as kong
-// derives it.
-func flagName(field reflect.StructField) string {
-	if name := field.Tag.Get("name"); name != "" {
-		return name
-	}
-	var name strings.Builder
-	for i, r := range field.Name {
-		if i > 0 && r >= 'A' && r <= 'Z' {
-			name.WriteByte('-')
-		}
-		name.WriteRune(r)
-	}
-	return strings.ToLower(name.String())
 }

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"testing"
 	"time"
-
-	"github.com/alecthomas/kong"
 )
 
 // Every tag `to` names a field that takes the setting's value, and a value of it arrives there. Settings without
@@ -48,21 +46,6 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		}
 		if reflect.DeepEqual(s.Options(), zero) {
 			t.Errorf("%s: its value does not arrive in %s", field.Name, field.Tag.Get("to"))
-		}
-	}
-}
-
-// The names derived from fields are the flags that kong has.
-func TestFlagNames(t *testing.T) {
-	var c struct{ Settings }
-	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := settingNames(parser.Model)
-	for field := range c.fields() {
-		if name := flagName(field); known[name] == nil && name != "config" {
-			t.Errorf("%s: no flag --%s", field.Name, name)
 		}
 	}
 }
@@ -116,18 +99,12 @@ func TestTooWide(t *testing.T) {
 
 // TestBlockTexts: a value may be written as a block of YAML.
 func TestBlockTexts(t *testing.T) {
-	var c struct{ Settings }
-	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, text := range []string{
 		"model: |\n  gpt-5\n", "model: |-\n  gpt-5\n", "model: >\n  gpt-5\n\n\n", "model: |2\n  gpt-5",
 		"root:\n- |\n  a\nmodel: >-\n  gpt-5\n",
 	} {
-		values, err := parseConfig("funnel.yaml", []byte(text), settingNames(parser.Model))
-		if err != nil || values["model"] != "gpt-5" {
-			t.Errorf("%q: %v, %v", text, values, err)
+		if r, err := configOf(t, text); err != nil || r.values["model"] != "gpt-5" {
+			t.Errorf("%q: %v, %v", text, r.values, err)
 		}
 	}
 }

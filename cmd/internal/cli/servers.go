@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
@@ -77,50 +76,35 @@ type clientEntry struct {
 	Timeout   json.RawMessage `json:"timeout"` // ignored: its unit differs between clients
 }
 
-// Servers returns the other servers of the configuration file, in its order.
-func (s *Settings) Servers() ([]upstream.Options, error) {
-	if s.Config == "" {
-		return nil, nil
+// addServers adds the servers of a section of the configuration file.
+func (r *FileResolver) addServers(path, kind string, section ast.Node) error {
+	if _, empty := section.(*ast.NullNode); entriesOf(section) == nil && !empty {
+		return at(path, section, fmt.Errorf("%s has an entry for each server, by its name", kind))
 	}
-	text, err := configText(ExpandPath(s.Config))
-	if err != nil {
-		return nil, err
-	}
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return nil, invalid(s.Config, text, err)
-	}
-	var all []upstream.Options
-	for _, doc := range file.Docs {
-		for _, section := range entriesOf(doc.Body) {
-			kind := strings.Trim(section.Key.String(), ` "'`)
-			if kind != upstreamsKey && kind != clientsKey {
-				continue
-			}
-			for _, e := range entriesOf(section.Value) {
-				o, err := serverOf(kind, strings.Trim(e.Key.String(), ` "'`), e.Value)
-				if err != nil {
-					return nil, at(s.Config, e.Key, err)
-				}
-				if slices.ContainsFunc(all, func(other upstream.Options) bool { return o.Name == other.Name }) {
-					return nil, at(s.Config, e.Key, fmt.Errorf("two servers have the name %s", o.Name))
-				}
-				if o.Name == "" {
-					continue
-				}
-				for _, member := range entriesOf(e.Value) {
-					_, empty := member.Value.(*ast.NullNode)
-					if strings.Trim(member.Key.String(), ` "'`) == "envFile" && !empty {
-						return nil, at(s.Config, member.Key, fmt.Errorf("%s has an envFile, whose variables a server gets only "+
-							"by name: give them in env, or name those of this program's environment in keep-env", o.Name))
-					}
-				}
-				all = append(all, o)
+	for _, e := range entriesOf(section) {
+		o, err := serverOf(kind, keyOf(e), e.Value)
+		if err != nil {
+			return at(path, e.Key, err)
+		}
+		if slices.ContainsFunc(r.Servers, func(other upstream.Options) bool { return o.Name == other.Name }) {
+			return at(path, e.Key, fmt.Errorf("two servers have the name %s", o.Name))
+		}
+		if o.Name == "" {
+			continue
+		}
+		for _, member := range entriesOf(e.Value) {
+			if _, empty := member.Value.(*ast.NullNode); keyOf(member) == "envFile" && !empty {
+				return at(path, member.Key, fmt.Errorf("%s has an envFile, whose variables a server gets only "+
+					"by name: give them in env, or name those of this program's environment in keep-env", o.Name))
 			}
 		}
+		r.Servers = append(r.Servers, o)
 	}
-	return all, nil
+	return nil
 }
+
+// keyOf returns the key of an entry; JSON quotes it.
+func keyOf(e *ast.MappingValueNode) string { return strings.Trim(e.Key.String(), ` "'`) }
 
 // entriesOf returns the entries of a mapping; none of another node.
 func entriesOf(n ast.Node) []*ast.MappingValueNode {
@@ -143,7 +127,7 @@ func valueOf(n ast.Node) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			out[strings.Trim(e.Key.String(), ` "'`)] = v
+			out[keyOf(e)] = v
 		}
 		return out, nil
 	case *ast.SequenceNode:

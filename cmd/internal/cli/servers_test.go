@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,14 +11,8 @@ func TestFirstMissingVariable(t *testing.T) {
 		"headers": "url: http://127.0.0.1/\n    headers: {a: \"${NOT_A}\", b: \"${NOT_B}\", c: \"${NOT_C}\", d: \"${NOT_D}\"}",
 		"env":     "command: x\n    env: {a: \"${NOT_A}\", b: \"${NOT_B}\", c: \"${NOT_C}\", d: \"${NOT_D}\"}",
 	} {
-		file := filepath.Join(t.TempDir(), "config.yaml")
-		if err := os.WriteFile(file, []byte("upstreams:\n  one:\n    "+block+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
 		for range 30 {
-			var s Settings
-			s.Config = file
-			_, err := s.Servers()
+			_, err := configOf(t, "upstreams:\n  one:\n    "+block+"\n")
 			if err == nil || !strings.Contains(err.Error(), kind+": a: the variable NOT_A is not set") {
 				t.Errorf("%s: %v", kind, err)
 				break

@@ -39,7 +39,7 @@ func TestWarnings(t *testing.T) {
 // TestEmptyGrants checks that an empty value grants nothing, and not the current directory.
 func TestEmptyGrants(t *testing.T) {
 	s := Settings{commandsSettings: commandsSettings{AllowRead: []string{"", "/a"}, AllowCache: []string{""}}}
-	_ = s.check() // what else is not set is refused
+	_ = s.check(nil) // what else is not set is refused
 	if !slices.Equal(s.AllowRead, []string{"/a"}) || len(s.AllowCache) > 0 {
 		t.Errorf("%q, %q", s.AllowRead, s.AllowCache)
 	}
