@@ -50,10 +50,8 @@ func TestAMissingRootIsNamed(t *testing.T) {
 		!strings.Contains(report, "BAD  root       "+unread) || !strings.Contains(report, "ok   root       ") {
 		t.Errorf("doctor: code %d\n%s", code, report)
 	}
-	if _, _, complaints := runs(t, "--store", store, "--root", gone, "call", "find"); !strings.Contains(
-		complaints,
-		missing,
-	) {
+	_, _, complaints := runs(t, "--store", store, "--root", gone, "call", "find")
+	if !strings.Contains(complaints, missing) {
 		t.Errorf("call warns of nothing: %s", complaints)
 	}
 }

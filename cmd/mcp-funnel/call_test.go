@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,9 +50,8 @@ func TestCallExitCodes(t *testing.T) {
 		{[]string{"read", "path=nosuch"}, failed},
 		{[]string{"read", "path=nosuch", "--json"}, failed},
 	} {
-		if code, out, complaints := try(t, append([]string{"call"}, k.args...)...); code != k.code ||
-			code != done &&
-				out+complaints == "" {
+		code, out, complaints := try(t, append([]string{"call"}, k.args...)...)
+		if code != k.code || code != done && out+complaints == "" {
 			t.Errorf("%v: code %d: %s%s", k.args, code, out, complaints)
 		}
 	}
@@ -108,9 +108,7 @@ func TestCallHelpSaysWhatEachArgumentIs(t *testing.T) {
 			}
 			Required []string
 		}
-		if err := json.Unmarshal(tool.Schema, &schema); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(tool.Schema, &schema))
 		for name, p := range schema.Properties {
 			help := tool.Help[name]
 			if len(help) < 10 || !strings.Contains(out, help) {
@@ -151,10 +149,7 @@ func TestCallWithoutAToolExplainsThem(t *testing.T) {
 		t.Errorf("code %d: %s%s", code, out, said)
 	}
 	for _, tool := range catalog() {
-		if !strings.Contains(
-			out,
-			"\n  "+tool.Name+strings.Repeat(" ", 8-len(tool.Name))+tool.Description+"\n",
-		) {
+		if !strings.Contains(out, fmt.Sprintf("\n  %-8s%s\n", tool.Name, tool.Description)) {
 			t.Errorf("no line for %s: %s", tool.Name, out)
 		}
 	}
@@ -162,16 +157,16 @@ func TestCallWithoutAToolExplainsThem(t *testing.T) {
 
 // call and its help show the tools that --toolsets offers, and the names of several roots.
 func TestHelpShowsToolsetsAndRoots(t *testing.T) {
-	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-	for _, dir := range []string{one, two} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+	c, top := newCommandLine(t), t.TempDir()
+	c.root = filepath.Join(top, "root")
+	one, two := filepath.Join(top, "one"), filepath.Join(top, "two")
+	for _, dir := range []string{c.root, one, two} {
+		must(t, os.Mkdir(dir, 0o700))
 	}
 	const roots = "Roots: root, one, two. A path begins with the name of its root, unless only one root has it."
 	for _, words := range [][]string{{"call"}, {"call", "--help"}} {
 		given := append([]string{"--root", one, "--root", two, "--toolsets", "core,shell"}, words...)
-		if _, out, _ := try(t, given...); !strings.Contains(out, "Run a ") || !strings.Contains(out, roots) {
+		if _, out, _ := c.run(given...); !strings.Contains(out, "Run a ") || !strings.Contains(out, roots) {
 			t.Errorf("%v: %s", given, out)
 		}
 		if _, out, _ := try(t, words...); strings.Contains(out, "Run a ") || strings.Contains(out, "Roots: ") {
@@ -181,10 +176,8 @@ func TestHelpShowsToolsetsAndRoots(t *testing.T) {
 	if _, out, _ := try(t, "call", "run", "--help"); !strings.Contains(out, "Arguments of run:") {
 		t.Errorf("no help of run: %s", out)
 	}
-	if code, _, said := try(t, "call", "run", "command=ls"); code != usage ||
-		!strings.Contains(said, "the tool run is in the toolset shell: offer it with --toolsets core,shell") {
-		t.Errorf("%d: %s", code, said)
-	}
+	const elsewhere = "the tool run is in the toolset shell: offer it with --toolsets core,shell"
+	c.expect(usage, "", elsewhere, "call", "run", "command=ls")
 }
 
 // A command that outlives the slice of a call is waited for: no later process could continue it.
@@ -232,10 +225,7 @@ func TestCallTakesAListSeveralTimes(t *testing.T) {
 			t.Errorf("%s %q: %s, %v, want %s", c.tool, c.words, got, err, c.want)
 		}
 	}
-	if code, _, said := try(t, "call", "search", "pattern=a", "pattern=b"); code != usage ||
-		!strings.Contains(said, "pattern= is given twice") {
-		t.Errorf("code %d: %s", code, said)
-	}
+	newCommandLine(t).expect(usage, "", "pattern= is given twice", "call", "search", "pattern=a", "pattern=b")
 }
 
 // A word without = is the only required argument; elsewhere the error names the argument that was probably meant.
@@ -270,8 +260,5 @@ func TestCallTakesABareWord(t *testing.T) {
 			t.Errorf("%q: %s, want %s", c.words, got, c.want)
 		}
 	}
-	if code, _, said := try(t, "call", "find", "src"); code != usage ||
-		!strings.Contains(said, "write path=src") {
-		t.Errorf("code %d: %s", code, said)
-	}
+	newCommandLine(t).expect(usage, "", "write path=src", "call", "find", "src")
 }

@@ -20,10 +20,7 @@ func writeSession(t *testing.T, format transcript.Format, secret string) (dir st
 	var calls []transcripttest.Call
 	for i := range 10 {
 		calls = append(calls, transcripttest.Call{
-			ID: fmt.Sprint(
-				"c",
-				i,
-			), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("login ", secret, i)},
+			ID: fmt.Sprint("c", i), Tool: "Bash", Args: map[string]any{"command": fmt.Sprint("login ", secret, i)},
 			Result: transcripttest.Text(r, 4000),
 		})
 	}
@@ -41,6 +38,14 @@ func compacts(t *testing.T, dir, store string, args ...string) (code int, out, c
 		}
 	}
 	return runs(t, append([]string{"compact", "--store", filepath.Join(dir, store)}, args...)...)
+}
+
+// compacted is compacts that must succeed, with the store of the directory.
+func compacted(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	if code, _, said := compacts(t, dir, "store", args...); code != done {
+		t.Fatal(said)
+	}
 }
 
 func TestCompactAndExpand(t *testing.T) {
@@ -68,9 +73,7 @@ func TestCompactAndExpand(t *testing.T) {
 				t.Errorf("%s: %s: %d, %s", format, what, code, said)
 			}
 		}
-		if code, _, said := compacts(t, dir, "store", "--expand", "small", "-o", "back"); code != done {
-			t.Errorf("%s: %s", format, said)
-		}
+		compacted(t, dir, "--expand", "small", "-o", "back")
 		if back, _ := os.ReadFile(filepath.Join(dir, "back")); string(back) != string(text) {
 			t.Errorf("%s: other bytes", format)
 		}
@@ -127,9 +130,7 @@ func TestCompactKeepsNothingInVain(t *testing.T) {
 // A map that cannot be read may need any output: nothing is unpinned.
 func TestForgetBesideADamagedMap(t *testing.T) {
 	dir, _ := writeSession(t, transcript.Claude, "")
-	if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
-		t.Fatal(said)
-	}
+	compacted(t, dir, "--budget", "9000", "session", "-o", "small")
 	write(t, filepath.Join(dir, "store", "maps", "0123456789abcdef.json"), `{"v":2}`)
 	code, _, said := compacts(t, dir, "store", "--forget", "session")
 	pinned, _ := filepath.Glob(filepath.Join(dir, "store", "observations", "*.pin"))
@@ -148,13 +149,9 @@ func TestForgetOneOfTwo(t *testing.T) {
 	write(t, filepath.Join(dir, "back"), other)
 	for _, name := range []string{"session", "back"} {
 		out := filepath.Join(dir, "small."+name)
-		if code, _, said := compacts(t, dir, "store", "--budget", "9000", name, "-o", out); code != done {
-			t.Fatal(said)
-		}
+		compacted(t, dir, "--budget", "9000", name, "-o", out)
 	}
-	if code, _, said := compacts(t, dir, "store", "--forget", "session"); code != done {
-		t.Fatal(said)
-	}
+	compacted(t, dir, "--forget", "session")
 	if code, _, said := compacts(t, dir, "store", "--expand", filepath.Join(dir, "small.back")); code != failed ||
 		!strings.Contains(said, "no map for") { // what both have was of the first one too
 		t.Errorf("%d, %s", code, said)
@@ -170,9 +167,7 @@ func TestForgetOneOfTwo(t *testing.T) {
 func TestCompactMasksArguments(t *testing.T) {
 	const secret = "ghp_x7Kq2mVt9RzLp4WcYb8NdHs3GfJe6UaQ1oTi"
 	dir, _ := writeSession(t, transcript.Claude, secret+" ")
-	if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
-		t.Fatal(said)
-	}
+	compacted(t, dir, "--budget", "9000", "session", "-o", "small")
 	masked := 0
 	err := filepath.WalkDir(filepath.Join(dir, "store"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -201,17 +196,13 @@ func TestCompactMasksArguments(t *testing.T) {
 // A map that is no map is named.
 func TestDamagedMapFiles(t *testing.T) {
 	dir, _ := writeSession(t, transcript.Claude, "")
-	if code, _, said := compacts(t, dir, "store", "--budget", "9000", "session", "-o", "small"); code != done {
-		t.Fatal(said)
-	}
+	compacted(t, dir, "--budget", "9000", "session", "-o", "small")
 	maps, _ := filepath.Glob(filepath.Join(dir, "store", "maps", "*.json"))
 	if len(maps) != 1 {
 		t.Fatal(maps)
 	}
 	m, err := os.ReadFile(maps[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, damaged := range []string{"", "{", `{"v":2}`, strings.Replace(string(m), `"by":"\"[`, `"by":"\"]`, 1)} {
 		write(t, maps[0], damaged)
 		for _, args := range [][]string{{"--expand", "small"}, {"--budget", "9000", "session"}, {"--forget", "session"}} {
@@ -234,9 +225,7 @@ func TestCompactWithALargerBudget(t *testing.T) {
 				t.Errorf("%s: budget %s: %d, %s", format, budget, code, said)
 			}
 			text, err := os.ReadFile(filepath.Join(dir, out))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return strings.Count(string(text), "read it with slice")
 		}
 		small := after("9000", "o1", "")
@@ -244,9 +233,7 @@ func TestCompactWithALargerBudget(t *testing.T) {
 		if larger != small || after("9000", "o2", "") != small {
 			t.Errorf("%s: a later compaction changed what was replaced", format)
 		}
-		if code, _, said := compacts(t, dir, "store", "--forget", "session"); code != done {
-			t.Fatal(said)
-		}
+		compacted(t, dir, "--forget", "session")
 		if large := after("15000", "o4", ""); large >= small {
 			t.Errorf("%s: %d outputs replaced for 15000 tokens, %d for 9000", format, large, small)
 		}

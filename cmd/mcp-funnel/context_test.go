@@ -21,9 +21,7 @@ func contextOf(t *testing.T, text []byte) (report map[string]any, out string) {
 	if code != done {
 		t.Fatal(said)
 	}
-	if err := json.Unmarshal([]byte(raw), &report); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(raw), &report))
 	_, out, _ = runs(t, "context", file)
 	return report, out
 }
@@ -41,9 +39,7 @@ func TestContextNamesRepeats(t *testing.T) {
 		text := transcripttest.Make(format, calls)
 		if format == transcript.Anthropic {
 			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, text, "", " "); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Indent(&pretty, text, "", " "))
 			text = pretty.Bytes()
 		}
 		lineOf := func(result string) float64 {

@@ -8,8 +8,8 @@ import (
 
 // TestDoctorListsLayers checks that doctor lists the layers of the sandbox if commands are offered, and not otherwise.
 func TestDoctorListsLayers(t *testing.T) {
-	root, store := t.TempDir(), t.TempDir()
-	_, report, _ := runs(t, "--root", root, "--store", store, "--toolsets", "core,shell", "doctor")
+	c := newCommandLine(t)
+	_, report, _ := c.run("--toolsets", "core,shell", "doctor")
 	for _, want := range []string{
 		"user namespace", "mount namespace", "process namespace", "network namespace", "IPC namespace", "Landlock",
 		"system call filter", "the layers of this machine allow --sandbox ",
@@ -18,13 +18,10 @@ func TestDoctorListsLayers(t *testing.T) {
 			t.Errorf("%s is missing: %s", want, report)
 		}
 	}
-	if os.Geteuid() == 0 && !strings.Contains(report, "owners in "+root) {
+	if os.Geteuid() == 0 && !strings.Contains(report, "owners in "+c.root) {
 		t.Errorf("the owners of files are missing: %s", report)
 	}
-	if _, report, _ := runs(t, "--root", root, "--store", store, "doctor"); strings.Contains(
-		report,
-		"sandbox",
-	) {
+	if _, report, _ := c.run("doctor"); strings.Contains(report, "sandbox") {
 		t.Errorf("without commands: %s", report)
 	}
 }

@@ -26,9 +26,7 @@ func hookEvent(t *testing.T, dir, tool string, input, response any) string {
 		"session_id": "s-1", "agent_id": "a1", "cwd": dir, "hook_event_name": "PostToolUse",
 		"tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": "toolu_1",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -67,10 +65,8 @@ func TestOnlyTheHookHidesMistakes(t *testing.T) {
 		"--nosuch keep --name hook": usage, "keep --nosuch hook": usage, "--config " + none + " keep --name hook": usage,
 		"--nosuch usage": failed, "--nosuch call hook": usage,
 	} {
-		var out, complaints strings.Builder
-		code := run(t.Context(), strings.Fields(line), strings.NewReader("{}"), &out, &complaints)
-		if code != want || out.Len() > 0 || complaints.Len() == 0 {
-			t.Errorf("%s: code %d, want %d: %s%s", line, code, want, out.String(), complaints.String())
+		if code, out, said := runIn(t, "{}", strings.Fields(line)...); code != want || out != "" || said == "" {
+			t.Errorf("%s: code %d, want %d: %s%s", line, code, want, out, said)
 		}
 	}
 }
@@ -79,18 +75,12 @@ func TestOnlyTheHookHidesMistakes(t *testing.T) {
 // investigation counts them as opened.
 func TestHookTracesFiles(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"a.go", "b-1-c.go"} {
-		if err := os.WriteFile(path(name), []byte("text\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path(name), "text\n")
 	}
-	if err := os.Symlink(path("a.go"), path("link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(path("a.go"), path("link")))
 	type object = map[string]any
 	content := func(text string) object { return object{"mode": "content", "content": text} }
 	var many strings.Builder
@@ -134,11 +124,9 @@ func TestHookTracesFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := filepath.Join(t.TempDir(), "store")
-			var out, complaints strings.Builder
-			code := run(t.Context(), []string{"--store", store, "--min-free", "0", "hook"},
-				strings.NewReader(hookEvent(t, dir, c.tool, c.input, c.response)), &out, &complaints)
-			if code != done || complaints.Len() > 0 || (out.Len() > 0) != strings.HasSuffix(name, "large") {
-				t.Errorf("code %d: %q, %q", code, out.String(), complaints.String())
+			code, out, said := runIn(t, hookEvent(t, dir, c.tool, c.input, c.response), "--store", store, "hook")
+			if code != done || said != "" || (out != "") != strings.HasSuffix(name, "large") {
+				t.Errorf("code %d: %q, %q", code, out, said)
 			}
 			var got []trace.Opened
 			for call, err := range trace.Read(trace.Dir(store), time.Time{}, nil) {

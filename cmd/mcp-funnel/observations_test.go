@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -15,71 +14,67 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
-// stocked is a store with one observation, and run on it.
-func stocked(
-	t *testing.T,
-) (dir string, o observations.Observation, run1 func(args ...string) (int, string, string)) {
+// stocked is a store with one observation.
+func stocked(t *testing.T) (c *commandLine, o observations.Observation) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "store")
-	root := t.TempDir()
-	run1 = func(args ...string) (int, string, string) {
-		var out, complaints strings.Builder
-		code := run(
-			t.Context(), append([]string{"--root", root, "--store", dir, "--min-free", "0"}, args...),
-			strings.NewReader(strings.Repeat("a line\n", 500)), &out, &complaints,
-		)
-		return code, out.String(), complaints.String()
-	}
-	if code, _, complaints := run1("keep"); code != done {
-		t.Fatalf("keep: code %d: %s", code, complaints)
-	}
-	_, list, _ := run1("observations", "list", "--json")
+	c = newCommandLine(t)
+	c.in = strings.Repeat("a line\n", 500)
+	c.expect(done, "", "", "keep")
+	_, list, _ := c.run("observations", "list", "--json")
 	if err := json.Unmarshal([]byte(list), &o); err != nil {
 		t.Fatalf("%v: %s", err, list)
 	}
-	return dir, o, run1
+	return c, o
 }
 
-// What a prune leaves although it is too old or too much is told with its cause.
+// open opens the store, and returns what it lists.
+func (c *commandLine) open() (*observations.Store, []observations.Observation) {
+	c.t.Helper()
+	store, err := observations.OpenStore(observations.Options{Dir: c.store, MinFree: -1})
+	must(c.t, err)
+	c.t.Cleanup(func() { _ = store.Close() })
+	list, err := store.List(observations.Local, false)
+	must(c.t, err)
+	return store, list
+}
+
+// record writes an observation of an owner.
+func record(t *testing.T, store *observations.Store, owner, text string) observations.Observation {
+	t.Helper()
+	r, err := store.Record(observations.Provenance{Owner: owner, Tool: "search"})
+	must(t, err)
+	_, err = r.Write([]byte(text))
+	must(t, err)
+	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
+	must(t, err)
+	return o
+}
+
+// TestPruneSaysWhatStays: what is too old or too much and stays is named with its cause.
 func TestPruneSaysWhatStays(t *testing.T) {
-	_, o, run1 := stocked(t)
-	for _, dry := range [][]string{{"--dry"}, nil} {
-		for _, limit := range []string{"--quota=1KB", "--max-age=1ns"} {
-			words := append([]string{"observations", "prune", limit}, dry...)
-			if code, out, _ := run1(words...); code != done ||
-				!strings.Contains(out, "1 used within the last minute (prune again after it)") {
-				t.Errorf("%v: code %d: %s", words, code, out)
-			}
-		}
+	c, o := stocked(t)
+	const fresh = "1 used within the last minute (prune again after it)"
+	for _, limit := range []string{"--quota=1KB", "--max-age=1ns"} {
+		c.expect(done, fresh, "", "observations", "prune", limit, "--dry")
+		c.expect(done, fresh, "", "observations", "prune", limit)
 	}
-	if code, out, _ := run1("observations", "prune"); code != done || strings.Contains(out, "though") {
+	if code, out, _ := c.run("observations", "prune"); code != done || strings.Contains(out, "though") {
 		t.Errorf("where nothing is too much: code %d: %s", code, out)
 	}
-	if code, _, _ := run1("observations", "pin", string(o.ID)); code != done {
-		t.Fatalf("pin: code %d", code)
-	}
-	if _, out, _ := run1("observations", "prune", "--quota=1KB"); !strings.Contains(
-		out,
-		"too much, 1 pinned\n",
-	) {
-		t.Errorf("pinned: %s", out)
-	}
+	c.expect(done, "", "", "observations", "pin", string(o.ID))
+	c.expect(done, "too much, 1 pinned\n", "", "observations", "prune", "--quota=1KB")
 }
 
-// rm removes a pinned observation only with --yes (or after a question at a terminal), and nothing beside it.
+// TestRemovingAPinnedOneNeedsYes: rm removes a pinned observation only with --yes (or after a question at a terminal),
+// and nothing beside it.
 func TestRemovingAPinnedOneNeedsYes(t *testing.T) {
-	_, o, run1 := stocked(t)
+	c, o := stocked(t)
 	id := string(o.ID)
-	code, kept, complaints := run1("keep", "--json")
+	_, kept, _ := c.run("keep", "--json")
 	other := between(kept, `"observation_id": "`, `"`)
-	if code != done || len(other) != len(id) {
-		t.Fatalf("keep: code %d: %s%s", code, kept, complaints)
-	}
-	if code, _, complaints := run1("observations", "pin", id); code != done || complaints != "" {
-		t.Fatalf("pin: code %d: %s", code, complaints)
-	}
-	if code, out, _ := run1("doctor"); !strings.Contains(out, ": 2 observations, ") {
-		t.Errorf("doctor: code %d: %s", code, out)
+	c.expect(done, "", "", "observations", "pin", id)
+	if _, out, _ := c.run("doctor"); !strings.Contains(out, ": 2 observations, ") {
+		t.Errorf("doctor: %s", out)
 	}
 	for _, k := range []struct {
 		words     []string
@@ -101,20 +96,7 @@ func TestRemovingAPinnedOneNeedsYes(t *testing.T) {
 		{[]string{"rm", other}, done, "", ""},
 		{[]string{"rm", "--all"}, done, "nothing is kept in ", ""},
 	} {
-		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
-		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.said) ||
-			(complaints == "") != (k.said == "") {
-			t.Errorf(
-				"%v: code %d, %q, %q; want %d, %q, %q",
-				k.words,
-				code,
-				out,
-				complaints,
-				k.code,
-				k.out,
-				k.said,
-			)
-		}
+		c.expect(k.code, k.out, k.said, append([]string{"observations"}, k.words...)...)
 	}
 }
 
@@ -125,167 +107,101 @@ func between(s, from, to string) string {
 	return s
 }
 
-// Standard input of which nothing can be read is not kept as an observation of 0 bytes.
+// TestKeepNeedsInput: standard input of which nothing can be read is not kept as an observation of 0 bytes.
 func TestKeepNeedsInput(t *testing.T) {
-	settings := []string{
-		"--store",
-		filepath.Join(t.TempDir(), "store"),
-		"--min-free",
-		"0",
-		"--root",
-		t.TempDir(),
-	}
-	for _, k := range []struct {
-		in   io.Reader
-		said string
-	}{
-		{strings.NewReader(""), "standard input is empty: nothing is kept; "},
-		{iotest.ErrReader(os.ErrPermission), "standard input: nothing is kept: permission denied"},
+	c := newCommandLine(t)
+	for want, in := range map[string]io.Reader{
+		"standard input is empty: nothing is kept; ":         strings.NewReader(""),
+		"standard input: nothing is kept: permission denied": iotest.ErrReader(os.ErrPermission),
 	} {
 		for _, words := range [][]string{{"keep"}, {"keep", "--json"}} {
-			var out, complaints strings.Builder
-			code := run(t.Context(), append(slices.Clone(settings), words...), k.in, &out, &complaints)
-			if said := complaints.String(); code != failed || out.String() != "" ||
-				strings.Count(said, "\n") != 1 ||
-				!strings.Contains(said, k.said) {
-				t.Errorf("%v: code %d: %q, %q", words, code, out.String(), said)
+			var out, said strings.Builder
+			code := run(t.Context(), append([]string{"--store", c.store, "--root", c.root}, words...), in, &out, &said)
+			if code != failed || out.Len() > 0 || strings.Count(said.String(), "\n") != 1 ||
+				!strings.Contains(said.String(), want) {
+				t.Errorf("%v: code %d: %q, %q", words, code, out.String(), said.String())
 			}
 		}
 	}
-	var out strings.Builder
-	words := append(slices.Clone(settings), "observations", "list", "--all")
-	if code := run(t.Context(), words, strings.NewReader(""), &out, io.Discard); code != done ||
-		!strings.HasPrefix(out.String(), "nothing is kept") {
-		t.Errorf("code %d: %s", code, out.String())
-	}
+	c.expect(done, "nothing is kept", "", "observations", "list", "--all")
 }
 
-// The list's times name their zone, and those of JSON are the same instants.
+// TestListTimesHaveAZone: the list's times name their zone, and those of JSON are the same instants.
 func TestListTimesHaveAZone(t *testing.T) {
 	before := time.Local
 	defer func() { time.Local = before }()
-	for _, k := range []struct {
-		zone *time.Location
-		want string
-	}{
-		{time.UTC, "+00:00"},
-		{time.FixedZone("IST", 5*3600+1800), "+05:30"},
-		{time.FixedZone("", -3*3600), "-03:00"},
+	for offset, zone := range map[string]*time.Location{
+		"+00:00": time.UTC, "+05:30": time.FixedZone("IST", 5*3600+1800), "-03:00": time.FixedZone("", -3*3600),
 	} {
-		time.Local = k.zone
-		_, o, run1 := stocked(t)
-		want := o.Created.In(k.zone).Format("2006-01-02 15:04:05 ") + k.want
-		if _, out, _ := run1("observations", "list"); !strings.Contains(out, want) {
-			t.Errorf("no %q: %s", want, out)
-		}
-		_, out, _ := run1("observations", "list", "--json")
-		if at, err := time.Parse(time.RFC3339, between(out, `"created":"`, `"`)); err != nil ||
-			!at.Equal(o.Created) {
+		time.Local = zone
+		c, o := stocked(t)
+		c.expect(done, o.Created.In(zone).Format("2006-01-02 15:04:05 ")+offset, "", "observations", "list")
+		_, out, _ := c.run("observations", "list", "--json")
+		if at, err := time.Parse(time.RFC3339, between(out, `"created":"`, `"`)); err != nil || !at.Equal(o.Created) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
 }
 
-// rm --all removes all observations of the command line, pinned ones and those whose data are missing too.
+// TestRemovingAll: rm --all removes all observations of the command line, pinned ones and those whose data are missing
+// too.
 func TestRemovingAll(t *testing.T) {
-	dir, o, run1 := stocked(t)
+	c, o := stocked(t)
 	for range 3 {
-		if code, _, complaints := run1("keep"); code != done {
-			t.Fatalf("keep: code %d: %s", code, complaints)
-		}
+		c.expect(done, "", "", "keep")
 	}
-	if code, _, complaints := run1("observations", "pin", string(o.ID)); code != done {
-		t.Fatalf("pin: code %d: %s", code, complaints)
-	}
-	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	list, err := store.List(observations.Local, false)
-	if err != nil || len(list) != 4 {
-		t.Fatalf("%d, %v", len(list), err)
-	}
-	if err := os.Remove(filepath.Join(dir, "observations", list[0].File)); err != nil {
-		t.Fatal(err)
-	}
-	code, out, complaints := run1("observations", "rm", "--all", "--yes")
-	if code != done || !strings.HasPrefix(out, "removed 4 observations, ") || complaints != "" {
-		t.Errorf("code %d: %s%s", code, out, complaints)
-	}
-	if _, out, _ := run1("observations", "list", "--all"); strings.Count(out, "[expired]") != 4 {
+	c.expect(done, "", "", "observations", "pin", string(o.ID))
+	_, list := c.open()
+	must(t, os.Remove(filepath.Join(c.store, "observations", list[0].File)))
+	c.expect(done, "removed 4 observations, ", "", "observations", "rm", "--all", "--yes")
+	if _, out, _ := c.run("observations", "list", "--all"); strings.Count(out, "[expired]") != 4 {
 		t.Errorf("left: %s", out)
 	}
 }
 
-// A damaged observation is named once, with the way out of it.
+// TestDamagedNamesTheWayOut: a damaged observation is named once, with what to do.
 func TestDamagedNamesTheWayOut(t *testing.T) {
-	dir, o, run1 := stocked(t)
-	data := filepath.Join(dir, "observations", o.File)
+	c, o := stocked(t)
+	data, id := filepath.Join(c.store, "observations", o.File), string(o.ID)
 	for what, damage := range []func() error{
 		func() error { return os.Truncate(data, 2) }, func() error { return os.Remove(data) },
 	} {
-		if err := damage(); err != nil {
-			t.Fatal(err)
-		}
-		for _, words := range [][]string{{"cat", string(o.ID)}, {"verify", string(o.ID)}, {"verify"}} {
-			code, out, complaints := run1(append([]string{"observations"}, words...)...)
-			if code != failed || strings.Count(complaints, "obs:"+string(o.ID)) != 1 ||
-				!strings.Contains(complaints, "observations rm "+string(o.ID)) {
-				t.Errorf("damage %d: %v: code %d: %s", what, words, code, complaints)
-			}
-			if words[0] == "verify" && out != "0 of 1 intact\n" {
-				t.Errorf("damage %d: %v: %s", what, words, out)
+		must(t, damage())
+		for _, words := range [][]string{{"cat", id}, {"verify", id}, {"verify"}} {
+			code, out, said := c.run(append([]string{"observations"}, words...)...)
+			if code != failed || strings.Count(said, "obs:"+id) != 1 || !strings.Contains(said, "observations rm "+id) ||
+				words[0] == "verify" && out != "0 of 1 intact\n" {
+				t.Errorf("damage %d: %v: code %d: %s%s", what, words, code, out, said)
 			}
 		}
-		if code, out, _ := run1("call", "slice", "source=obs:"+string(o.ID), "lines=1-2"); code != failed ||
-			strings.Count(out, "obs:"+string(o.ID)) != 1 || !strings.Contains(out, "repeat the call") {
+		if code, out, _ := c.run("call", "slice", "source=obs:"+id, "lines=1-2"); code != failed ||
+			strings.Count(out, "obs:"+id) != 1 || !strings.Contains(out, "repeat the call") {
 			t.Errorf("damage %d: slice: code %d: %s", what, code, out)
 		}
 	}
-	if _, out, _ := run1("observations", "list", "--all"); !strings.Contains(
-		out,
-		"[damaged: its data are gone]",
-	) {
-		t.Errorf("list --all of what has no data: %s", out)
-	}
-	if _, out, _ := run1("observations", "list", "--all", "--json"); !strings.Contains(out, `"lost":true`) {
-		t.Errorf("list --all --json of what has no data: %s", out)
-	}
-	if code, _, complaints := run1("observations", "rm", string(o.ID)); code != done {
-		t.Errorf("rm: code %d: %s", code, complaints)
-	}
+	c.expect(done, "[damaged: its data are gone]", "", "observations", "list", "--all")
+	c.expect(done, `"lost":true`, "", "observations", "list", "--all", "--json")
+	c.expect(done, "", "", "observations", "rm", id)
 }
 
-// What another process removes while all are verified is not damaged.
+// TestVerifyOfAllWhileSomeGo: what another process removes while all are verified is not damaged.
 func TestVerifyOfAllWhileSomeGo(t *testing.T) {
-	dir, _, run1 := stocked(t)
-	if code, _, complaints := run1("keep", "--name", "newer"); code != done {
-		t.Fatalf("keep: code %d: %s", code, complaints)
-	}
-	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	list, err := store.List(observations.Local, false)
-	if err != nil || len(list) != 2 {
-		t.Fatalf("%d, %v", len(list), err)
-	}
-	going := list[1].ID // what is verified first is damaged: while that is told, this goes
-	if err := os.Truncate(filepath.Join(dir, "observations", list[0].File), 2); err != nil {
-		t.Fatal(err)
-	}
+	c, _ := stocked(t)
+	c.expect(done, "", "", "keep", "--name", "newer")
+	store, list := c.open()
+	going := list[1].ID // what is verified first is damaged: while that is printed, this goes
+	must(t, os.Truncate(filepath.Join(c.store, "observations", list[0].File), 2))
 	var out strings.Builder
-	told := writerFunc(func(b []byte) (int, error) {
+	var err error
+	said := writerFunc(func(b []byte) (int, error) {
 		if going != "" {
 			err, going = store.Remove(observations.Local, going), ""
 		}
 		return len(b), err
 	})
-	if code := run(
-		t.Context(), []string{"observations", "--store", dir, "verify"}, strings.NewReader(""), &out, told,
-	); code != failed || out.String() != "0 of 1 intact\n" {
+	words := []string{"observations", "--store", c.store, "verify"}
+	if code := run(t.Context(), words, strings.NewReader(""), &out, said); code != failed ||
+		out.String() != "0 of 1 intact\n" {
 		t.Errorf("code %d: %s (%v)", code, out.String(), err)
 	}
 }
@@ -294,85 +210,72 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// Whatever cannot be done in a store that may only be read is told in one line, with what to do.
+// TestReadOnlyStoreNamesTheWayOut: what cannot be done in a store that may only be read is said in one line, with what
+// to do.
 func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Skip("this user may write whatever the mode is")
 	}
-	dir, o, run1 := stocked(t)
+	c, o := stocked(t)
 	modes := func(file, folder os.FileMode) {
-		err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		must(t, filepath.WalkDir(c.store, func(path string, e os.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
 				return os.Chmod(path, folder|0o200) // lowered once all below it are
 			} else if err == nil {
 				return os.Chmod(path, file)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		for _, d := range []string{"observations", "state", "tmp", "trace", "."} {
-			if err := os.Chmod(filepath.Join(dir, d), folder); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(c.store, d), folder))
 		}
 	}
 	modes(0o400, 0o500)
 	defer modes(0o600, 0o700)
+	const advice = "make it writable, or choose another with --store"
 	for _, k := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{"observations", "pin", string(o.ID)}, failed, "make it writable, or choose another with --store"},
-		{[]string{"observations", "rm", string(o.ID)}, failed, "make it writable, or choose another with --store"},
-		{[]string{"observations", "prune"}, failed, "make it writable, or choose another with --store"},
+		{[]string{"observations", "pin", string(o.ID)}, failed, advice},
+		{[]string{"observations", "rm", string(o.ID)}, failed, advice},
+		{[]string{"observations", "prune"}, failed, advice},
 		{[]string{"call", "find"}, done, "make the store writable, or choose another with --store"},
 	} {
-		if code, _, complaints := run1(k.args...); code != k.code || !strings.Contains(complaints, k.want) ||
-			strings.Count(complaints, "\n") != 1 {
-			t.Errorf("%v: code %d: %s", k.args, code, complaints)
+		if code, _, said := c.run(k.args...); code != k.code || !strings.Contains(said, k.want) ||
+			strings.Count(said, "\n") != 1 {
+			t.Errorf("%v: code %d: %s", k.args, code, said)
 		}
 	}
-	if code, out, _ := run1("doctor"); code != failed ||
-		!strings.Contains(out, "make it writable, or choose another with --store") {
+	if code, out, _ := c.run("doctor"); code != failed || !strings.Contains(out, advice) {
 		t.Errorf("doctor: code %d: %s", code, out)
 	}
-	if code, _, complaints := run1("serve", "--http", "0"); code != failed ||
-		!strings.Contains(complaints, "set --token-file or MCP_FUNNEL_TOKEN") {
-		t.Errorf("serve --http: code %d: %s", code, complaints)
-	}
+	c.expect(failed, "", "set --token-file or MCP_FUNNEL_TOKEN", "serve", "--http", "0")
 }
 
-// However long its name, what is to be known of one stands whole before it.
+// TestMarksAreNotClipped: what is to be known of an observation stands whole before its name, however long that is.
 func TestMarksAreNotClipped(t *testing.T) {
-	o := observations.Observation{
+	got := label(observations.Observation{
 		Name: strings.Repeat("name ", 100), Bytes: 10_000, Dropped: 13_378_890, Lost: true, Pinned: true,
-	}
-	got := label(o)
+	})
 	for _, mark := range []string{"[in part, of 13388890 bytes] ", "[damaged: its data are gone] ", "[pinned] "} {
-		if !strings.Contains(got, mark) {
-			t.Errorf("%q lacks %q", got, mark)
+		if !strings.Contains(got, mark) || len(got) > 200 {
+			t.Errorf("%q lacks %q, or is long", got, mark)
 		}
 	}
-	if len(got) > 200 {
-		t.Errorf("%d bytes: %q", len(got), got)
-	}
 }
 
-// What a name holds makes no row of its own and acts on no terminal, wherever it is shown.
+// TestNamesStayInTheirLine: a name makes no row of its own and acts on no terminal, wherever it is shown.
 func TestNamesStayInTheirLine(t *testing.T) {
-	dir, o, run1 := stocked(t)
+	c, o := stocked(t)
 	const name = "a\tb\nobs:aaaaaaaaaaaa forged \x1b[31mred \u009b7m \u202eback"
 	odd := filepath.Join(t.TempDir(), "a\nforged \x1b[31m")
 	if err := os.WriteFile(odd, []byte("text"), 0o600); err != nil && runtime.GOOS != "windows" {
 		t.Fatal(err)
 	}
-	if code, _, complaints := run1("keep", "--name", name); code != done {
-		t.Fatalf("keep: code %d: %s", code, complaints)
-	}
-	_, list, _ := run1("observations", "list", "--json")
+	c.expect(done, "", "", "keep", "--name", name)
+	_, list, _ := c.run("observations", "list", "--json")
 	var named observations.Observation
 	if err := json.NewDecoder(strings.NewReader(list)).Decode(&named); err != nil || named.Name != name {
 		t.Fatalf("%v: %q, want the name as it is: %q", err, list, name)
@@ -388,7 +291,7 @@ func TestNamesStayInTheirLine(t *testing.T) {
 		{-1, []string{"observations", "show", id}},
 		{-1, []string{"call", "find", "path=obs:"}},
 		{-1, []string{"call", "find", "path=obs:", "--json"}},
-		{2, []string{"__complete", "--", "mcp-funnel --store " + dir + " observations cat "}},
+		{2, []string{"__complete", "--", "mcp-funnel --store " + c.store + " observations cat "}},
 		{0, []string{"observations", "rm", id}},
 		{1, []string{"observations", "cat", id}},
 		{1, []string{"observations", "cat", name}},
@@ -402,77 +305,49 @@ func TestNamesStayInTheirLine(t *testing.T) {
 		{2, []string{name}},
 		{2, []string{"--" + name}},
 		{2, []string{"call", "find", "--root", odd}}, // a note, and a warning
-		{-1, []string{"doctor", "--store", filepath.Join(dir, name)}},
+		{-1, []string{"doctor", "--store", filepath.Join(c.store, name)}},
 		{1, []string{"observations", "list", "--store", odd}},
 		{2, []string{"observations", "list", "--config", odd + "?"}},
 	} {
-		_, out, complaints := run1(k.words...)
-		for _, row := range strings.Split(out+complaints, "\n") {
+		_, out, said := c.run(k.words...)
+		for _, row := range strings.Split(out+said, "\n") {
 			if strings.HasPrefix(row, "obs:aaaa") || strings.HasPrefix(row, "forged") ||
 				strings.ContainsAny(row, "\x1b\u009b\u202e") {
 				t.Errorf("%.2q: %q", k.words, row)
 			}
 		}
-		if n := strings.Count(out+complaints, "\n"); k.rows >= 0 && n != k.rows {
-			t.Errorf("%.2q: %d rows, want %d: %s%s", k.words, n, k.rows, out, complaints)
+		if n := strings.Count(out+said, "\n"); k.rows >= 0 && n != k.rows {
+			t.Errorf("%.2q: %d rows, want %d: %s%s", k.words, n, k.rows, out, said)
 		}
 	}
 }
 
-// Who may read the store finds what other identities keep in it, when asked for.
+// TestAnyOwner: a user who may read the store finds the observations of other identities with --any-owner.
 func TestAnyOwner(t *testing.T) {
-	dir, mine, run1 := stocked(t)
-	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	r, err := store.Record(observations.Provenance{Owner: "anna", Tool: "search"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Write([]byte("hers\n")); err != nil {
-		t.Fatal(err)
-	}
-	hers, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const told = "1 observation of other identities: --any-owner "
-	id := string(hers.ID)
+	c, mine := stocked(t)
+	store, _ := c.open()
+	const said = "1 observation of other identities: --any-owner "
+	id, own := string(record(t, store, "anna", "hers\n").ID), string(mine.ID)
 	for _, k := range []struct {
 		words     []string
 		code      int
-		out, told string
+		out, said string
 	}{
-		{[]string{"list"}, done, string(mine.ID), told + "lists"},
-		{[]string{"list", "--json"}, done, string(mine.ID), told + "lists"},
+		{[]string{"list"}, done, own, said + "lists"},
+		{[]string{"list", "--json"}, done, own, said + "lists"},
 		{[]string{"list", "--any-owner"}, done, "anna", ""},
-		{[]string{"verify"}, done, "1 of 1 intact\n", told + "verifies"},
+		{[]string{"verify"}, done, "1 of 1 intact\n", said + "verifies"},
 		{[]string{"verify", "--any-owner"}, done, "2 of 2 intact\n", ""},
 		{[]string{"cat", id}, failed, "", "with --any-owner"},
-		{[]string{"cat", "--any-owner", id, string(mine.ID)}, done, "hers\na line\n", ""},
+		{[]string{"cat", "--any-owner", id, own}, done, "hers\na line\n", ""},
 		{[]string{"show", "--any-owner", id}, done, `"owner": "anna"`, ""},
 		{[]string{"pin", "--any-owner", id}, done, "", ""},
 		{[]string{"rm", id}, failed, "", "with --any-owner"},
 		{[]string{"rm", "--any-owner", id}, usage, "", "is pinned: nothing is removed"},
 		{[]string{"rm", "--any-owner", "--yes", id}, done, "", "which was pinned"},
-		{[]string{"list"}, done, string(mine.ID), ""},
+		{[]string{"list"}, done, own, ""},
 		{[]string{"list", "--all", "--any-owner"}, done, "[expired]", ""},
 	} {
-		code, out, complaints := run1(append([]string{"observations"}, k.words...)...)
-		if code != k.code || !strings.Contains(out, k.out) || !strings.Contains(complaints, k.told) ||
-			(complaints == "") != (k.told == "") {
-			t.Errorf(
-				"%v: code %d, %q, %q; want %d, %q, %q",
-				k.words,
-				code,
-				out,
-				complaints,
-				k.code,
-				k.out,
-				k.told,
-			)
-		}
+		c.expect(k.code, k.out, k.said, append([]string{"observations"}, k.words...)...)
 	}
 }

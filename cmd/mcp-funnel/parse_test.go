@@ -15,9 +15,7 @@ func TestGrammarOfOneCommand(t *testing.T) {
 	model := func(more ...kong.Option) *kong.Application {
 		exited := -1
 		parser, err := newParser(&commands{}, io.Discard, io.Discard, &exited, more...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return parser.Model
 	}
 	flags := func(n *kong.Node) (all []string) {

@@ -11,29 +11,18 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
-// runs runs a command line and returns what it printed.
-func runs(t *testing.T, args ...string) (code int, out, complaints string) {
+// homeIn makes a directory the home, and the place of its stores.
+func homeIn(t *testing.T, dir string) string {
 	t.Helper()
-	var o, e strings.Builder
-	code = run(t.Context(), append([]string{"--min-free", "0"}, args...), strings.NewReader(""), &o, &e)
-	return code, o.String(), e.String()
-}
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	t.Setenv("HOME", dir)
+	t.Setenv("USERPROFILE", dir)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	return dir
 }
 
 // ~ is $HOME in flags, variables and the configuration.
 func TestTildeIsHome(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
+	home := homeIn(t, t.TempDir())
 	t.Setenv("MCP_FUNNEL_STORE", "~/kept")
 	write(t, filepath.Join(home, "work", "a.txt"), "x")
 	write(t, filepath.Join(home, "config.yaml"), "root: [~/work]\n")
@@ -53,9 +42,8 @@ func TestTildeIsHome(t *testing.T) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
-	if got := cli.ExpandPath("~ann/a"); filepath.Base(
-		filepath.Dir(got),
-	) != "~ann" { // another person's home is not looked up
+	// Another person's home is not looked up.
+	if got := cli.ExpandPath("~ann/a"); filepath.Base(filepath.Dir(got)) != "~ann" {
 		t.Errorf("~ann: %s", got)
 	}
 }
@@ -78,9 +66,7 @@ func TestUnexpandedRoot(t *testing.T) {
 
 // A root that grants a home says so once, and in doctor.
 func TestWideRootsAreNamed(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
+	home := homeIn(t, t.TempDir())
 	project := filepath.Join(home, "project")
 	write(t, filepath.Join(project, "a.txt"), "x")
 	for dir, wide := range map[string]bool{home: true, filepath.Dir(home): true, project: false} {
@@ -97,17 +83,14 @@ func TestWideRootsAreNamed(t *testing.T) {
 // A home that is a link is a home under its name and where it leads.
 func TestALinkedHomeIsAHome(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	real, linked := filepath.Join(top, "disk", "ann"), filepath.Join(top, "home", "ann")
 	write(t, filepath.Join(real, "project", "a.txt"), "x")
 	write(t, filepath.Join(top, "home", "b.txt"), "x")
 	if err := os.Symlink(real, linked); err != nil {
 		t.Skip("links cannot be made here")
 	}
-	t.Setenv("HOME", linked)
-	t.Setenv("USERPROFILE", linked)
+	homeIn(t, linked)
 	for dir, want := range map[string]bool{
 		real: true, linked: true, filepath.Join(top, "disk"): true,
 		filepath.Join(linked, "project"): false, filepath.Join(top, "home"): false,
@@ -124,23 +107,18 @@ func TestALinkedHomeIsAHome(t *testing.T) {
 
 // The store of another server is hidden too, where stores are by default.
 func TestTheDefaultStoreIsHidden(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	home := homeIn(t, t.TempDir())
 	secret := filepath.Join(home, "state", "mcp-funnel", "state", "http-token")
 	write(t, secret, "the other server's token")
 	write(t, filepath.Join(home, "state", "other", "a.txt"), "the control")
-	store := filepath.Join(t.TempDir(), "store")
+	c := &commandLine{t: t, root: home, store: filepath.Join(t.TempDir(), "store")}
 	for path, shown := range map[string]bool{secret: false, filepath.Join(home, "state", "other", "a.txt"): true} {
-		code, out, complaints := runs(t, "--root", home, "--store", store, "call", "read", "path="+path)
+		code, out, complaints := c.run("call", "read", "path="+path)
 		if got := code == done && strings.Contains(out, "the "); got != shown {
 			t.Errorf("%s: shown %t\n%s%s", path, got, out, complaints)
 		}
 	}
-	if _, out, _ := runs(t, "--root", home, "--store", store, "call", "search", "pattern=the", "all=true"); strings.Contains(
-		out,
-		"token",
-	) {
+	if _, out, _ := c.run("call", "search", "pattern=the", "all=true"); strings.Contains(out, "token") {
 		t.Errorf("search: %s", out)
 	}
 }
@@ -148,9 +126,8 @@ func TestTheDefaultStoreIsHidden(t *testing.T) {
 // The token in a store of another server, wherever that is, is shown by no tool; without the marker, the control, by
 // every tool.
 func TestStoresOfOthersAreHidden(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	home := homeIn(t, t.TempDir())
+	c := &commandLine{t: t, root: home, store: filepath.Join(t.TempDir(), "store")}
 	other := filepath.Join(home, "elsewhere", "funnel")
 	if code, _, complaints := runs(t, "--store", other, "observations", "list"); code != done { // it makes a store
 		t.Fatal(complaints)
@@ -163,9 +140,7 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 	}
 	for _, marked := range []bool{true, false} {
 		if !marked {
-			if err := os.Remove(marker); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(marker))
 		}
 		for _, call := range [][]string{
 			{"read", "path=" + token},
@@ -179,32 +154,14 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 			{"find", "glob=**/http-token", "all=true"},
 			{"find", "path=elsewhere/funnel"},
 		} {
-			args := []string{
-				"--root",
-				home,
-				"--store",
-				filepath.Join(t.TempDir(), "store"),
-				"--no-mask",
-				"call",
-			}
-			_, out, complaints := runs(t, append(args, call...)...)
+			_, out, complaints := c.run(append([]string{"--no-mask", "call"}, call...)...)
 			shown := strings.Contains(out, "anothers-token") || strings.Contains(out, "quota.json") ||
 				strings.Contains(out, `"path":"elsewhere/funnel/state/http-token"`)
 			if shown == marked {
 				t.Errorf("marked %t: %q shows it: %t\n%s%s", marked, call, shown, out, complaints)
 			}
 		}
-		_, out, _ := runs(
-			t,
-			"--root",
-			home,
-			"--store",
-			filepath.Join(t.TempDir(), "store"),
-			"call",
-			"find",
-			"path=elsewhere",
-			"show=tree",
-		)
+		_, out, _ := c.run("call", "find", "path=elsewhere", "show=tree")
 		if strings.Contains(out, "is a store of observations") != marked ||
 			marked && strings.Contains(out, "state") {
 			t.Errorf("marked %t: %s", marked, out)
@@ -220,9 +177,7 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 
 // A directory typed on the command line is read wherever the program is called, and grants nothing to --root.
 func TestNamedDirectoryIsGranted(t *testing.T) {
-	home, other := t.TempDir(), t.TempDir()
-	t.Setenv("HOME", home) // too wide to be a root without being asked
-	t.Setenv("USERPROFILE", home)
+	home, other := homeIn(t, t.TempDir()), t.TempDir() // a home is too wide to be a root without being asked
 	store := t.TempDir()
 	write(t, filepath.Join(home, "work", "a.txt"), "one\ntwo\n")
 	write(t, filepath.Join(other, "b.txt"), "one\n")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -24,9 +23,7 @@ func TestDescribeAddress(t *testing.T) {
 		"192.0.2.1:80":   {"http://192.0.2.1:80/mcp", true},
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		url, hint := describeAddress(addr, false)
 		if url != want.url || (hint != "") != want.hint ||
 			want.hint && !strings.Contains(hint, "--allow-host") {
@@ -36,29 +33,6 @@ func TestDescribeAddress(t *testing.T) {
 			t.Errorf("%s with --allow-host: %q", at, hint)
 		}
 	}
-}
-
-// try runs the program on a root and a store of its own.
-func try(t *testing.T, args ...string) (code int, out, complaints string) {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "root"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	var o, e strings.Builder
-	args = append(
-		[]string{
-			"--root",
-			filepath.Join(dir, "root"),
-			"--store",
-			filepath.Join(dir, "store"),
-			"--min-free",
-			"0",
-		},
-		args...,
-	)
-	code = run(t.Context(), args, strings.NewReader(""), io.Writer(&o), io.Writer(&e))
-	return code, o.String(), e.String()
 }
 
 // What cannot be read is named with the flag that named it.
@@ -76,9 +50,7 @@ func TestServeHTTPExitCodes(t *testing.T) {
 	t.Setenv(cli.TokenVariable, strings.Repeat("t", 40))
 	var config net.ListenConfig
 	taken, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = taken.Close() }()
 	for addr, want := range map[string]struct {
 		code int

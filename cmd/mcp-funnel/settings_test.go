@@ -9,21 +9,14 @@ import (
 
 // A variable that is set to nothing is as good as none: it must not make the current directory a store or a root.
 func TestEmptySettingsAreDefaults(t *testing.T) {
-	here, home := t.TempDir(), t.TempDir()
+	here, home := t.TempDir(), homeIn(t, t.TempDir())
 	t.Chdir(here)
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	for _, name := range []string{"MCP_FUNNEL_STORE", "MCP_FUNNEL_ROOT", "MCP_FUNNEL_CONFIG"} {
 		t.Setenv(name, "")
 	}
-	var out, complaints strings.Builder
-	if code := run(
-		t.Context(), []string{"--min-free", "0", "observations", "list"}, strings.NewReader(""), &out, &complaints,
-	); code != done {
-		t.Fatalf("code %d: %s", code, complaints.String())
-	}
-	if want := "nothing is kept in " + filepath.Join(home, "state", "mcp-funnel") + "\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
+	code, out, said := runs(t, "observations", "list")
+	if want := "nothing is kept in " + filepath.Join(home, "state", "mcp-funnel") + "\n"; code != done || out != want {
+		t.Errorf("code %d: %q, want %q: %s", code, out, want, said)
 	}
 	if made, err := os.ReadDir(here); err != nil || len(made) > 0 {
 		t.Errorf("in the current directory: %v, %v", made, err)
@@ -61,14 +54,8 @@ func TestSettingsThatCannotWork(t *testing.T) {
 // Names below the roots complete path= and source=, as tools take them.
 func TestCompletionOfNames(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"one/sub/a.txt", "two/b.txt"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, filepath.Join(dir, "one/sub/a.txt"), "")
+	write(t, filepath.Join(dir, "two/b.txt"), "")
 	one, two := " --root "+filepath.Join(dir, "one"), " --root "+filepath.Join(dir, "two")
 	for line, want := range map[string]string{
 		one + " call read path=":               "path=sub/\n",
@@ -77,10 +64,8 @@ func TestCompletionOfNames(t *testing.T) {
 		one + two + " call grep source=two/b":  "source=two/b.txt\n",
 		one + two + " call grep source=none/x": "",
 	} {
-		var out, said strings.Builder
-		run(t.Context(), []string{"__complete", "--", "mcp-funnel" + line}, strings.NewReader(""), &out, &said)
-		if out.String() != want {
-			t.Errorf("%s: %q %s, want %q", line, out.String(), said.String(), want)
+		if _, out, said := runs(t, "__complete", "--", "mcp-funnel"+line); out != want {
+			t.Errorf("%s: %q %s, want %q", line, out, said, want)
 		}
 	}
 }
@@ -88,25 +73,18 @@ func TestCompletionOfNames(t *testing.T) {
 // A file with a byte order mark is read, and its relative root counts from its directory.
 func TestConfigRootBesideTheFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"funnel.yaml": "\ufeffroot: sub\n", "sub/here.txt": "x\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var out, said strings.Builder
-	args := []string{"--config", filepath.Join(dir, "funnel.yaml"), "--store", t.TempDir(), "call", "find"}
-	code := run(t.Context(), args, strings.NewReader(""), &out, &said)
-	if code != done || !strings.Contains(out.String(), `"path":"here.txt"`) {
-		t.Errorf("%d: %s%s", code, out.String(), said.String())
+	file := filepath.Join(dir, "funnel.yaml")
+	write(t, file, "\ufeffroot: sub\n")
+	write(t, filepath.Join(dir, "sub/here.txt"), "x\n")
+	code, out, said := runs(t, "--config", file, "--store", t.TempDir(), "call", "find")
+	if code != done || !strings.Contains(out, `"path":"here.txt"`) {
+		t.Errorf("%d: %s%s", code, out, said)
 	}
 }
 
 // What is wrong in the file is told with its place, and with what was likely meant.
 func TestConfigErrorsNameTheirPlace(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "funnel.yaml")
+	c, file := newCommandLine(t), filepath.Join(t.TempDir(), "funnel.yaml")
 	for text, want := range map[string]string{
 		"large-lines: 9\nmax-age: soon\n":     file + ":2:10: max-age: ",
 		"receipt-tokens: many\n":              file + ":1:17: receipt-tokens: ",
@@ -125,23 +103,11 @@ func TestConfigErrorsNameTheirPlace(t *testing.T) {
 		"large-lines: 9\n---\nquota: 1GiB\n":  file + ":3:",
 		"root: [" + t.TempDir() + "]\nx: 1\n": file + ":2:1: unknown key",
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if code, _, complaints := try(t, "--config", file, "observations", "list"); code != usage ||
-			!strings.Contains(complaints, want) {
-			t.Errorf("%q: code %d: %s", text, code, complaints)
-		}
+		write(t, file, text)
+		c.expect(usage, "", want, "--config", file, "observations", "list")
 	}
-	if err := os.WriteFile(
-		file, []byte("large-lines: 9\nmax-age: 2d\nenabled: false\nlog-level: debug\nquota: 5MiB\nallow-host: [a, b]\n"),
-		0o600,
-	); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, complaints := try(t, "--config", file, "observations", "list"); code != done {
-		t.Errorf("code %d: %s", code, complaints)
-	}
+	write(t, file, "large-lines: 9\nmax-age: 2d\nenabled: false\nlog-level: debug\nquota: 5MiB\nallow-host: [a, b]\n")
+	c.expect(done, "", "", "--config", file, "observations", "list")
 }
 
 // A variable of the shell that is not set must not grant the current directory.
@@ -151,17 +117,10 @@ func TestAnEmptyRootIsRefused(t *testing.T) {
 		if variable != "-" {
 			t.Setenv("MCP_FUNNEL_ROOT", variable)
 		}
-		var out, complaints strings.Builder
-		code := run(
-			t.Context(),
-			[]string{"--store", t.TempDir(), "--root=", "call", "find"},
-			strings.NewReader(""),
-			&out,
-			&complaints,
-		)
-		if refused := code == usage &&
-			strings.Contains(complaints.String(), "--root is empty: name a directory"); refused != (variable != "") {
-			t.Errorf("beside the variable %q: code %d: %s%s", variable, code, out.String(), complaints.String())
+		code, out, said := runs(t, "--store", t.TempDir(), "--root=", "call", "find")
+		refused := code == usage && strings.Contains(said, "--root is empty: name a directory")
+		if refused != (variable != "") {
+			t.Errorf("beside the variable %q: code %d: %s%s", variable, code, out, said)
 		}
 	}
 }
@@ -203,17 +162,11 @@ func TestUnknownVariablesAreRefused(t *testing.T) {
 // The variable holds several directories as PATH does; the same one twice is one.
 func TestRootsOfTheVariable(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
-	for dir, name := range map[string]string{one: "first.txt", two: "second.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("a line\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, filepath.Join(one, "first.txt"), "a line\n")
+	write(t, filepath.Join(two, "second.txt"), "a line\n")
 	t.Setenv("MCP_FUNNEL_STORE", filepath.Join(t.TempDir(), "store"))
-	t.Setenv("MCP_FUNNEL_MIN_FREE", "0")
-	t.Setenv(
-		"MCP_FUNNEL_ROOT",
-		strings.Join([]string{one, two, one + string(filepath.Separator)}, string(filepath.ListSeparator)),
-	)
+	dirs := []string{one, two, one + string(filepath.Separator)}
+	t.Setenv("MCP_FUNNEL_ROOT", strings.Join(dirs, string(filepath.ListSeparator)))
 	for _, k := range []struct {
 		args          []string
 		first, second int
@@ -221,13 +174,9 @@ func TestRootsOfTheVariable(t *testing.T) {
 		{nil, 1, 1},
 		{[]string{"--root", two, "--root", two}, 0, 1},
 	} {
-		var out, complaints strings.Builder
-		if code := run(t.Context(), append(k.args, "call", "find"), strings.NewReader(""), &out, &complaints); code != done {
-			t.Fatalf("%v: code %d: %s", k.args, code, complaints.String())
-		}
-		if n, m := strings.Count(out.String(), "first.txt"), strings.Count(out.String(), "second.txt"); n != k.first ||
-			m != k.second {
-			t.Errorf("%v: %s", k.args, out.String())
+		code, out, said := runs(t, append(k.args, "call", "find")...)
+		if code != done || strings.Count(out, "first.txt") != k.first || strings.Count(out, "second.txt") != k.second {
+			t.Errorf("%v: code %d: %s%s", k.args, code, out, said)
 		}
 	}
 }

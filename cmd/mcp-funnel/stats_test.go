@@ -34,9 +34,7 @@ func TestStatsOfOneCommand(t *testing.T) {
 		sum.Add(c)
 	}
 	var out strings.Builder
-	if err := writeStats(&cli.Streams{Out: &out}, sum.Report(0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeStats(&cli.Streams{Out: &out}, sum.Report(0)))
 	const want = "\nlargest command: run yes head (1 call): 99 % of all tokens seen, 99900 of 100000\n"
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %s", want, out.String())

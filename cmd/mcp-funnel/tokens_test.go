@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,20 +27,13 @@ func TestTokensAreOfTheTextDecoded(t *testing.T) {
 		{"no end", "2 6 1", ""},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(k.stored), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, k.stored)
 		for _, words := range [][]string{{"-"}, {path}, nil} {
-			var out, complaints strings.Builder
-			code := run(t.Context(), append([]string{"tokens"}, words...), strings.NewReader(k.stored), &out, &complaints)
-			name := strings.Join(append(words, "-")[:1], "")
-			_, row, _ := strings.Cut(out.String(), "\n")
-			if got := strings.Join(strings.Fields(row), " "); code != done || complaints.Len() > 0 ||
-				got != k.want+" "+name+k.note {
-				t.Errorf(
-					"tokens %v of %q: code %d, %q, %s; want %s", words, k.stored, code, got, complaints.String(),
-					k.want+" "+name+k.note,
-				)
+			code, out, said := runIn(t, k.stored, append([]string{"tokens"}, words...)...)
+			want := k.want + " " + append(words, "-")[0] + k.note
+			_, row, _ := strings.Cut(out, "\n")
+			if got := strings.Join(strings.Fields(row), " "); code != done || said != "" || got != want {
+				t.Errorf("tokens %v of %q: code %d, %q, %s; want %s", words, k.stored, code, got, said, want)
 			}
 		}
 	}

@@ -23,9 +23,7 @@ type served struct {
 func newServed(t *testing.T) served {
 	s := served{newHooked(t), t.TempDir()}
 	large := strings.Repeat("a total of the shop\n", 5_000)
-	if err := os.WriteFile(filepath.Join(s.root, "large.txt"), []byte(large), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(s.root, "large.txt"), large)
 	return s
 }
 
@@ -110,23 +108,12 @@ func TestUsageFromASessionFile(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	const thread = "019c1a2b-aaaa-7bbb-8ccc-0123456789ab"
-	day := filepath.Join(home, "sessions", "2026", "03", "14")
-	if err := os.MkdirAll(day, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(day, "rollout-2026-03-14T09-26-00-"+thread+".jsonl")
+	path := filepath.Join(home, "sessions", "2026", "03", "14", "rollout-2026-03-14T09-26-00-"+thread+".jsonl")
 	record := func(tokens int, at time.Time) {
 		t.Helper()
-		line := fmt.Sprintf(
-			`{"timestamp":%q,"type":"event_msg","payload":{"type":"token_count","info":{"last_token_usage":
-			{"input_tokens":%d},"total_token_usage":{"total_tokens":%d},"model_context_window":200000}}}`,
-			at.UTC().Format(time.RFC3339Nano),
-			tokens,
-			tokens,
-		)
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(line, "\n", "")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, fmt.Sprintf(`{"timestamp":%q,"type":"event_msg","payload":{"type":"token_count","info":{`+
+			`"last_token_usage":{"input_tokens":%d},"total_token_usage":{"total_tokens":%[2]d},`+
+			`"model_context_window":200000}}}`+"\n", at.UTC().Format(time.RFC3339Nano), tokens))
 	}
 	record(194_800, time.Now())
 	mine, other := `{"threadId":"`+thread+`"}`, `{"threadId":"`+thread[:35]+`0"}`
@@ -145,9 +132,7 @@ func TestUsageFromASessionFile(t *testing.T) {
 			t.Errorf("%s: %.600s", c.name, out)
 		}
 	}
-	if err := account.Open(s.store).Reset(observations.Local, thread); err != nil {
-		t.Fatal(err)
-	}
+	must(t, account.Open(s.store).Reset(observations.Local, thread))
 	record(194_800, time.Now().Add(-pulledAge-time.Minute))
 	if out := s.search(mine, "--usage-from", "codex"); strings.Contains(out, "context full") {
 		t.Errorf("an old record decided: %.600s", out)
@@ -161,9 +146,7 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", home)
 	t.Chdir(dir)
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const session = "11111111-1111-4111-8111-111111111111"
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -190,10 +173,7 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 		write(t, filepath.Join(home, "projects", name, session+".jsonl"), fmt.Sprintf(
 			`{"type":"assistant","sessionId":%q,"timestamp":%q,`+
 				`"message":{"id":"m1","model":%q,"usage":{"input_tokens":%d}}}`+"\n",
-			session,
-			time.Now().UTC().Format(time.RFC3339Nano),
-			c.model,
-			c.used,
+			session, time.Now().UTC().Format(time.RFC3339Nano), c.model, c.used,
 		))
 		out := s.search(`{"funnel/session":"`+session+`"}`, append(c.flags, "--usage-from", "claude")...)
 		traced := ""
@@ -248,9 +228,7 @@ func TestDoctorShowsReports(t *testing.T) {
 		{Session: "three", PromptTokens: 70_000, Model: "x-1", Source: clientusage.FromCodex},
 	} {
 		u.Turn = fmt.Sprint(i)
-		if err := all.Report(observations.Local, u.Session, u); err != nil {
-			t.Fatal(err)
-		}
+		must(t, all.Report(observations.Local, u.Session, u))
 	}
 	check := func(want []string, flags ...string) {
 		t.Helper()

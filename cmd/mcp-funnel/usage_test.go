@@ -28,24 +28,14 @@ func newHooked(t *testing.T) hooked { return hooked{t, filepath.Join(t.TempDir()
 // run gives the command an input and returns what it printed.
 func (h hooked) run(input string, args ...string) (code int, out, complaints string) {
 	h.t.Helper()
-	var o, e strings.Builder
-	code = run(
-		h.t.Context(),
-		append([]string{"usage", "--store", h.store}, args...),
-		strings.NewReader(input),
-		&o,
-		&e,
-	)
-	return code, o.String(), e.String()
+	return runIn(h.t, input, append([]string{"usage", "--store", h.store}, args...)...)
 }
 
 // event gives the command a sample of session/usage, which must be accepted.
 func (h hooked) event(name string) string {
 	h.t.Helper()
 	b, err := os.ReadFile(sampleEvent(name))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	code, out, complaints := h.run(string(b))
 	if code != done || complaints != "" {
 		h.t.Errorf("%s: code %d: %s", name, code, complaints)
@@ -56,9 +46,7 @@ func (h hooked) event(name string) string {
 func (h hooked) account(session string) account.Account {
 	h.t.Helper()
 	a, err := account.Open(h.store).Read(observations.Local, session)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	return a
 }
 
@@ -120,12 +108,10 @@ func TestUsageCountsWhatWasShown(t *testing.T) {
 	h := newHooked(t)
 	h.event("status.json")
 	all := account.Open(h.store)
-	if err := all.Update(observations.Local, shopSession, func(a *account.Account) {
+	must(t, all.Update(observations.Local, shopSession, func(a *account.Account) {
 		a.Show(50_000, a.Report.At.Add(2*statusDelay))
 		a.Pointers = 1
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	const want = "context 42.0k of 200.0k | reserve 4.1k | left 52 % | 1 pointer\n"
 	if out := h.event("status.json"); out != want {
 		t.Errorf("%q, want %q", out, want)
@@ -156,10 +142,10 @@ func TestUsageNeverStopsTheClient(t *testing.T) {
 	if code := run(t.Context(), []string{"usage", "--store", h.store}, in, &o, &e); code != failed {
 		t.Errorf("a panic: code %d: %s", code, e.String())
 	}
-	if code := run(t.Context(), []string{"--nosuch", "usage"}, strings.NewReader(""), &o, &e); code != failed {
+	if code, _, _ := runs(t, "--nosuch", "usage"); code != failed {
 		t.Errorf("a wrong flag before the command: code %d", code)
 	}
-	if code := run(t.Context(), []string{"keep", "--nosuch"}, strings.NewReader(""), &o, &e); code != usage {
+	if code, _, _ := runs(t, "keep", "--nosuch"); code != usage {
 		t.Errorf("another command: code %d", code)
 	}
 }
@@ -171,13 +157,9 @@ func (panicking) Read([]byte) (int, error) { panic(errors.New("unexpected")) }
 // TestUsageWithoutAStore: the status line is printed all the same.
 func TestUsageWithoutAStore(t *testing.T) {
 	h := newHooked(t)
-	if err := os.WriteFile(h.store, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(h.store, nil, 0o600))
 	b, err := os.ReadFile(sampleEvent("status.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	code, out, complaints := h.run(string(b))
 	if code != done || !strings.HasPrefix(out, "context 42.0k of 200.0k ") || complaints == "" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
@@ -198,25 +180,18 @@ func TestUsageFromSessionFiles(t *testing.T) {
 		t.Errorf("code %d: %q", code, out)
 	}
 	b, err := os.ReadFile(sampleEvent("codex.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	t.Chdir(dir)
 	day := filepath.Join(home, "sessions", "2026", "03", "14")
-	if err := os.MkdirAll(day, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if code, _, complaints := h.run("", "--from", "codex"); code != failed ||
 		!strings.Contains(complaints, "name the file") {
 		t.Errorf("code %d: %s", code, complaints)
 	}
 	begun := strings.ReplaceAll(string(b), "/srv/shop", filepath.ToSlash(dir))
 	name := filepath.Join(day, "rollout-2026-03-14T09-26-00-019c1a2b-aaaa-7bbb-8ccc-0123456789ab.jsonl")
-	if err := os.WriteFile(name, []byte(begun), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, name, begun)
 	code, out, complaints = h.run("", "--from", "codex")
 	if code != done || out != "context 34.6k of 258.4k | reserve 4.1k | left 86 % | 0 pointers\n" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
@@ -227,9 +202,7 @@ func TestUsageFromSessionFiles(t *testing.T) {
 func TestUsageReadsNoSessionFileUnasked(t *testing.T) {
 	h := newHooked(t)
 	path, err := filepath.Abs(sampleEvent("claude.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"Stop", "PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit"} {
 		code, out, complaints := h.run(`{"hook_event_name":"` + name + `","session_id":"` + shopSession +
 			`","tool_use_id":"toolu_1","transcript_path":"` + filepath.ToSlash(path) + `"}`)
@@ -243,37 +216,29 @@ func TestUsageLine(t *testing.T) {
 	report := func(prompt, reserve, window int) *clientusage.Usage {
 		return &clientusage.Usage{PromptTokens: prompt, ResponseTokensReserved: reserve, Window: window}
 	}
-	for _, c := range []struct {
-		name string
-		s    cli.Settings
-		a    account.Account
-		want string
+	for name, c := range map[string]struct {
+		window, budget, emergency int // of the settings
+		report                    *clientusage.Usage
+		pointers                  int
+		want                      string
 	}{
-		{"nothing", cli.Settings{}, account.Account{}, "context ? of ? | reserve 0 | left ? | 0 pointers"},
-		{
-			"a window by hand", with(func(s *cli.Settings) { s.ContextWindow = 10_000 }), account.Account{Report: report(2_500, 0, 0)},
-			"context 2.5k of 10.0k | reserve 0 | left 75 % | 0 pointers",
-		},
-		{
-			"the reported window first", with(func(s *cli.Settings) { s.ContextWindow = 10_000 }),
-			account.Account{Report: report(2_500, 1_000, 6_000)},
-			"context 2.5k of 6.0k | reserve 1.0k | left 50 % | 0 pointers",
-		},
-		{
-			"a limit of the prompt", with(func(s *cli.Settings) { s.PromptBudget = 5_000 }), account.Account{Report: report(2_500, 0, 1_000_000)},
-			"context 2.5k of 1.00M | reserve 0 | left 50 % | 0 pointers",
-		},
-		{
-			"full", cli.Settings{}, account.Account{Report: report(9_999_999, 0, 6_000), Pointers: 12},
-			"context 10.00M of 6.0k | reserve 0 | left 0 % | 12 pointers",
-		},
-		{
-			"reserves above the window", with(func(s *cli.Settings) { s.EmergencyBuffer = 1_024 }), account.Account{Report: report(1, 8_000, 6_000)},
-			"context 1 of 6.0k | reserve 8.0k | left 0 % | 0 pointers",
-		},
+		"nothing": {0, 0, 0, nil, 0,
+			"context ? of ? | reserve 0 | left ? | 0 pointers"},
+		"a window by hand": {10_000, 0, 0, report(2_500, 0, 0), 0,
+			"context 2.5k of 10.0k | reserve 0 | left 75 % | 0 pointers"},
+		"the reported window first": {10_000, 0, 0, report(2_500, 1_000, 6_000), 0,
+			"context 2.5k of 6.0k | reserve 1.0k | left 50 % | 0 pointers"},
+		"a limit of the prompt": {0, 5_000, 0, report(2_500, 0, 1_000_000), 0,
+			"context 2.5k of 1.00M | reserve 0 | left 50 % | 0 pointers"},
+		"full": {0, 0, 0, report(9_999_999, 0, 6_000), 12,
+			"context 10.00M of 6.0k | reserve 0 | left 0 % | 12 pointers"},
+		"reserves above the window": {0, 0, 1_024, report(1, 8_000, 6_000), 0,
+			"context 1 of 6.0k | reserve 8.0k | left 0 % | 0 pointers"},
 	} {
-		if got := usageLine(&c.s, c.a, 0); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		var s cli.Settings
+		s.ContextWindow, s.PromptBudget, s.EmergencyBuffer = c.window, c.budget, c.emergency
+		if got := usageLine(&s, account.Account{Report: c.report, Pointers: c.pointers}, 0); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
@@ -282,9 +247,7 @@ func TestUsageLine(t *testing.T) {
 // paths: a client starts them without the shell's PATH and directory.
 func TestBlocksToPaste(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "BUDGET.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := strings.Split(string(b), "```json\n")[1:]
 	hooks := 0
 	for _, block := range blocks {
@@ -323,10 +286,4 @@ func TestBlocksToPaste(t *testing.T) {
 	if hooks != 4 {
 		t.Errorf("%d hooks and reports found, want 4", hooks)
 	}
-}
-
-// with returns settings of which some are set.
-func with(set func(*cli.Settings)) (s cli.Settings) {
-	set(&s)
-	return s
 }
