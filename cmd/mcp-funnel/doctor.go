@@ -295,9 +295,9 @@ const maxReports = 20
 func usageReported(s *cli.Settings) (all []finding) {
 	if why := unnamedSession(s); why != "" {
 		all = append(all, finding{what: "usage", weak: true, text: why})
-	} else if files, ok := clients[s.UsageFrom]; ok {
+	} else if files, ok := cli.SessionClients[s.UsageFrom]; ok {
 		session, _ := clientusage.SessionID(nil, os.Getenv, nil)
-		path, err := files.path(session)
+		path, err := files.Path(session)
 		if err != nil {
 			path = err.Error()
 		}

@@ -40,7 +40,7 @@ func serveWith(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Str
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
 		return cli.Usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
 	}
-	if _, pulls := clients[s.UsageFrom]; pulls && s.HTTP != "" {
+	if _, pulls := cli.SessionClients[s.UsageFrom]; pulls && s.HTTP != "" {
 		return cli.Usagef("--usage-from reads files of the user who starts the server: it works without --http only")
 	}
 	if s.SSE && s.HTTP == "" {

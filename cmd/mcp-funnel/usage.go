@@ -112,14 +112,14 @@ func (c *usageCmd) enter(all *account.Accounts, e clientusage.Event) error {
 
 // pull reads the last record of a session file, and enters it.
 func (c *usageCmd) pull(s *cli.Settings, w *cli.Streams) error {
-	files, path := clients[c.From], c.File
+	files, path := cli.SessionClients[c.From], c.File
 	if path == "" {
 		var err error
-		if path, err = files.path(""); err != nil {
+		if path, err = files.Path(""); err != nil {
 			return err
 		}
 	}
-	u, err := files.read(path)
+	u, err := files.Read(path)
 	if err != nil {
 		return err
 	}

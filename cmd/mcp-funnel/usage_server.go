@@ -33,29 +33,6 @@ func sessionOf(s *cli.Settings, all *account.Accounts) func(owner string, meta m
 	}
 }
 
-// sessionFiles are how the session files of a client are found and read.
-type sessionFiles struct {
-	find   func(p clientusage.Place, cwd, session string) (string, error)
-	read   func(path string) (clientusage.Usage, error)
-	source string
-}
-
-// clients are the values of --usage-from.
-var clients = map[string]sessionFiles{
-	"claude": {clientusage.FindClaude, clientusage.FromClaudeFile, clientusage.FromClaude},
-	"codex":  {clientusage.FindCodex, clientusage.FromCodexFile, clientusage.FromCodex},
-}
-
-// path returns the newest session file of the current directory, or that of a session.
-func (c sessionFiles) path(session string) (string, error) {
-	home, _ := os.UserHomeDir() // find reports an unknown one
-	cwd, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	return c.find(clientusage.Place{Home: home, Environ: os.Getenv}, cwd, session)
-}
-
 // unnamedSession returns why --usage-from claude finds no session file; "" if it does. Claude Code names its session to
 // a server that it starts, and in no call.
 func unnamedSession(s *cli.Settings) string {
@@ -70,18 +47,18 @@ func unnamedSession(s *cli.Settings) string {
 // pullUsage returns what reads the usage of a session out of its client's file, nil without --usage-from. It reads the
 // file of that session only: another one of the same directory has another context.
 func pullUsage(s *cli.Settings, all *account.Accounts) func(session string) *clientusage.Usage {
-	files, ok := clients[s.UsageFrom]
+	files, ok := cli.SessionClients[s.UsageFrom]
 	if !ok {
 		return nil
 	}
 	return func(session string) *clientusage.Usage {
-		path, err := files.path(session)
+		path, err := files.Path(session)
 		if err != nil || session == "" {
 			return nil
 		}
-		u, err := files.read(path)
+		u, err := files.Read(path)
 		if errors.Is(err, clientusage.ErrCompacted) && all != nil {
-			_ = all.Forget(observations.Local, session, files.source) // it is asked again with the next call
+			_ = all.Forget(observations.Local, session, files.Source) // it is asked again with the next call
 		}
 		if err != nil || time.Since(u.At) > pulledAge {
 			return nil

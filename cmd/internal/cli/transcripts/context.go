@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
-	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -115,17 +114,9 @@ func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
 
 // newestSession returns the newest session file of Claude Code or Codex in the current directory.
 func newestSession() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	home, _ := os.UserHomeDir() // "" if unknown
-	place := clientusage.Place{Home: home, Environ: os.Getenv}
 	newest, at := "", time.Time{}
-	for _, find := range []func(clientusage.Place, string, string) (string, error){
-		clientusage.FindClaude, clientusage.FindCodex,
-	} {
-		path, err := find(place, dir, "")
+	for _, client := range cli.SessionClients {
+		path, err := client.Path("")
 		if err != nil {
 			continue // the client is not installed, or was not used here
 		}
@@ -134,6 +125,7 @@ func newestSession() (string, error) {
 		}
 	}
 	if newest == "" {
+		dir, _ := os.Getwd() //nolint:errcheck // it is only shown
 		return "", fmt.Errorf("no session of Claude Code or Codex was found for %s: name a transcript", dir)
 	}
 	return newest, nil

@@ -41,16 +41,11 @@ func openMaps(store *observations.Store) (*mapDir, error) {
 
 // lock lets one process at a time compact.
 func (d *mapDir) lock() (unlock func(), err error) {
-	f, err := d.OpenFile("lock", os.O_RDWR|os.O_CREATE|osfile.Nonblock, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	locked, err := osfile.TryLock(f, true)
-	if err == nil && !locked {
+	f, err := osfile.LockIn(d.Root, "lock", 0)
+	if errors.Is(err, osfile.ErrBusy) {
 		err = errors.New("another process is compacting with this store: try again when it has ended")
 	}
 	if err != nil {
-		_ = f.Close()
 		return nil, err
 	}
 	return func() { osfile.Unlock(f); _ = f.Close() }, nil
