@@ -112,7 +112,10 @@ func (k *Asker) tool(got func(*Result, error)) tools.Tool {
 			return err
 		}
 		out.Attach(r.brief())
-		return out.Page().Text([]byte(r.Text(in.CountTokens)))
+		for _, n := range r.Notes {
+			out.Note(content.ClipEnd(n, maxNoteBytes))
+		}
+		return out.Page().Text([]byte(r.text(in.CountTokens, nil)))
 	})
 }
 

@@ -77,8 +77,14 @@ const (
 	maxNamed   = 5   // files that are named: first those with more facts, then those without
 )
 
+// maxNoteBytes is how much of a note is shown.
+const maxNoteBytes = 200
+
 // Text is the answer in at most 320 tokens, as count counts them.
-func (r *Result) Text(count func(string) int) string {
+func (r *Result) Text(count func(string) int) string { return r.text(count, r.Notes) }
+
+// text is Text with these notes.
+func (r *Result) text(count func(string) int, notes []string) string {
 	var b strings.Builder
 	question := content.ClipEnd(r.Question, 200)
 	listed := r.By == byFiles
@@ -141,8 +147,8 @@ func (r *Result) Text(count func(string) int) string {
 		b.WriteString(r.Coverage.text(max(1, maxNamed-len(rest))))
 	}
 	b.WriteString(ranked)
-	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", content.ClipEnd(n, 200))
+	for _, n := range notes {
+		fmt.Fprintf(&b, "note: %s\n", content.ClipEnd(n, maxNoteBytes))
 	}
 	var next []string
 	if r.Observation != "" {
