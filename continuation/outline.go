@@ -44,7 +44,7 @@ const (
 // container down to two levels.
 type outline struct {
 	Lines   []string
-	Further int64 // lines after maxLines
+	Unlisted int64 // lines after maxLines
 	Unnamed int64 // sections without an id, which have no line
 
 	Sections int64 // complete ones
@@ -278,7 +278,7 @@ func (o *outline) line(s string) {
 	if len(o.Lines) < maxLines {
 		o.Lines = append(o.Lines, s)
 	} else {
-		o.Further++
+		o.Unlisted++
 	}
 }
 
@@ -323,7 +323,7 @@ func (o *outline) shown(kept string, fits func(string) bool) (lines []string, wh
 		for _, s := range o.Lines[:first] {
 			out = append(out, "- "+s)
 		}
-		if n := int64(len(o.Lines)-first-last) + o.Further; n > 0 {
+		if n := int64(len(o.Lines)-first-last) + o.Unlisted; n > 0 {
 			more := fmt.Sprintf("… %d more …", n)
 			if kept != "" {
 				more = fmt.Sprintf("… %d more; the whole list: %s …", n, kept)

@@ -37,7 +37,7 @@ var captured = sync.OnceValue(func() (all []*capture.Captured) {
 
 // draftOf is the draft of an output as if it were kept under an ID that does not change from run to run.
 func draftOf(c *capture.Captured, saved string) *Draft {
-	d := NewDraft(Facts{Captured: c, Count: counter.Count, Ours: true, Kept: Kept{Name: "obs:k3v9q2m7x4ab"}})
+	d := NewDraft(Facts{Captured: c, Count: counter.Count, OwnTool: true, Kept: Kept{Name: "obs:k3v9q2m7x4ab"}})
 	d.SetSaved(saved)
 	return d
 }

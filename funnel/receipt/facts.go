@@ -28,7 +28,7 @@ type Facts struct {
 	Notes    string             // in one line; "" for none
 	Images   int                // shown together with the text
 	Counts   map[string]float64 // what the tool counted
-	Ours     bool               // a tool of this server wrote it: NDJSON is laid out compactly
+	OwnTool     bool               // a tool of this server wrote it: NDJSON is laid out compactly
 	Findings []string           // lines that the tool found worth showing first
 	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
@@ -115,7 +115,7 @@ func (f Facts) AboveNews() string {
 }
 
 // records reports whether the output is laid out as records.
-func (f Facts) records() bool { return f.Ours && f.Captured.Kind() == content.NDJSON }
+func (f Facts) records() bool { return f.OwnTool && f.Captured.Kind() == content.NDJSON }
 
 // name returns the name that the next call can use, "" for none.
 func (f Facts) name() string {

@@ -23,7 +23,7 @@ type incident struct {
 	kind      incidentKind
 	seen      int64  // number of later incidents with the same head
 	last      int64  // line of the last such incident
-	foreign   bool   // detail is a frame of node or of a package; the first one of another file replaces it
+	library   bool   // detail is a frame of node or of a package; the first one of another file replaces it
 	fallback  string // location used if detail is empty
 }
 
@@ -68,7 +68,7 @@ func (p *panics) add(b []byte, at int64, stamped, marked bool) bool {
 		p.begin(p.before, p.beforeLine, frames)
 		p.open.end = at
 		p.open.detail = strings.TrimSpace(string(b[:min(len(b), digest.HeadBytes)]))
-		p.open.foreign = isForeign(b)
+		p.open.library = isLibrary(b)
 		return true
 	}
 	p.setPrevious(at, b)
@@ -163,9 +163,9 @@ func (p *panics) continues(b []byte, at int64, stamped bool) bool {
 		switch {
 		case bytes.HasPrefix(b, []byte("Caused by: ")):
 			i.detail = string(b[:min(len(b), digest.HeadBytes)])
-		case isFrame(b) && (i.detail == "" || i.foreign && !isForeign(b)):
+		case isFrame(b) && (i.detail == "" || i.library && !isLibrary(b)):
 			i.detail = strings.TrimSpace(string(b[:min(len(b), digest.HeadBytes)]))
-			i.foreign = isForeign(b)
+			i.library = isLibrary(b)
 		case indented && !blank && !testVerdict().Match(b):
 		default:
 			return false
@@ -237,8 +237,8 @@ func isFrame(b []byte) bool {
 	return i > 0 || bytes.Contains(b, []byte("js:")) || bytes.Contains(b, []byte("ts:"))
 }
 
-// isForeign reports whether a frame is of node itself or of an installed package.
-func isForeign(b []byte) bool {
+// isLibrary reports whether a frame is of node itself or of an installed package.
+func isLibrary(b []byte) bool {
 	return bytes.Contains(b, []byte("node:")) || bytes.Contains(b, []byte("node_modules"))
 }
 

@@ -119,13 +119,13 @@ func (k *Asker) tool(got func(*Result, error)) tools.Tool {
 	})
 }
 
-// answer answers a question. A patient caller waits for each step of a model as long as others do for all.
-func (k *Asker) answer(ctx context.Context, a Args, in tools.Input, out tools.Output, patient bool) (*Result, error) {
+// answer answers a question. With perStep, the time limit is one of each step of a model, not of all.
+func (k *Asker) answer(ctx context.Context, a Args, in tools.Input, out tools.Output, perStep bool) (*Result, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
 	q := &question{
-		k: k, ctx: ctx, in: in, store: out.Store, progress: out.Progress, patient: patient, args: a,
+		k: k, ctx: ctx, in: in, store: out.Store, progress: out.Progress, perStep: perStep, args: a,
 		top: cmp.Or(a.Top, defaultTop), begin: time.Now(), deadline: time.Now().Add(k.options.Slice * 8 / 10),
 		text: strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
 	}
@@ -172,7 +172,7 @@ type question struct {
 	in       tools.Input
 	store    func(tools.Stored) (id string, err error)
 	progress func(done, total int64, message string)
-	patient  bool
+	perStep  bool
 	args     Args
 	top      int
 	begin    time.Time

@@ -182,7 +182,7 @@ func (r *Result) add(own *Result) {
 }
 
 // answerBy has the Answerer answer a question. If it cannot, or not in time, the answer of the router stays, and a note
-// says why. A patient caller waits for each step of it as long as others do for the whole.
+// says why. With perStep, each step of it has the time of the whole.
 func (q *question) answerBy(r *Result) error {
 	ctx, stop := context.WithCancelCause(q.ctx)
 	defer stop(nil)
@@ -197,7 +197,7 @@ func (q *question) answerBy(r *Result) error {
 	task := Task{
 		Question: q.readAs, History: q.before, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
 		Progress: func(step int, what string) {
-			if q.patient {
+			if q.perStep {
 				timer.Reset(slice)
 			}
 			q.progress(int64(step), 0, what)
