@@ -43,9 +43,9 @@ const (
 // outline collects what was delivered. It has one line for each section of a document with sections, else one for each
 // container down to two levels.
 type outline struct {
-	Lines   []string
+	Lines    []string
 	Unlisted int64 // lines after maxLines
-	Unnamed int64 // sections without an id, which have no line
+	Unnamed  int64 // sections without an id, which have no line
 
 	Sections int64 // complete ones
 	Found    bool  // the document has a list of sections

@@ -190,7 +190,7 @@ func (d *display) facts() receipt.Facts {
 		Asked:    c.output.kept || c.request.Keep == Always,
 		Images:   len(c.images()),
 		Counts:   c.output.counts,
-		OwnTool:     !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
+		OwnTool:  !tool.Paged && c.output.source == "" && (tool.Toolset == tools.Core || tool.Toolset == ""),
 		Terminal: tool.Terminal || c.captured.Streams.Mixed(), Findings: c.output.found,
 		ReadOnly: tool.Effect == tools.ReadOnly,
 		Offered:  c.options.Offered,

@@ -28,7 +28,7 @@ type Facts struct {
 	Notes    string             // in one line; "" for none
 	Images   int                // shown together with the text
 	Counts   map[string]float64 // what the tool counted
-	OwnTool     bool               // a tool of this server wrote it: NDJSON is laid out compactly
+	OwnTool  bool               // a tool of this server wrote it: NDJSON is laid out compactly
 	Findings []string           // lines that the tool found worth showing first
 	Terminal bool               // it is shown as a terminal would
 	ReadOnly bool               // the call can be repeated without harm
