@@ -78,24 +78,20 @@ func (c *tokensCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) er
 	return fail
 }
 
-// sized is a reader that counts the bytes read.
-type sized struct {
-	io.Reader
-	n int64
-}
+// byteCount counts the bytes written to it.
+type byteCount int64
 
-func (s *sized) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	s.n += int64(n)
-	return n, err
+func (n *byteCount) Write(p []byte) (int, error) {
+	*n += byteCount(len(p))
+	return len(p), nil
 }
 
 // count reads a text once and counts its tokens and lines after decoding, and its bytes as stored. It does not
 // count chars: the policy needs tokens only.
 func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, policy.Size, content.Encoding, error) {
 	var size policy.Size
-	stored := &sized{Reader: r}
-	text, encoding, err := content.Decode(stored)
+	var stored byteCount
+	text, encoding, err := content.Decode(io.TeeReader(r, &stored))
 	if err != nil {
 		return tokens.Total{}, size, encoding, err
 	}
@@ -106,6 +102,6 @@ func count(ctx context.Context, c *tokens.Counter, r io.Reader) (tokens.Total, p
 		return tokens.Total{}, size, encoding, err
 	}
 	total := t.Total()
-	size.Tokens, size.Margin, size.Bytes, size.Lines = total.N, total.Margin, stored.n, lines.Lines()
+	size.Tokens, size.Margin, size.Bytes, size.Lines = total.N, total.Margin, int64(stored), lines.Lines()
 	return total, size, encoding, nil
 }

@@ -71,7 +71,7 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 		if err != nil {
 			cli.PrintMessage(w.Err, err) // and no more: a client shows no status line of a command that failed
 		}
-		return printUsage(s, w, a, e.Window)
+		_, err = fmt.Fprintln(w.Out, usageLine(s, a, e.Window))
 	}
 	return err
 }
@@ -133,17 +133,12 @@ func (c *usageCmd) pull(s *cli.Settings, w *cli.Streams) error {
 	if c.JSON {
 		return errors.Join(err, cli.WriteJSON(w.Out, u, "  "))
 	}
-	return errors.Join(err, printUsage(s, w, a, 0))
+	_, printed := fmt.Fprintln(w.Out, usageLine(s, a, 0))
+	return errors.Join(err, printed)
 }
 
-// printUsage prints one line: "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 3 pointers", with "?" for what is
-// unknown.
-func printUsage(s *cli.Settings, w *cli.Streams, a account.Account, window int) error {
-	_, err := fmt.Fprintln(w.Out, usageLine(s, a, window))
-	return err
-}
-
-// usageLine words an account. What is left is a percentage of the usable part, as the policy computes it.
+// usageLine words an account: "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 3 pointers", with "?" for what is
+// unknown. What is left is a percentage of the usable part, as the policy computes it.
 func usageLine(s *cli.Settings, a account.Account, window int) string {
 	spent := funnel.SpentOf(a)
 	prompt, of, left := "?", "?", "?"

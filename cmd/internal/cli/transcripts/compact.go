@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,8 +125,9 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	}
 	counter, notes := counterOf(t, app)
 	earlier := m.Budget
+	// To Compact 0 results that stay are the default, and -1 is none.
 	out, r, err := compaction.Compact(t, m, keeper, compaction.Options{
-		Budget: c.Budget, Keep: keepOf(c.Last), KeepTool: c.KeepTool, Count: counter.Count, Path: elsewhere,
+		Budget: c.Budget, Keep: cmp.Or(c.Last, -1), KeepTool: c.KeepTool, Count: counter.Count, Path: elsewhere,
 		Mask: s.MaskText(), Margin: counter.Model().Error,
 	})
 	if err != nil {
@@ -182,14 +184,6 @@ func (c *Compact) judge(r figures, w *cli.Streams) error {
 			c.Budget, r.Doubt)
 	}
 	return nil
-}
-
-// keepOf returns the option Keep for a number of results that stay: −1 for none, because 0 would be the default.
-func keepOf(last int) int {
-	if last <= 0 {
-		return -1
-	}
-	return last
 }
 
 // finish writes what was compacted, its map and its figures.
