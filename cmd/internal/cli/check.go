@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -95,27 +96,18 @@ func (s *Settings) check(settings []*kong.Flag) error {
 // checkTools refuses limits of tools that do not exist.
 func (s *Settings) checkTools() error {
 	all := toolNames(server.Catalog(server.Parts{Toolsets: server.Toolsets})) // of toolsets that are not offered, too
-	check := func(setting, name string) error {
+	perTool, err := s.toolLimits()
+	for _, name := range slices.Sorted(maps.Keys(perTool)) {
 		if slices.Contains(all, name) || hook.Replaces(name) {
-			return nil
+			continue
+		}
+		setting := "--tool-limit"
+		if perTool[name].Uncut {
+			setting = "--uncut"
 		}
 		return fmt.Errorf("%s: there is no tool %.60q; there are %s", setting, name, strings.Join(all, ", "))
 	}
-	for _, name := range s.Uncut {
-		if err := check("--uncut", name); err != nil {
-			return err
-		}
-	}
-	for _, text := range s.ToolLimit {
-		name, _, named := strings.Cut(strings.TrimSpace(text), ".")
-		if !named {
-			continue // it is no limit
-		}
-		if err := check("--tool-limit", name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // toolLimits returns the limits of single tools.
