@@ -60,9 +60,7 @@ func TestAMissingRootIsNamed(t *testing.T) {
 func TestAServerWithoutItsRootsAnswers(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	const find = `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"find","arguments":{}}}` + "\n"
-	in := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
-		`"clientInfo":{"name":"x","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
-		`{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n" + find
+	in := opening + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n" + find
 	var out, complaints strings.Builder
 	args := []string{"--min-free", "0", "--store", filepath.Join(t.TempDir(), "store"), "--root", gone}
 	code := run(t.Context(), args, &creating{strings.NewReader(in), gone}, &out, &complaints)

@@ -54,6 +54,11 @@ func runIn(t *testing.T, in string, words ...string) (code int, out, said string
 	return code, o.String(), e.String()
 }
 
+// opening is what a client sends first.
+const opening = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+	`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n" +
+	`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+
 // must ends a test that could not be prepared.
 func must(t *testing.T, err error) {
 	t.Helper()

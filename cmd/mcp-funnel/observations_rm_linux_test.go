@@ -37,10 +37,7 @@ func TestRemovingAsksAtATerminal(t *testing.T) {
 	} {
 		screen, program := terminal(t)
 		var out strings.Builder
-		code := make(chan int, 1)
-		go func() {
-			code <- run(context.Background(), append(settings, k.words...), program, &out, program)
-		}()
+		code := start(context.Background(), program, &out, program, append(settings, k.words...)...)
 		see(t, screen, regexp.MustCompile(k.asked+"$"))
 		_, err := screen.WriteString(k.answer)
 		must(t, err)

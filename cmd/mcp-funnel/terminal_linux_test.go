@@ -51,6 +51,13 @@ func see(t *testing.T, screen *os.File, what *regexp.Regexp) string {
 	return string(all)
 }
 
+// start runs a command line, and returns a channel that gets its exit code.
+func start(ctx context.Context, in io.Reader, out, screen io.Writer, words ...string) <-chan int {
+	code := make(chan int, 1)
+	go func() { code <- run(ctx, words, in, out, screen) }()
+	return code
+}
+
 // settled makes run's settings those of the test alone.
 func settled(t *testing.T) []string {
 	return []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "--root", t.TempDir()}
@@ -65,8 +72,7 @@ func TestKeepShowsABarAtATerminal(t *testing.T) {
 	must(t, err)
 	defer func() { _ = in.Close() }()
 	var out bytes.Buffer
-	code := make(chan int, 1)
-	go func() { code <- run(context.Background(), append(settled(t), "keep"), in, &out, program) }()
+	code := start(context.Background(), in, &out, program, append(settled(t), "keep")...)
 	seen := make(chan struct{})
 	go func() {
 		defer func() { _ = pipe.Close() }()
@@ -109,19 +115,11 @@ func TestCallShowsABarAtATerminal(t *testing.T) {
 	_ = big.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	code := make(chan int, 1)
-	go func() {
-		code <- run(
-			ctx, append(settings, "call", "grep", "source=big.txt", "pattern=not there"), strings.NewReader(""), io.Discard,
-			program,
-		)
-	}()
-	see(
-		t, screen,
-		regexp.MustCompile(
-			`\r\x1b\[Kgrep: \[#* *\] +\d+ %  \d+\.\d [KMG]iB of 64\.0 GiB read  \d+\.\d [KMG]iB/s  \d+(\.\d)?s`,
-		),
-	)
+	code := start(ctx, strings.NewReader(""), io.Discard, program,
+		append(settings, "call", "grep", "source=big.txt", "pattern=not there")...)
+	see(t, screen, regexp.MustCompile(
+		`\r\x1b\[Kgrep: \[#* *\] +\d+ %  \d+\.\d [KMG]iB of 64\.0 GiB read  \d+\.\d [KMG]iB/s  \d+(\.\d)?s`,
+	))
 	stop()
 	if c := <-code; c == done {
 		t.Error("a call that was stopped is done")
@@ -169,21 +167,15 @@ func TestServeSaysAtATerminalThatItWaits(t *testing.T) {
 		!strings.Contains(said, "Ctrl-D ends it") {
 		t.Errorf("%s", said)
 	}
-	complaints.Reset()
-	if code := run(t.Context(), append(settled(t), "serve"), strings.NewReader(""), &out, &complaints); code != done ||
-		complaints.String() != "" {
-		t.Errorf("to a program: code %d: %s", code, complaints.String())
-	}
+	newCommandLine(t).expect(done, "", "", "serve") // to a program it says nothing
 }
 
 // A server that may look into nothing says so once.
 func TestServeSaysThatThereIsNoRoot(t *testing.T) {
 	t.Chdir("/")
-	var out, complaints strings.Builder
-	args := []string{"--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0", "serve"}
-	if code := run(t.Context(), args, strings.NewReader(""), &out, &complaints); code != done ||
-		strings.Count(complaints.String(), "no root: ") != 1 {
-		t.Errorf("code %d: %s", code, complaints.String())
+	code, _, said := runs(t, "--store", filepath.Join(t.TempDir(), "store"), "serve")
+	if code != done || strings.Count(said, "no root: ") != 1 {
+		t.Errorf("code %d: %s", code, said)
 	}
 }
 
@@ -192,10 +184,8 @@ func TestInstallAsksAtATerminal(t *testing.T) {
 	for answer, written := range map[string]bool{"y\n": true, "\n": false, "no\n": false} {
 		screen, program := terminal(t)
 		file := filepath.Join(t.TempDir(), "mcp.json")
-		code := make(chan int, 1)
-		go func() {
-			code <- run(context.Background(), append(settled(t), "install", "cursor", "--file", file), program, program, program)
-		}()
+		code := start(context.Background(), program, program, program,
+			append(settled(t), "install", "cursor", "--file", file)...)
 		see(t, screen, regexp.MustCompile(`\+ .*funnel(?s:.*)Write this\? \(y/N\) `))
 		if _, err := io.WriteString(screen, answer); err != nil {
 			t.Fatal(err)

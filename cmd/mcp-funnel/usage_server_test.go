@@ -48,13 +48,8 @@ func (l *lockedText) String() string {
 // search serves one session on stdio that searches the large file once, and returns what the server wrote.
 func (s served) search(meta string, flags ...string) string {
 	s.t.Helper()
-	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",
-		"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
-	frames := strings.Join([]string{
-		strings.ReplaceAll(begin, "\n", ""), `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"pattern":"total"},"_meta":` +
-			meta + `}}`,
-	}, "\n") + "\n"
+	frames := opening + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search",` +
+		`"arguments":{"pattern":"total"},"_meta":` + meta + "}}\n"
 	var o, e lockedText // a server that ends does not wait for ever for a writer
 	args := append([]string{"serve", "--root", s.root, "--store", s.store, "--min-free", "0"}, flags...)
 	if code := run(s.t.Context(), args, strings.NewReader(frames), &o, &e); code != done {
