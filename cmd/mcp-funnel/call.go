@@ -78,10 +78,7 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
 		return json.RawMessage(words[0]), nil
 	}
-	schema, err := schemaOf(t)
-	if err != nil {
-		return nil, fmt.Errorf("schema of %s: %w", t.Name, err)
-	}
+	schema := schemaOf(t)
 	args := map[string]json.RawMessage{}
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
@@ -91,6 +88,7 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 				return bare ||
 					slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
 			}
+			var err error
 			if key, err = schema.bareWord(t.Name, word, given); err != nil {
 				return nil, err
 			}

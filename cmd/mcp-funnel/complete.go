@@ -182,10 +182,7 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 	if at < 0 {
 		return nil
 	}
-	schema, err := schemaOf(all[at])
-	if err != nil {
-		return nil
-	}
+	schema := schemaOf(all[at])
 	if key, _, valued := strings.Cut(typed, "="); valued {
 		p := schema.Properties[key]
 		switch {

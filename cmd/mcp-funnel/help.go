@@ -76,10 +76,7 @@ func toolArguments(words []string, s *cli.Settings) string {
 	}
 	var b strings.Builder
 	for _, t := range catalog {
-		schema, err := schemaOf(t)
-		if err != nil {
-			continue
-		}
+		schema := schemaOf(t)
 		fmt.Fprintf(&b, "\n%s: %s\n", t.Name, t.Description)
 		if t.Toolset != tools.Core {
 			fmt.Fprintf(&b, "  It is offered with --toolsets %s,%s.\n", tools.Core, t.Toolset)
@@ -138,20 +135,16 @@ type property struct {
 	Minimum, Maximum  *float64
 }
 
-func schemaOf(t tools.Tool) (schema toolSchema, err error) {
-	if err := json.Unmarshal(t.Schema, &schema); err != nil {
-		return schema, err
-	}
-	all, err := hujson.Parse(t.Schema)
-	if err != nil {
-		return schema, err
-	}
+// schemaOf returns the schema of a tool of this program.
+func schemaOf(t tools.Tool) (schema toolSchema) {
+	_ = json.Unmarshal(t.Schema, &schema) // tools.New has written it
+	all, _ := hujson.Parse(t.Schema)
 	if properties := all.Find("/properties"); properties != nil {
 		for _, m := range properties.Value.(*hujson.Object).Members {
 			schema.names = append(schema.names, m.Name.Value.(hujson.Literal).String())
 		}
 	}
-	return schema, nil
+	return schema
 }
 
 // values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".

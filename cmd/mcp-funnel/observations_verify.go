@@ -53,12 +53,8 @@ func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of
 	})
 	bar.End()
 	for _, id := range halves {
-		if _, e := fmt.Fprintf(
-			w.Err, "mcp-funnel: obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it\n", id,
-			observations.ErrDamaged,
-		); e != nil {
-			return e
-		}
+		cli.PrintMessage(w.Err, fmt.Sprintf("obs:%s: %v: its sidecar is missing or unreadable; repeat the call that made it",
+			id, observations.ErrDamaged))
 		err = cli.ErrFailed
 	}
 	if _, e := fmt.Fprintf(w.Out, "%d of %d intact\n", good, len(ids)-gone+len(halves)); e != nil {
