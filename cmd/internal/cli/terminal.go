@@ -23,8 +23,9 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// UntilSignal returns a context that the first signal cancels; a second one kills the process as usual.
-func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+// UntilSignal returns a context that the first signal cancels. Further ones do nothing until stop is called: a launcher
+// may pass on what the terminal sends to all.
+func UntilSignal(ctx context.Context) (c context.Context, stop context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
