@@ -44,11 +44,8 @@ type answer struct {
 	next         *tools.Call
 }
 
-// uncalled has the methods that neither find nor read calls.
-type uncalled struct {
-	tools.Output
-	tools.Page
-}
+// uncalled has the methods that neither find nor read calls. Its own Write is hidden by that of the buffer.
+type uncalled struct{ tools.Discard }
 
 func (a *answer) Row(b []byte, _ tools.Call) error {
 	if a.paged && a.rowsMost > 0 && a.rows == a.rowsMost {

@@ -19,7 +19,7 @@ import (
 
 // sheet is a page of so many bytes. As in the funnel a row that is longer stands alone and is clipped.
 type sheet struct {
-	tools.Output // slice calls no other methods than those below
+	tools.Discard
 	room         int
 	rows         []string
 	more         []tools.Call
@@ -91,9 +91,8 @@ func (s *sheet) Page() tools.Page               { return s }
 func (s *sheet) SetTextRange(unit string, from, to, total int64) {
 	s.reach = fmt.Sprintf("%s %d-%d of %d", unit, from, to, total)
 }
-func (s *sheet) Next(c tools.Call)             { s.next = &c }
-func (s *sheet) Note(text string)              { s.notes = append(s.notes, text) }
-func (s *sheet) Progress(int64, int64, string) {}
+func (s *sheet) Next(c tools.Call) { s.next = &c }
+func (s *sheet) Note(text string)  { s.notes = append(s.notes, text) }
 func (s *sheet) text() string {
 	if s.exact {
 		return strings.Join(s.rows, "")

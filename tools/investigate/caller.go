@@ -25,7 +25,7 @@ type Caller struct {
 // workFor returns the state of work that answers no call of the tool.
 func (i *Investigator) workFor(ctx context.Context, c Caller) *work {
 	in := tools.Input{Sources: c.Sources, Owner: c.Owner}
-	return &work{i: i, ctx: ctx, in: in, out: quiet{}, now: time.Now, tokens: c.Count}
+	return &work{i: i, ctx: ctx, in: in, out: tools.Discard{}, now: time.Now, tokens: c.Count}
 }
 
 // ErrNone is the error for a directory that nobody has investigated.
@@ -33,13 +33,6 @@ var ErrNone = errors.New("no investigation")
 
 // Meta describes an investigation.
 type Meta = entries.Meta
-
-// quiet is the output of work that answers no call: it drops notes, progress and attachments.
-type quiet struct{ tools.Output }
-
-func (quiet) Note(string)                   {}
-func (quiet) Progress(int64, int64, string) {}
-func (quiet) Attach(any)                    {}
 
 // named returns the investigation of a directory or inv:ID. An error begins with what the name is of.
 func (i *Investigator) named(c Caller, of, name string) (*entries.Investigation, error) {

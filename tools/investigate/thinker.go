@@ -104,7 +104,7 @@ func (i *Investigator) Run(ctx context.Context, c Caller, a Args, progress func(
 	if err := i.mayKeep(false); err != nil {
 		return out, err
 	}
-	w, err := i.open(ctx, a, tools.Input{Sources: c.Sources, Owner: c.Owner}, quiet{})
+	w, err := i.open(ctx, a, tools.Input{Sources: c.Sources, Owner: c.Owner}, tools.Discard{})
 	if err != nil {
 		return out, err
 	}

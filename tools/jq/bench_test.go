@@ -2,7 +2,6 @@ package jq
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
@@ -11,31 +10,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// nothing is an Output that takes everything.
-type nothing struct{ tools.Output }
-
-func (nothing) Write(b []byte) (int, error)        { return len(b), nil }
-func (nothing) Row([]byte, tools.Call) error       { return nil }
-func (nothing) SetRowRange(int64, int64)           {}
-func (nothing) Next(tools.Call)                    {}
-func (nothing) Keep(...string)                     {}
-func (nothing) Findings([]string)                  {}
-func (nothing) OnStored(func(id string))           {}
-func (nothing) Attach(any)                         {}
-func (nothing) Answered(string)                    {}
-func (nothing) Store(tools.Stored) (string, error) { return "", nil }
-func (nothing) Count(string, float64)              {}
-func (nothing) Note(string)                        {}
-func (nothing) Progress(int64, int64, string)      {}
-func (nothing) Part(string, string) io.Writer      { return io.Discard }
-
 func bench(b *testing.B, tool tools.Tool, text []byte, filter string) {
 	from := folder(b, map[string]string{"in": string(text)})
 	args := fmt.Appendf(nil, `{"source":"in","filter":%q}`, filter)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := tool.Run(b.Context(), tools.Input{Args: args, Sources: from}, nothing{}); err != nil {
+		if err := tool.Run(b.Context(), tools.Input{Args: args, Sources: from}, tools.Discard{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -59,7 +40,7 @@ func BenchmarkWorkerOverhead(b *testing.B) {
 	for b.Loop() {
 		for i, tool := range []tools.Tool{inProcess, inWorker} {
 			start := time.Now()
-			if err := tool.Run(b.Context(), input, nothing{}); err != nil {
+			if err := tool.Run(b.Context(), input, tools.Discard{}); err != nil {
 				b.Fatal(err)
 			}
 			took[i] = append(took[i], time.Since(start))

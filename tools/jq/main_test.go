@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { os.Exit(workertest.Main(m, Workers())) }
 // recorder is an Output that remembers. A page takes so many rows.
 type recorder struct {
 	bytes.Buffer // of Write: what is kept
+	uncalled
 	most         int
 	rows         []string
 	more         []tools.Call
@@ -38,6 +39,9 @@ type recorder struct {
 	largest      int
 }
 
+// uncalled has the methods whose effect no test looks at. Its own Write is hidden by that of the buffer.
+type uncalled struct{ tools.Discard }
+
 func (r *recorder) Row(b []byte, more tools.Call) error {
 	time.Sleep(r.slow)
 	r.largest = max(r.largest, len(b))
@@ -52,20 +56,14 @@ func (r *recorder) Row(b []byte, more tools.Call) error {
 func (r *recorder) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
 	return r.Row(fmt.Appendf(nil, "%s… %d chars …%s", head, between, tail), more)
 }
-func (r *recorder) Text([]byte) error                               { panic("jq shows results, not text") }
-func (r *recorder) SetRowRange(first, total int64)                  { r.first, r.total = first, total }
-func (r *recorder) SetTextRange(unit string, from, to, total int64) {}
-func (r *recorder) Page() tools.Page                                { return r }
-func (r *recorder) Next(c tools.Call)                               { r.next = &c }
-func (r *recorder) Keep(from ...string)                             { r.kept, r.origin = true, from }
+func (r *recorder) Text([]byte) error              { panic("jq shows results, not text") }
+func (r *recorder) SetRowRange(first, total int64) { r.first, r.total = first, total }
+func (r *recorder) Page() tools.Page               { return r }
+func (r *recorder) Next(c tools.Call)              { r.next = &c }
+func (r *recorder) Keep(from ...string)            { r.kept, r.origin = true, from }
 func (r *recorder) Streams(string) func(bool) io.Writer {
 	return func(bool) io.Writer { return r }
 }
-func (r *recorder) Findings([]string)                    {}
-func (r *recorder) OnStored(func(id string))             {}
-func (r *recorder) Attach(any)                           {}
-func (r *recorder) Answered(string)                      {}
-func (r *recorder) Store(tools.Stored) (string, error)   { return "", nil }
 func (r *recorder) Source(string)                        { panic("jq has no output that stands elsewhere") }
 func (r *recorder) Part(string, string) io.Writer        { panic("jq makes no images") }
 func (r *recorder) Count(name string, n float64)         { r.counts[name] = n }

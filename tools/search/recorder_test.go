@@ -33,11 +33,8 @@ type answer struct {
 	told         atomic.Int64
 }
 
-// uncalled has the methods that neither tool calls.
-type uncalled struct {
-	tools.Output
-	tools.Page
-}
+// uncalled has the methods that neither tool calls. Its own Write is hidden by that of the buffer.
+type uncalled struct{ tools.Discard }
 
 func (a *answer) Row(b []byte, more tools.Call) error {
 	if a.rowsMost > 0 && len(a.rows) == a.rowsMost && a.kept == nil {

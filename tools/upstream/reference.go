@@ -336,24 +336,17 @@ func (s *resolver) filtered(ctx context.Context, r reference) (string, error) {
 
 // gatherer takes all rows of a tool: it is the output, and the page of the output.
 type gatherer struct {
-	tools.Output // nil: jq and slice call only the methods below
-	rows         strings.Builder
-	begun        bool
-	more         bool // there are rows after the last one
-	failed       error
-	notes        []string
+	tools.Discard
+	rows   strings.Builder
+	begun  bool
+	more   bool // there are rows after the last one
+	failed error
+	notes  []string
 }
 
-func (g *gatherer) Page() tools.Page              { return g }
-func (g *gatherer) Keep(...string)                {}
-func (g *gatherer) Count(string, float64)         {}
-func (g *gatherer) Progress(int64, int64, string) {}
-func (g *gatherer) Note(text string)              { g.notes = append(g.notes, text) }
-func (g *gatherer) Attach(any)                    {}
-func (g *gatherer) Source(string)                 {}
-func (g *gatherer) OnStored(func(id string))      {}
-func (g *gatherer) Findings([]string)             {}
-func (g *gatherer) Write(b []byte) (int, error)   { return len(b), g.add(b, false) }
+func (g *gatherer) Page() tools.Page            { return g }
+func (g *gatherer) Note(text string)            { g.notes = append(g.notes, text) }
+func (g *gatherer) Write(b []byte) (int, error) { return len(b), g.add(b, false) }
 
 func (g *gatherer) add(b []byte, row bool) error {
 	if g.begun && row {
@@ -367,11 +360,9 @@ func (g *gatherer) add(b []byte, row bool) error {
 	return nil
 }
 
-func (g *gatherer) Row(b []byte, _ tools.Call) error         { return g.add(b, true) }
-func (g *gatherer) Text(b []byte) error                      { return g.add(b, false) }
-func (g *gatherer) SetRowRange(int64, int64)                 {}
-func (g *gatherer) SetTextRange(string, int64, int64, int64) {}
-func (g *gatherer) Next(tools.Call)                          { g.more = true }
+func (g *gatherer) Row(b []byte, _ tools.Call) error { return g.add(b, true) }
+func (g *gatherer) Text(b []byte) error              { return g.add(b, false) }
+func (g *gatherer) Next(tools.Call)                  { g.more = true }
 func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
 	g.failed = errTooLarge
 	return tools.ErrPageFull
