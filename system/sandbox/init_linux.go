@@ -223,23 +223,21 @@ func (i *initProcess) notifyEnded() (err error) {
 
 // reapEnded reaps processes that have ended; ok reports that the command is among them.
 func (i *initProcess) reapEnded() (status Status, ok bool) {
-	for {
-		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+	none := reap(func(pid int, ws unix.WaitStatus) {
 		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case errors.Is(err, unix.ECHILD):
-			return Status{Exit: 1}, true // it cannot be: the command is a child of init
-		case err != nil || pid <= 0:
-			return status, false
 		case pid != i.pid:
-			continue
+			return
 		case ws.Signaled():
-			return Status{Exit: 128 + int(ws.Signal()), Signal: signalName(ws.Signal())}, true
+			status = Status{Exit: 128 + int(ws.Signal()), Signal: signalName(ws.Signal())}
+		default:
+			status = Status{Exit: ws.ExitStatus()}
 		}
-		return Status{Exit: ws.ExitStatus()}, true
+		ok = true
+	})
+	if none && !ok {
+		return Status{Exit: 1}, true // it cannot be: the command is a child of init
 	}
+	return status, ok
 }
 
 // leftGrace is how long processes may outlive the command: the rest of a pipeline ends by itself within it.
@@ -248,7 +246,7 @@ const leftGrace = 100 * time.Millisecond
 // killRest kills the processes that the command left running, after a grace, and returns how many there were.
 func (i *initProcess) killRest() (left int) {
 	for deadline := time.Now().Add(leftGrace); ; {
-		if reap() {
+		if reap(ignored) {
 			return 0
 		}
 		if time.Now().After(deadline) {
@@ -261,17 +259,23 @@ func (i *initProcess) killRest() (left int) {
 }
 
 // reap reaps the children that have ended, and reports whether none is left.
-func reap() (none bool) {
+func reap(ended func(pid int, ws unix.WaitStatus)) (none bool) {
 	for {
-		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-		if errors.Is(err, unix.ECHILD) {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+		switch {
+		case errors.Is(err, unix.ECHILD):
 			return true
-		}
-		if pid <= 0 && !errors.Is(err, unix.EINTR) {
+		case pid > 0:
+			ended(pid, ws)
+		case !errors.Is(err, unix.EINTR):
 			return false
 		}
 	}
 }
+
+// ignored is an end that nobody waits for.
+func ignored(int, unix.WaitStatus) {}
 
 // signalTree kills all processes but init, without reaping them.
 func (i *initProcess) signalTree() {
@@ -288,7 +292,7 @@ func (i *initProcess) signalTree() {
 func (i *initProcess) killTree() {
 	for range 1000 { // a process may fork while others are killed
 		i.signalTree()
-		if reap() {
+		if reap(ignored) {
 			return
 		}
 		time.Sleep(time.Millisecond)

@@ -135,7 +135,7 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 	case m.Source == "" && id.File:
 		return bind("/dev/null", m.Target, true, readOnly|unix.MOUNT_ATTR_NODEV)
 	case m.Source == "":
-		fd, err := emptyDirectory()
+		fd, err := newFileSystem("tmpfs", [2]string{"size", "4k"})
 		if err != nil {
 			return err
 		}
@@ -157,15 +157,17 @@ func (i *initProcess) mount(m Mount, id sourceID) error {
 	return attach(fd, m.Target, id.File, attributes)
 }
 
-// emptyDirectory returns a detached file system without files.
-func emptyDirectory() (int, error) {
-	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+// newFileSystem returns a detached file system with these options, each a name and a value.
+func newFileSystem(kind string, options ...[2]string) (int, error) {
+	fs, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return 0, fmt.Errorf("fsopen: %w", err)
 	}
 	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
-	if err := unix.FsconfigSetString(fs, "size", "4k"); err != nil {
-		return 0, err
+	for _, o := range options {
+		if err := unix.FsconfigSetString(fs, o[0], o[1]); err != nil {
+			return 0, err
+		}
 	}
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return 0, err
@@ -249,17 +251,9 @@ func openName(dir int, name string, file bool) (int, error) {
 }
 
 func mountProc() error {
-	fs, err := unix.Fsopen("proc", unix.FSOPEN_CLOEXEC)
+	fd, err := newFileSystem("proc")
 	if err != nil {
-		return err
-	}
-	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
-	if err := unix.FsconfigCreate(fs); err != nil {
 		return fmt.Errorf("a container that hides parts of its own /proc lets nobody mount another: %w", err)
-	}
-	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
-	if err != nil {
-		return err
 	}
 	return attach(fd, "/proc", false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 }
@@ -278,7 +272,7 @@ func mountDevices() error {
 			return err
 		}
 	}
-	fd, err := sharedMemory()
+	fd, err := newFileSystem("tmpfs", [2]string{"size", strconv.Itoa(sharedSize)}, [2]string{"mode", "1777"})
 	if err != nil {
 		return err
 	}
@@ -286,19 +280,3 @@ func mountDevices() error {
 }
 
 const sharedSize = 64 << 20 // bytes of POSIX shared memory, and of System V shared memory
-
-// sharedMemory returns the file system of POSIX shared memory, of a bounded size.
-func sharedMemory() (int, error) {
-	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fs) //nolint:errcheck // nothing was written to it
-	if err := errors.Join(
-		unix.FsconfigSetString(fs, "size", strconv.Itoa(sharedSize)), unix.FsconfigSetString(fs, "mode", "1777"),
-		unix.FsconfigCreate(fs),
-	); err != nil {
-		return 0, err
-	}
-	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
-}

@@ -34,13 +34,7 @@ type Source struct {
 
 	kind   func() content.Kind
 	closer io.Closer
-	index  lineIndex // nil: none
-}
-
-// lineIndex returns the byte offset of the nearest indexed line or char at or before the given one.
-type lineIndex interface {
-	LineOffset(line int64) (offset, known int64, err error)
-	CharOffset(char int64) (offset, known int64, err error)
+	index  *observations.Reader // has the index of lines and chars; nil: there is none
 }
 
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
