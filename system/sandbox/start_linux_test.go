@@ -4,7 +4,6 @@ package sandbox_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -65,24 +64,6 @@ func waitForSpare(t *testing.T) int {
 	}
 	t.Fatal("no process was kept ready")
 	return 0
-}
-
-// BenchmarkStart compares the time of a contained `true` with that of a plain shell.
-func BenchmarkStart(b *testing.B) {
-	dir := b.TempDir()
-	b.Cleanup(sandbox.KeepSpare())
-	b.Run("sh", func(b *testing.B) {
-		for b.Loop() {
-			_ = exec.CommandContext(b.Context(), "/bin/sh", "-c", "true").Run()
-		}
-	})
-	for _, mode := range []sandbox.Mode{sandbox.Required, sandbox.Off} {
-		b.Run(string(mode), func(b *testing.B) {
-			for b.Loop() {
-				runCommand(b, sandbox.Spec{Mode: mode, Mounts: []sandbox.Mount{{Source: dir, Target: dir}}}, "true")
-			}
-		})
-	}
 }
 
 // TestSharedDirectory starts commands at once that share a directory in which their mounts lie. Each makes the missing

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
-	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -126,13 +126,7 @@ func plant(t testing.TB, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range files {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		at := filepath.Join(dir, filepath.FromSlash(name))
 		must(os.MkdirAll(filepath.Dir(at), 0o755))
 		switch text := files[name]; {
@@ -344,6 +338,7 @@ func TestFindRefuses(t *testing.T) {
 		{`{"larger":"-1KB"}`, "not a size"},
 		{`{"larger":"NaN"}`, "not a size"},
 		{`{"limit":-1}`, "at least 0"},
+		{`{"path":"obs:","offset":-1}`, "at least 0"},
 		{`{"sort":"size","show":"tree"}`, "does not go with show tree"},
 		{`{"type":"socket"}`, "one of file, dir, link"},
 		{`{"path":"a\u0000b"}`, "NUL"},
@@ -472,18 +467,8 @@ func TestFindObservations(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep := func(tool, name, text string) observations.ID {
-		r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: tool, Name: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt", Lines: 1, Status: "success"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o.ID
+		stats := observations.Stats{Kind: "text", Ext: "txt", Lines: 1, Status: "success"}
+		return kept(t, store, observations.Provenance{Tool: tool, Name: name}, text, stats).ID
 	}
 	first, second := keep("search", "", "short\n"), keep("keep", "build log", "longer text\n")
 	s := source.Set{Places: []source.NamedPlace{source.Observations(store, observations.Local)}}
@@ -530,17 +515,8 @@ func TestFindObservations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := part.Record(observations.Provenance{Owner: observations.Local, Tool: "keep"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = r.Write(make([]byte, 130)) // the error is that of the limit
-	o, err := r.Commit(
-		observations.Stats{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := kept(t, part, observations.Provenance{Tool: "keep"}, string(make([]byte, 130)),
+		observations.Stats{Kind: "text", Ext: "txt", Lines: 3, Chars: 130, Tokens: 40, TokensMargin: 0.35})
 	for show, want := range map[string]string{
 		"list": "\ttext\t3\t100 of 130\tMODIFIED\tkeep\t",
 		"stat": "\ttext\t3\t100 of 130\tMODIFIED\tkeep\t" + o.File + "\t130\t40 ±35.0 %\tfalse",
@@ -593,13 +569,6 @@ func TestFindObservations(t *testing.T) {
 			t.Errorf("%s: %v, %d rows in all, want %d", args, err, page.total, len(whole))
 		}
 	}
-	for args, want := range map[string]string{
-		`{"path":"obs:","offset":-1}`: "at least 0",
-	} {
-		if _, err := call(t, Find(), s, args); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", args, err)
-		}
-	}
 	s.Places = []source.NamedPlace{source.Observations(store, "another")}
 	if got := paths(`{"path":"obs:"}`); got != nil {
 		t.Errorf("another owner sees %v", got)
@@ -632,43 +601,5 @@ func TestWhenAndSize(t *testing.T) {
 		if got, err := parseSize(bad); err == nil {
 			t.Errorf("%q: %d", bad, got)
 		}
-	}
-}
-
-// A listed tool costs every conversation its tokens.
-func TestFindAndReadAreCheapToList(t *testing.T) {
-	c := tokens.New(tokens.O200k)
-	for _, test := range []struct {
-		tool tools.Tool
-		most int
-	}{{Find(), 280}, {Read(), 100}} {
-		b, err := json.Marshal(map[string]any{
-			"name": test.tool.Name, "description": test.tool.Description, "inputSchema": test.tool.Schema,
-			"annotations": map[string]any{"title": test.tool.Title, "readOnlyHint": true, "openWorldHint": false},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := c.Count(string(b))
-		t.Logf("%s: %d tokens: %s", test.tool.Name, n, b)
-		if n > test.most {
-			t.Errorf("%s costs %d tokens to list, over %d", test.tool.Name, n, test.most)
-		}
-	}
-}
-
-func BenchmarkFind(b *testing.B) {
-	s := toolstest.Roots(b, filepath.Join(runtime.GOROOT(), "src")) //nolint:staticcheck // the tests run where Go is
-	for _, args := range []string{`{}`, `{"show":"tree"}`, `{"show":"count"}`, `{"sort":"modified","limit":20}`, `{"glob":"*_test.go"}`} {
-		b.Run(args, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				a, err := call(b, Find(), s, args)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(int64(a.Len()))
-			}
-		})
 	}
 }

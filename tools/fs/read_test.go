@@ -20,7 +20,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -256,28 +255,5 @@ func TestReadAndFindStopWhenCancelled(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", tool.Name, err)
 		}
-	}
-}
-
-func BenchmarkRead(b *testing.B) {
-	dir := b.TempDir()
-	plant(
-		b, dir,
-		map[string]string{
-			"small.txt": "one line\n", "novel.txt": string(corpus.WarAndPeace()), "1MB.json": string(corpus.JSON1MB()),
-		},
-	)
-	s := toolstest.Roots(b, dir)
-	for _, name := range []string{"small.txt", "novel.txt", "1MB.json", "*"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				a, err := call(b, Read(), s, arguments(b, "path", name))
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(int64(a.Len()))
-			}
-		})
 	}
 }

@@ -132,27 +132,33 @@ func shelf(t testing.TB, files map[string]string) (src source.Set, ids map[strin
 	src.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	ids = map[string]string{}
 	for name, text := range files {
-		r, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "keep"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
 		lines := int64(strings.Count(text, "\n"))
 		if text != "" && !strings.HasSuffix(text, "\n") {
 			lines++
 		}
 		k := kinds.Sniff([]byte(text), len(text) <= content.SniffSize, name)
-		o, err := r.Commit(
-			observations.Stats{
-				Kind: string(k), Ext: kinds.Of(k).Ext, Lines: lines, Chars: int64(utf8.RuneCountInString(text)), Status: "success",
-			},
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := kept(t, store, observations.Provenance{Tool: "keep"}, text, observations.Stats{
+			Kind: string(k), Ext: kinds.Of(k).Ext, Lines: lines, Chars: int64(utf8.RuneCountInString(text)), Status: "success",
+		})
 		ids[name] = "obs:" + string(o.ID)
 	}
 	return src, ids
+}
+
+// kept stores a text of a local caller.
+func kept(
+	t testing.TB, store *observations.Store, p observations.Provenance, text string, stats observations.Stats,
+) observations.Observation {
+	t.Helper()
+	p.Owner = observations.Local
+	r, err := store.Record(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = r.Write([]byte(text)) // Commit returns its error, but that of the limit
+	o, err := r.Commit(stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }

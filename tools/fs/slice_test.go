@@ -452,29 +452,3 @@ func FuzzSliceRange(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkSlice(b *testing.B) {
-	var long strings.Builder
-	for i := 0; long.Len() < 32<<20; i++ {
-		fmt.Fprintf(&long, "line %d of a long text, with some words in it\n", i)
-	}
-	src, ids := shelf(b, map[string]string{"t.txt": long.String(), "a.json": string(corpus.JSON5MB())})
-	for _, bb := range []struct{ name, args string }{
-		{"lines/file", `{"source":"t.txt","lines":"600000-600049"}`},
-		{"lines/observation", `{"source":"` + ids["t.txt"] + `","lines":"600000-600049"}`},
-		{"chars/observation", `{"source":"` + ids["t.txt"] + `","chars":"30000000-30001999"}`},
-		{"bytes", `{"source":"t.txt","bytes":"30000000-30001999"}`},
-		{"records", `{"source":"a.json","records":"5000-5009"}`},
-		{"at", `{"source":"a.json","at":"/5000/bio"}`},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				s := &sheet{room: 16_000}
-				if err := s.run(src, bb.args); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -161,31 +161,10 @@ func TestOneRoot(t *testing.T) {
 	}
 }
 
-func TestAMissingNameSaysWhatWasMeant(t *testing.T) {
-	root := workspace(t, "src", map[string]string{"a/server.go": "", "a/client.go": "", "b.txt": ""})
-	s := source.Set{Roots: []*tree.Root{root}}
-	for name, want := range map[string]string{"a/srver.go": "did you mean a/server.go?", "B.TXT": "did you mean b.txt?", "a/*.go": "find with this glob", "nothing/like/it": "find lists"} {
-		if _, _, err := read(t, s, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want …%s", name, err, want)
-		}
-	}
-}
-
 // The path of a data file names an observation only on the machine where it lies.
 func TestPathsOfDataFiles(t *testing.T) {
-	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := store.Record(observations.Provenance{Tool: "keep"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = r.Write([]byte("text\n")) // Commit returns its error
-	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := store(t)
+	o := keep(t, store, observations.Local, "text\n")
 	for _, c := range []struct {
 		place source.NamedPlace
 		named bool
@@ -239,6 +218,10 @@ func TestRefusedNamesSayTheWayOn(t *testing.T) {
 		{single, "", "source is empty: name a file or obs:ID"},
 		{single, ".", "it is a directory; find with this path lists it"},
 		{single, "a", "it is a directory; find with this path lists it"},
+		{single, "a/srver.go", "; did you mean a/server.go?"},
+		{single, "B.TXT", "; did you mean b.txt?"},
+		{single, "a/*.go", "a source is one file: find with this glob lists the files that match"},
+		{single, "nothing/like/it", "; find lists the existing files"},
 		{single, "/etc/passwd", `name /etc/passwd: outside the root; a path is relative to the root, such as "src/a.go"; "." is the root itself`},
 		{several, ".", ".: it names all roots, not a file: find lists them; a path begins with the name of a root: src, docs"},
 		{several, "src", "it is a directory; find with this path lists it"},
@@ -347,25 +330,10 @@ func TestObservationsByEveryName(t *testing.T) {
 
 // What may have been meant is named as it must be given: with its root, in one line.
 func TestWhatMayHaveBeenMeantCanBeNamed(t *testing.T) {
-	one, two := t.TempDir(), t.TempDir()
-	var s source.Set
-	for dir, name := range map[string]string{one: "sub/report.txt", two: "obs:reports"} {
-		at := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at, []byte("x"), 0o600); err != nil {
-			t.Skipf("no such names here: %v", err)
-		}
-	}
-	for _, dir := range []string{one, two} {
-		r, err := tree.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = r.Close() })
-		s.Roots = append(s.Roots, r)
-	}
+	s := source.Set{Roots: []*tree.Root{
+		workspace(t, "one", map[string]string{"sub/report.txt": "x"}),
+		workspace(t, "two", map[string]string{"obs:reports": "x"}),
+	}}
 	label := s.Roots[0].Name()
 	_, err := s.Open(t.Context(), label+"/sub/reprt.txt")
 	want := label + "/sub/report.txt"
