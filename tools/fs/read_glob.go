@@ -1,8 +1,10 @@
 package fs
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -125,13 +127,8 @@ func readWithHeading(
 		return false, err
 	}
 	decoded.Add(name, src.Encoding)
-	last := lastByteWriter{to: out}
 	from := &io.LimitedReader{R: text, N: *room}
-	marked := headingEscaper{to: &last, lineStart: true}
-	err = copyText(ctx, &marked, from, src.Size, func(int64, int64, string) {}) // readFiles reports that of all files
-	if e := marked.flush(); err == nil {
-		err = e
-	}
+	open, err := copyBelowHeading(ctx, out, from, src.Size)
 	cut := from.N == 0
 	*room = from.N
 	if err != nil {
@@ -141,7 +138,7 @@ func readWithHeading(
 		_, err = fmt.Fprintf(out, "\n==> %s <== truncated: %s\n", head, content.ClipBytes(err.Error(), 300))
 		return false, err
 	}
-	if last.n > 0 && last.c != '\n' {
+	if open {
 		if _, err := io.WriteString(out, "\n"); err != nil {
 			return false, err
 		}
@@ -156,67 +153,26 @@ func readWithHeading(
 // heading is the prefix of the line above each file.
 const heading = "==> "
 
-// headingEscaper writes ">" before each line that looks like a heading, with any number of ">" in front, so that only
-// headings of this program begin with "==> ".
-type headingEscaper struct {
-	to        io.Writer
-	lineStart bool   // the next byte begins a line
-	pending   []byte // the start of a line that may become a heading
-}
-
-func (m *headingEscaper) Write(p []byte) (int, error) {
-	n := len(p)
-	for len(p) > 0 {
-		if !m.lineStart {
-			i := bytes.IndexByte(p, '\n') + 1
-			if m.lineStart = i > 0; !m.lineStart {
-				i = len(p)
-			}
-			if _, err := m.to.Write(p[:i]); err != nil {
-				return 0, err
-			}
-			p = p[i:]
-			continue
+// copyBelowHeading copies a text, with ">" before each line that looks like a heading, with any number of ">" in front,
+// so that only headings of this program begin with "==> ". open reports whether the last line has no line end.
+func copyBelowHeading(ctx context.Context, to io.Writer, from io.Reader, size int64) (open bool, err error) {
+	buffer := int(min(window, size+512)) // of a small file, all of it
+	in, out := bufio.NewReaderSize(content.WithContext(ctx, from), buffer), bufio.NewWriterSize(to, buffer)
+	for err == nil || errors.Is(err, bufio.ErrBufferFull) { // a line longer than the buffer goes on
+		var line []byte
+		line, err = in.ReadSlice('\n')
+		if !open && bytes.HasPrefix(bytes.TrimLeft(line, ">"), []byte(heading)) {
+			_ = out.WriteByte('>') // Flush returns the error
 		}
-		m.pending = append(m.pending, p[0])
-		p = p[1:]
-		after := bytes.TrimLeft(m.pending, ">")
-		if len(after) < len(heading) && strings.HasPrefix(heading, string(after)) && len(m.pending) < 64 {
-			continue
+		if _, failed := out.Write(line); failed != nil {
+			return open, failed
 		}
-		if string(after) == heading {
-			m.pending = append([]byte{'>'}, m.pending...)
-		}
-		if err := m.flush(); err != nil {
-			return 0, err
+		if n := len(line); n > 0 {
+			open = line[n-1] != '\n'
 		}
 	}
-	return n, nil
-}
-
-// flush writes the pending bytes.
-func (m *headingEscaper) flush() error {
-	if len(m.pending) == 0 {
-		return nil
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	m.lineStart = m.pending[len(m.pending)-1] == '\n'
-	_, err := m.to.Write(m.pending)
-	m.pending = m.pending[:0]
-	return err
-}
-
-// lastByteWriter remembers the last byte written and the number of bytes.
-type lastByteWriter struct {
-	to io.Writer
-	n  int64
-	c  byte
-}
-
-func (l *lastByteWriter) Write(p []byte) (int, error) {
-	n, err := l.to.Write(p)
-	if n > 0 {
-		l.n += int64(n)
-		l.c = p[n-1]
-	}
-	return n, err
+	return open, errors.Join(err, out.Flush())
 }

@@ -5,6 +5,7 @@
 package shell
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -58,14 +59,14 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	set(&o.Mode, sandbox.Required)
-	set(&o.Shell, defaultShell())
-	set(&o.Slice, defaultSlice)
-	set(&o.MaxTimeout, defaultTimeout)
-	set(&o.Output, defaultOutput)
-	set(&o.Memory, defaultMemory)
-	set(&o.Processes, defaultProcesses)
-	set(&o.ScratchMax, defaultScratch)
+	o.Mode = cmp.Or(o.Mode, sandbox.Required)
+	o.Shell = cmp.Or(o.Shell, defaultShell())
+	o.Slice = cmp.Or(o.Slice, defaultSlice)
+	o.MaxTimeout = cmp.Or(o.MaxTimeout, defaultTimeout)
+	o.Output = cmp.Or(o.Output, defaultOutput)
+	o.Memory = cmp.Or(o.Memory, defaultMemory)
+	o.Processes = cmp.Or(o.Processes, defaultProcesses)
+	o.ScratchMax = cmp.Or(o.ScratchMax, defaultScratch)
 	return o
 }
 
@@ -93,13 +94,6 @@ func (o Options) shellName() string {
 		return filepath.Base(real)
 	}
 	return name
-}
-
-func set[T comparable](value *T, normal T) {
-	var zero T
-	if *value == zero {
-		*value = normal
-	}
 }
 
 // Shell runs commands. It is safe for concurrent use. Close it to end the commands that still run.
