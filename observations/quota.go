@@ -35,8 +35,7 @@ type quota struct {
 	minFree int64 // bytes
 	maxAge  time.Duration
 
-	gate    chan struct{} // lets one goroutine at a time into the quota file
-	pending struct {      // settlements that could not be written to the quota file yet
+	pending struct { // settlements that could not be written to the quota file yet
 		sync.Mutex
 		list []settlement
 	}
@@ -97,10 +96,6 @@ func (q *quota) locked(do func(*ledger) error) error { return q.lockedWithin(loc
 
 // lockedWithin is locked with patience instead of a second.
 func (q *quota) lockedWithin(patience time.Duration, do func(*ledger) error) error {
-	if err := q.enterGate(patience); err != nil {
-		return err
-	}
-	defer func() { <-q.gate }()
 	f, err := q.lockLedger(patience)
 	if err != nil {
 		return err
@@ -145,26 +140,6 @@ func (l *ledger) finishMarks(written bool) {
 }
 
 var errBusy = fmt.Errorf("%w: another process had its quota file locked for over a second; try again", ErrNoRoom)
-
-// enterGate waits for the other goroutines of this process, so that only one of them polls for the file lock.
-func (q *quota) enterGate(patience time.Duration) error {
-	select {
-	case q.gate <- struct{}{}: // free: take it even if the wait was long
-		return nil
-	default:
-	}
-	select {
-	case q.gate <- struct{}{}:
-		return nil
-	case <-time.After(patience):
-	}
-	select {
-	case q.gate <- struct{}{}: // it became free while this process was suspended
-		return nil
-	default:
-		return errBusy
-	}
-}
 
 // lockLedger polls for the file lock until its pauses add up to patience; time in which this process was suspended does
 // not count.

@@ -117,7 +117,6 @@ func newStore(dir string, disk *storefs.FS, o Options) *Store {
 		limit:   limit(o.Quota, DefaultQuota, unlimited),
 		minFree: limit(o.MinFree, DefaultMinFree, 0),
 		maxAge:  limit(o.MaxAge, DefaultMaxAge, math.MaxInt64),
-		gate:    make(chan struct{}, 1),
 	}
 	return &Store{files: d, quota: q, maxObservation: limit(o.MaxObservation, DefaultMaxObservation, unlimited)}
 }
