@@ -45,19 +45,11 @@ func (s *Store) refresh() ([]*entry, error) {
 	}
 	s.listing.entries = all
 	entries := slices.SortedFunc(maps.Values(all), func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
-	const step = 256
 	var group sync.WaitGroup
-	chunks := make(chan []*entry, len(entries)/step+1)
-	for chunk := range slices.Chunk(entries, step) {
-		chunks <- chunk
-	}
-	close(chunks)
-	for range runtime.GOMAXPROCS(0) {
+	for chunk := range slices.Chunk(entries, len(entries)/runtime.GOMAXPROCS(0)+1) {
 		group.Go(func() {
-			for chunk := range chunks {
-				for _, e := range chunk {
-					s.refreshSidecar(e)
-				}
+			for _, e := range chunk {
+				s.refreshSidecar(e)
 			}
 		})
 	}

@@ -5,11 +5,11 @@
 package storefs
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -331,23 +331,15 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 // ReadAll reads a file of at most max bytes from its start; likely is its size, unless another process is writing to
 // it.
 func (f *File) ReadAll(max, likely int64) ([]byte, error) {
-	if err := f.disk.check("read", f.Name); err != nil {
+	var b bytes.Buffer
+	b.Grow(int(min(likely, max)) + bytes.MinRead) // enough to find the end in the first read
+	if _, err := b.ReadFrom(io.NewSectionReader(f, 0, max+1)); err != nil {
 		return nil, err
 	}
-	b := make([]byte, 0, min(likely, max)+1) // one byte more, so that the end is found at once
-	for {
-		n, err := f.File.ReadAt(b[len(b):cap(b)], int64(len(b)))
-		b = b[:len(b)+n]
-		switch {
-		case int64(len(b)) > max:
-			return nil, wrap("read", f.Name, ErrTooLong)
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
-			return nil, wrap("read", f.Name, err)
-		}
-		b = slices.Grow(b, 4*len(b)+1)
+	if int64(b.Len()) > max {
+		return nil, wrap("read", f.Name, ErrTooLong)
 	}
+	return b.Bytes(), nil
 }
 
 // Stat replaces that of [os.File].
