@@ -14,34 +14,21 @@ func fill(t *testing.T, c *Cache, files int) {
 	begin := time.Now().Add(-24 * time.Hour)
 	for i := range files {
 		name := filepath.Join(c.Dir, fmt.Sprintf("d%d/f%02d", i%3, i))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, make([]byte, 10<<10), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(name, begin, begin.Add(time.Duration(i)*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must(t, os.WriteFile(name, make([]byte, 10<<10), 0o600))
+		must(t, os.Chtimes(name, begin, begin.Add(time.Duration(i)*time.Minute)))
 	}
 }
 
 // TestCacheIsTrimmed checks that a cache of over half of the quota loses its oldest files, and nothing outside it.
 func TestCacheIsTrimmed(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, make([]byte, 100<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(outside, make([]byte, 100<<10), 0o600))
 	s := open(t, Options{Quota: 200 << 10})
-	c, err := s.OpenCache("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := value(s.OpenCache("a"))
 	defer c.Close()
 	fill(t, c, 10)
-	if err := os.Symlink(filepath.Dir(outside), filepath.Join(c.Dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Dir(outside), filepath.Join(c.Dir, "link")))
 	if trimmed, err := c.Measure(); err != nil || trimmed != 0 && trimmed < 5*10<<10 {
 		t.Errorf("100 KiB of 200: %d bytes deleted, %v", trimmed, err)
 	}
@@ -65,14 +52,9 @@ func TestCacheMakesRoom(t *testing.T) {
 	clk := newClock()
 	for _, isOpen := range []bool{false, true} {
 		s := open(t, Options{Quota: 1 << 20, Now: clk.now})
-		c, err := s.OpenCache("a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := value(s.OpenCache("a"))
 		fill(t, c, 40)
-		if _, err := c.Measure(); err != nil {
-			t.Fatal(err)
-		}
+		value(c.Measure())
 		if !isOpen {
 			c.Close()
 		}
@@ -95,14 +77,9 @@ func TestOldCacheIsDeleted(t *testing.T) {
 	clk := newClock()
 	s := open(t, Options{Now: clk.now})
 	for _, name := range []string{"old", "new"} {
-		c, err := s.OpenCache(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := value(s.OpenCache(name))
 		fill(t, c, 1)
-		if _, err := c.Measure(); err != nil {
-			t.Fatal(err)
-		}
+		value(c.Measure())
 		c.Close()
 		clk.pass(5 * oneDay)
 	}

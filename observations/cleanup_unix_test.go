@@ -77,7 +77,8 @@ func (k *cleaning) plant(s *Store) {
 	k.outside = write(filepath.Join(k.t.TempDir(), "outside"), "outside the store")
 	all = append(all, k.outside)
 	for _, name := range []string{"observations/notes.txt", "observations/k3v9q2m7x4ab.json.bak", "observations/search_20201120T143022_k3v9q2m7x4ab.txt.orig",
-		"tmp/core", "tmp/12-abc.live", "tmp/99999999-00000000_k3v9q2m7x4ab.mine", "state/other", "other"} {
+		"observations/.hidden", "observations/k3v9q2m7x4ab.txt", "observations/search_20261120_k3v9q2m7x4ab.txt",
+		"tmp/99999999-00000000_short.data", "tmp/core", "tmp/12-abc.live", "tmp/99999999-00000000_k3v9q2m7x4ab.mine", "state/other", "other"} {
 		all = append(all, write(filepath.Join(k.dir, name), "not ours"))
 	}
 	for _, name := range []string{fresh(storefs.ObservationsDir, dataOf()), fresh(storefs.ObservationsDir, string(RandomID())+sideExt), fresh(storefs.ObservationsDir, string(RandomID())+indexExt),

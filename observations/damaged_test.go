@@ -16,40 +16,16 @@ import (
 )
 
 func TestDamagedNamesHalves(t *testing.T) {
-	now := time.Now()
-	s, err := OpenStore(Options{Dir: t.TempDir(), MinFree: -1, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
+	c := &clock{time.Now()}
+	s := open(t, Options{Now: c.now})
 	var all []Observation
 	for range 5 {
-		r, err := s.Record(Provenance{Tool: "keep"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Write([]byte("some text\n")); err != nil {
-			t.Fatal(err)
-		}
-		o, err := r.Commit(Stats{Kind: "text", Ext: "txt"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, o)
+		all = append(all, keep(t, s, Provenance{Tool: "keep"}, []byte("some text\n")))
 	}
-	dir := filepath.Join(s.Dir(), "observations")
-	if err := os.WriteFile(filepath.Join(dir, string(all[0].ID)+".json"), []byte(`{"v":1`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, all[1].File)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Remove(Local, all[2].ID); err != nil { // a tombstone is no damage
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, string(all[4].ID)+".json")); err != nil { // as where a commit is under way
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(sidecarPath(s, all[0].ID), []byte(`{"v":1`), 0o600))
+	must(t, os.Remove(s.SavedTo(all[1])))
+	must(t, s.Remove(Local, all[2].ID))           // a tombstone is no damage
+	must(t, os.Remove(sidecarPath(s, all[4].ID))) // as where a commit is under way
 	broken := []ID{all[0].ID, all[1].ID}
 	for _, when := range []string{"at once", "after a minute"} {
 		slices.Sort(broken)
@@ -57,7 +33,7 @@ func TestDamagedNamesHalves(t *testing.T) {
 			t.Errorf("%s: damaged %v, %v; broken were %v", when, got, err, broken)
 		}
 		broken = append(broken, all[4].ID)
-		now = now.Add(2 * time.Minute)
+		c.pass(2 * time.Minute)
 	}
 	for tombstones, want := range map[bool]map[ID]bool{false: {all[3].ID: false}, true: {all[1].ID: true, all[2].ID: false, all[3].ID: false}} {
 		list, err := s.List(Local, tombstones)
@@ -73,30 +49,15 @@ func TestDamagedNamesHalves(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	s := open(t, Options{})
-	side := func(change func(o map[string]any)) func(*testing.T, Observation) {
-		return func(t *testing.T, o Observation) {
-			b, err := os.ReadFile(sidecarPath(s, o.ID))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := map[string]any{}
-			if err := json.Unmarshal(b, &m); err != nil {
-				t.Fatal(err)
-			}
-			change(m)
-			if b, err = json.Marshal(m); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(sidecarPath(s, o.ID), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+	write := func(text string) func(*testing.T, Observation) {
+		return func(t *testing.T, o Observation) { must(t, os.WriteFile(sidecarPath(s, o.ID), []byte(text), 0o600)) }
 	}
-	write := func(b string) func(*testing.T, Observation) {
+	side := func(field string, v any) func(*testing.T, Observation) {
 		return func(t *testing.T, o Observation) {
-			if err := os.WriteFile(sidecarPath(s, o.ID), []byte(b), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			m := map[string]any{}
+			must(t, json.Unmarshal(value(os.ReadFile(sidecarPath(s, o.ID))), &m))
+			m[field] = v
+			write(string(value(json.Marshal(m))))(t, o)
 		}
 	}
 	for _, c := range []struct {
@@ -111,28 +72,22 @@ func TestDamage(t *testing.T) {
 		{"sidecar not an object", write(`[1,2]`), ErrNotFound, ErrNotFound},
 		{"sidecar huge", write(`{"v":1,"tool":"` + strings.Repeat("x", 1<<20) + `"}`), ErrNotFound, ErrNotFound},
 		{"sidecar deep", write(strings.Repeat("[", maxSidecar-1)), ErrNotFound, ErrNotFound},
-		{"later version", side(func(m map[string]any) { m["v"] = 2 }), ErrNotFound, ErrNotFound},
-		{"another's name", side(
-			func(m map[string]any) { m["file"] = "search_20261120T143022_k3v9q2m7x4ab.ndjson" },
-		), ErrNotFound, ErrNotFound},
-		{"a path out", side(func(m map[string]any) { m["file"] = "../../../../etc/passwd" }), ErrNotFound, ErrNotFound},
-		{"another id", side(func(m map[string]any) { m["id"] = "k3v9q2m7x4ab" }), ErrNotFound, ErrNotFound},
-		{"bytes below zero", side(func(m map[string]any) { m["bytes"] = -1 }), ErrNotFound, ErrNotFound},
-		{"hash gone", side(func(m map[string]any) { m["sha256"] = "" }), ErrNotFound, ErrNotFound},
+		{"later version", side("v", 2), ErrNotFound, ErrNotFound},
+		{"another's name", side("file", "search_20261120T143022_k3v9q2m7x4ab.ndjson"), ErrNotFound, ErrNotFound},
+		{"a path out", side("file", "../../../../etc/passwd"), ErrNotFound, ErrNotFound},
+		{"another id", side("id", "k3v9q2m7x4ab"), ErrNotFound, ErrNotFound},
+		{"bytes below zero", side("bytes", -1), ErrNotFound, ErrNotFound},
+		{"hash gone", side("sha256", ""), ErrNotFound, ErrNotFound},
 		{"data gone", func(t *testing.T, o Observation) { must(t, os.Remove(s.SavedTo(o))) }, ErrDamaged, ErrDamaged},
 		{"data cut", func(t *testing.T, o Observation) { must(t, os.Truncate(s.SavedTo(o), 2)) }, ErrDamaged, ErrDamaged},
-		{"data longer", func(
-			t *testing.T, o Observation,
-		) {
+		{"data longer", func(t *testing.T, o Observation) {
 			must(t, os.Truncate(s.SavedTo(o), 2000))
 		}, ErrDamaged, ErrDamaged},
 		{"data a directory", func(t *testing.T, o Observation) {
 			must(t, os.Remove(s.SavedTo(o)))
 			must(t, os.Mkdir(s.SavedTo(o), 0o700))
 		}, ErrDamaged, ErrDamaged},
-		{"data changed", func(
-			t *testing.T, o Observation,
-		) {
+		{"data changed", func(t *testing.T, o Observation) {
 			must(t, os.WriteFile(s.SavedTo(o), []byte("other data"), 0o600))
 		}, nil, ErrDamaged},
 		{"index garbage", func(t *testing.T, o Observation) {
@@ -176,18 +131,14 @@ func TestLaterVersionIsLeftAlone(t *testing.T) {
 	s := open(t, Options{Now: c.now, Quota: 256 << 10})
 	o := keep(t, s, Provenance{Tool: "search"}, []byte("data"))
 	side := []byte(`{"v":2,"what":"later"}`)
-	if err := os.WriteFile(sidecarPath(s, o.ID), side, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(sidecarPath(s, o.ID), side, 0o600))
 	stone := RandomID()
 	if err := os.WriteFile(sidecarPath(s, stone), side, 0o600); err != nil { // and one that may be a tombstone
 		t.Fatal(err)
 	}
 	c.pass(200 * 24 * time.Hour)
 	keep(t, s, Provenance{Tool: "search"}, corpus.Random(200<<10))
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
+	value(s.Prune(false))
 	for _, id := range []ID{o.ID, stone} {
 		if b, err := os.ReadFile(sidecarPath(s, id)); err != nil || !bytes.Equal(b, side) {
 			t.Errorf("sidecar of a later version: %q, %v", b, err)
@@ -203,26 +154,19 @@ func TestRemoveDamaged(t *testing.T) {
 	s := open(t, Options{})
 	whole, torn := keep(t, s, Provenance{}, []byte("a")), keep(t, s, Provenance{}, []byte("b"))
 	lost := keep(t, s, Provenance{}, []byte("c"))
-	dir := filepath.Join(s.Dir(), "observations")
-	if err := os.WriteFile(filepath.Join(dir, string(torn.ID)+".json"), []byte(`{"v":1,`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, lost.File)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(sidecarPath(s, torn.ID), []byte(`{"v":1,`), 0o600))
+	must(t, os.Remove(s.SavedTo(lost)))
 	if err := s.RemoveDamaged(whole.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a whole one: %v", err)
 	}
 	for _, id := range []ID{torn.ID, lost.ID} {
-		if err := s.RemoveDamaged(id); err != nil {
-			t.Error(err)
-		}
+		must(t, s.RemoveDamaged(id))
 	}
 	if left, err := s.Damaged(); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	expectWhole(t, s, whole.ID)
-	if names, err := filepath.Glob(filepath.Join(dir, string(torn.ID)+"*")); err != nil || len(names) > 0 {
+	if names, err := filepath.Glob(dir(s, "observations/"+string(torn.ID)+"*")); err != nil || len(names) > 0 {
 		t.Errorf("files are left: %v, %v", names, err)
 	}
 }

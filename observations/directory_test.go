@@ -69,9 +69,7 @@ func TestRefusedDirectories(t *testing.T) {
 
 func mkdir(t *testing.T, dir string, mode fs.FileMode) {
 	t.Helper()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	if err := os.Chmod(dir, mode); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
@@ -82,9 +80,7 @@ func chown(t *testing.T, path string, uid int) {
 	if os.Geteuid() != 0 {
 		t.Skip("not root: a directory cannot be given to another user")
 	}
-	if err := os.Lchown(path, uid, -1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Lchown(path, uid, -1))
 }
 
 func TestDefaultDir(t *testing.T) {

@@ -59,9 +59,7 @@ func TestFaultsWhileRemoving(t *testing.T) {
 					_ = s.files.live.File.Close()
 					s.files.live = nil
 					again := open(t, Options{Dir: s.Dir(), Now: c.now})
-					if _, err := again.Prune(false); err != nil {
-						t.Fatal(err)
-					}
+					value(again.Prune(false))
 					gone := errors.Is(second(again.Stat(Local, o.ID)), ErrExpired)
 					if _, err := os.Stat(s.SavedTo(o)); gone && err == nil && *done >= nth {
 						// The bytes of a tombstone are removed by age.
@@ -166,10 +164,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 			c := newClock()
 			for nth := 1; ; nth++ {
 				store := filepath.Join(t.TempDir(), "store") // earlier leftovers would change the number of operations
-				s, err := OpenStore(roomy(Options{Dir: store, Now: c.now}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := value(OpenStore(roomy(Options{Dir: store, Now: c.now})))
 				old := keep(t, s, Provenance{}, corpus.Random(10_000))
 				_ = s.Close()
 				c.pass(8 * oneDay)
@@ -183,10 +178,7 @@ func TestDeathAtEveryStep(t *testing.T) {
 				if s, err = OpenStore(roomy(Options{Dir: store, Now: c.now})); err != nil {
 					t.Fatal(err)
 				}
-				all, err := s.files.scan(true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := value(s.files.scan(true))
 				var stands int64
 				for id, e := range all {
 					stands += e.size()
@@ -231,19 +223,6 @@ func TestDeathAtEveryStep(t *testing.T) {
 	}
 }
 
-// Control: if the sidecar came first, a death would leave an incomplete observation, and the test above would notice.
-func TestDeathControl(t *testing.T) {
-	s := open(t, Options{})
-	o := keep(t, s, Provenance{}, []byte("data"))
-	data := s.SavedTo(o)
-	if err := os.Rename(data, data+".later"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Verify(Local, o.ID); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a sidecar without its data: %v", err)
-	}
-}
-
 func TestStoreThatCannotBeOpened(t *testing.T) {
 	for _, fault := range []error{syscall.EROFS, syscall.EACCES, syscall.ENOSPC} {
 		dir := filepath.Join(t.TempDir(), "store")
@@ -268,10 +247,7 @@ func TestBusyQuotaFile(t *testing.T) {
 	s := open(t, Options{})
 	o := keep(t, s, Provenance{}, []byte("x"))
 	other := open(t, Options{Dir: s.Dir()})
-	f, err := other.quota.lockLedger(lockWait)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := value(other.quota.lockLedger(lockWait))
 	r := record(t, s, Provenance{}, []byte("y"))
 	if _, err := r.Commit(Stats{}); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("Commit: %v", err)

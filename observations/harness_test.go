@@ -51,20 +51,14 @@ func open(t testing.TB, o Options) *Store {
 	if o.Dir == "" {
 		o.Dir = filepath.Join(t.TempDir(), "store")
 	}
-	s, err := OpenStore(roomy(o))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := value(OpenStore(roomy(o)))
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 func record(t testing.TB, s *Store, m Provenance, b []byte) *Recording {
 	t.Helper()
-	r, err := s.Record(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := value(s.Record(m))
 	if n, err := r.Write(b); n != len(b) || err != nil {
 		t.Fatalf("Write = %d, %v; want %d, nil", n, err, len(b))
 	}
@@ -73,34 +67,22 @@ func record(t testing.TB, s *Store, m Provenance, b []byte) *Recording {
 
 func keep(t testing.TB, s *Store, m Provenance, b []byte) Observation {
 	t.Helper()
-	o, err := record(t, s, m, b).Commit(Stats{Kind: "text", Ext: "txt", Status: "success"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := value(record(t, s, m, b).Commit(Stats{Kind: "text", Ext: "txt", Status: "success"}))
 	return o
 }
 
 func dataOf(t testing.TB, s *Store, owner string, id ID) []byte {
 	t.Helper()
-	r, err := s.Open(owner, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := value(s.Open(owner, id))
 	defer func() { _ = r.Close() }()
-	b, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := value(io.ReadAll(io.NewSectionReader(r, 0, r.Size())))
 	return b
 }
 
 // names returns the files in one directory of a store.
 func names(t testing.TB, s *Store, sub string) []string {
 	t.Helper()
-	list, err := os.ReadDir(dir(s, sub))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := value(os.ReadDir(dir(s, sub)))
 	var out []string
 	for _, e := range list {
 		out = append(out, e.Name())
@@ -165,9 +147,20 @@ func expectWhole(t *testing.T, s *Store, id ID) {
 }
 
 // must ends the test if err is not nil.
-func must(t testing.TB, err error) {
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// value returns v. It panics if err is not nil.
+func value[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

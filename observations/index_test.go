@@ -86,10 +86,7 @@ func TestIndexIsTheSameInAnyPieces(t *testing.T) {
 		if int64(len(file)) > maxIndex(int64(len(text))) {
 			t.Fatalf("index of %d bytes has %d, over %d", len(text), len(file), maxIndex(int64(len(text))))
 		}
-		x, err := parseIndex(file, int64(len(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := value(parseIndex(file, int64(len(text))))
 		var got []block
 		for b := range x.blocks {
 			got = append(got, b)
@@ -109,22 +106,13 @@ func TestIndexIsTheSameInAnyPieces(t *testing.T) {
 func TestOffsets(t *testing.T) {
 	s := open(t, Options{})
 	check := func(t *rapid.T, text []byte) {
-		r0, err := s.Record(Provenance{Tool: "keep"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r0 := value(s.Record(Provenance{Tool: "keep"}))
 		_, _ = r0.Write(text)
-		o, err := r0.Commit(Stats{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := value(r0.Commit(Stats{}))
 		if rapid.Bool().Draw(t, "index lost") {
 			_ = os.Remove(dir(s, "observations/"+string(o.ID)+indexExt))
 		}
-		r, err := s.Open(Local, o.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := value(s.Open(Local, o.ID))
 		defer func() { _ = s.Remove(Local, o.ID) }()
 		defer func() { _ = r.Close() }()
 		starts := []int64{0}
@@ -185,10 +173,7 @@ func FuzzSidecar(f *testing.F) {
 	const id = ID("k3v9q2m7x4ab")
 	o := newObservation(id, Provenance{Tool: "search", Args: []byte(`{"pattern":"x"}`)}, newClock().at)
 	o.File, o.SHA256 = dataName("search", o.Created, id, "txt"), sum(nil)
-	b, err := o.encode(maxSidecar)
-	if err != nil {
-		f.Fatal(err)
-	}
+	b := value(o.encode(maxSidecar))
 	f.Add(b)
 	f.Add([]byte(`{"v":1}`))
 	f.Add([]byte(`{"v":1,"id":"k3v9q2m7x4ab","file":"../../x","bytes":-1}`))

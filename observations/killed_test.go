@@ -195,10 +195,7 @@ func (k *killing) hear(line string) {
 
 // check opens the store in this process and verifies everything ever promised.
 func (k *killing) check(t *testing.T) {
-	s, err := OpenStore(roomy(Options{Dir: k.dir, MaxAge: -1}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := value(OpenStore(roomy(Options{Dir: k.dir, MaxAge: -1})))
 	defer func() { _ = s.Close() }()
 	k.whole = 0
 	for id, p := range k.want {
@@ -224,10 +221,7 @@ func (k *killing) check(t *testing.T) {
 			}
 		}
 	}
-	all, err := s.files.scan(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := value(s.files.scan(true))
 	for id, e := range all {
 		k.checks++
 		if !e.side || (e.data == "") != !e.index || (e.data == "" && e.pin) {

@@ -43,9 +43,7 @@ func TestAge(t *testing.T) {
 	old, used, pinned := keep(t, s, made, []byte("old")), keep(t, s, made, []byte("used")), keep(
 		t, s, made, []byte("pinned"),
 	)
-	if err := s.Pin(Local, pinned.ID, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Pin(Local, pinned.ID, true))
 	c.pass(6 * oneDay)
 	dataOf(t, s, Local, used.ID) // counts as use
 	c.pass(oneDay + time.Minute)
@@ -60,10 +58,7 @@ func TestAge(t *testing.T) {
 			t.Errorf("%q does not say %q", err, want)
 		}
 	}
-	stone, err := os.ReadFile(sidecarPath(s, old.ID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stone := value(os.ReadFile(sidecarPath(s, old.ID)))
 	for _, secret := range []string{"aB3dEf6hIjKlMn0p", "hunter2"} {
 		if bytes.Contains(stone, []byte(secret)) {
 			t.Errorf("the tombstone tells %q", secret)
@@ -87,16 +82,12 @@ func TestAge(t *testing.T) {
 			t.Errorf("listed: %+v", o)
 		}
 	}
-	if err := s.Pin(Local, pinned.ID, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Pin(Local, pinned.ID, false))
 	expectTombstone(t, s, pinned.ID, whyAge)
 	consistent(t, s)
 
 	c.pass(100 * oneDay) // tombstones have their age too
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
+	value(s.Prune(false))
 	if _, err := s.Open(Local, old.ID); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a tombstone of 100 days: %v", err)
 	}
@@ -112,13 +103,9 @@ func TestTombstonesAreBounded(t *testing.T) {
 		o := keep(t, s, Provenance{Tool: "search", Args: fmt.Appendf(nil, `{"pattern":"%d"}`, i)}, []byte("x"))
 		ids = append(ids, o.ID)
 		c.pass(time.Second)
-		if err := s.Remove(Local, o.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Remove(Local, o.ID))
 	}
-	if _, err := s.Prune(false); err != nil {
-		t.Fatal(err)
-	}
+	value(s.Prune(false))
 	expectTombstone(t, s, ids[99], whyRemoved)
 	if _, err := s.Open(Local, ids[0]); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the oldest tombstone: %v", err)
@@ -137,15 +124,10 @@ func TestQuotaTakesTheLeastRecentlyUsed(t *testing.T) {
 		ids = append(ids, keep(t, s, Provenance{Tool: "search", Args: fmt.Appendf(nil, "%d", i)}, corpus.Random(150<<10)).ID)
 		c.pass(2 * time.Minute)
 	}
-	if err := s.Pin(Local, ids[1], true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Pin(Local, ids[1], true))
 	dataOf(t, s, Local, ids[0]) // now the oldest is the newest
 	c.pass(2 * time.Minute)
-	reader, err := s.Open(Local, ids[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := value(s.Open(Local, ids[2]))
 	defer func() { _ = reader.Close() }()
 	c.pass(2 * time.Minute)
 	big := keep(t, s, Provenance{Tool: "search"}, corpus.Random(500<<10))
@@ -208,10 +190,7 @@ func TestDiskFloor(t *testing.T) {
 	s.quota.minFree = 100 << 20
 	free := int64(101 << 20)
 	taken := func() int64 {
-		u, err := s.Usage()
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := value(s.Usage())
 		for _, n := range names(t, s, storefs.TmpDir) {
 			if info, err := os.Stat(dir(s, "tmp/"+n)); err == nil {
 				u.Bytes += info.Size()
@@ -316,24 +295,16 @@ func TestPrune(t *testing.T) {
 		c.pass(2 * time.Minute)
 	}
 	pinned := ids[0]
-	if err := s.Pin(Local, pinned, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Pin(Local, pinned, true))
 	// The same store under a smaller quota, as after a changed setting.
 	small := open(t, Options{Dir: dir, Now: c.now, Quota: 250 << 10, MaxAge: 7 * oneDay})
-	l, err := s.List(Local, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := value(s.List(Local, false))
 	want := Pruned{Removed: 2, Bytes: 2 * int64(len(text)), Kept: 2, KeptBytes: 2 * int64(len(text))}
 	if len(l) == 5 { // no look at ages came by since
 		want.Removed, want.Bytes = 3, 3*int64(len(text))
 	}
 	for _, dry := range []bool{true, true, false} {
-		got, err := small.Prune(dry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := value(small.Prune(dry))
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("Prune(%v) (-want +got):\n%s", dry, d)
 		}

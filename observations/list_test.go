@@ -17,21 +17,13 @@ func TestListNewestFirst(t *testing.T) {
 	s := open(t, Options{Now: c.now})
 	var want []ID
 	for i := range 5 {
-		o, err := record(t, s, Provenance{Tool: "find"}, fmt.Appendf(nil, "%d", i)).Commit(Stats{Ext: "txt", Receipt: "r"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := value(record(t, s, Provenance{Tool: "find"}, fmt.Appendf(nil, "%d", i)).Commit(Stats{Ext: "txt", Receipt: "r"}))
 		want = append([]ID{o.ID}, want...)
 		c.pass(time.Second)
 	}
-	if err := s.Remove(Local, want[2]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Remove(Local, want[2]))
 	ids := func(tombstones bool) (ids []ID) {
-		list, err := s.List(Local, tombstones)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := value(s.List(Local, tombstones))
 		for _, o := range list {
 			ids = append(ids, o.ID)
 			if o.Stats.Receipt != "" {

@@ -184,30 +184,3 @@ func TestListingIsWhatTheSidecarsSay(t *testing.T) {
 		}
 	})
 }
-
-// Other processes put, use, pin, remove and prune, and are killed meanwhile: a store that remembers what was there
-// before answers as one that reads every sidecar.
-func TestListingAfterKills(t *testing.T) {
-	s := open(t, Options{MaxAge: -1})
-	for range 10 {
-		writers := []*another{
-			start(t, "work", s.Dir(), fmt.Sprint(time.Now().UnixMilli()), ""),
-			start(t, "work", s.Dir(), fmt.Sprint(time.Now().UnixMilli()), ""),
-		}
-		for _, a := range writers {
-			<-a.lines
-		}
-		for range rand.IntN(20) { // while they work
-			if _, _, err := s.Listing("", false, true); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for _, a := range writers {
-			_ = a.Process.Kill()
-			_, _ = a.rest()
-		}
-		for _, wrong := range compareListing(t, s) {
-			t.Error(wrong)
-		}
-	}
-}

@@ -86,23 +86,13 @@ type another struct {
 
 func start(t testing.TB, role string, args ...string) *another {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := value(os.Executable())
 	a := &another{Cmd: exec.CommandContext(t.Context(), exe, args...), lines: make(chan string, 100_000)}
 	a.Env = append(os.Environ(), roleVar+"="+role)
 	a.Stderr = &a.said
-	out, err := a.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.in, err = a.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := value(a.StdoutPipe())
+	a.in = value(a.StdinPipe())
+	must(t, a.Start())
 	t.Cleanup(func() { _ = a.Process.Kill() })
 	go func() {
 		defer close(a.lines)

@@ -57,10 +57,7 @@ func TestReadersInOtherProcesses(t *testing.T) {
 func TestLeftoversOfTheDead(t *testing.T) {
 	s := open(t, Options{})
 	living := record(t, s, Provenance{}, corpus.Random(100<<10))
-	dead, err := OpenStore(roomy(Options{Dir: s.Dir()}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead := value(OpenStore(roomy(Options{Dir: s.Dir()})))
 	record(t, dead, Provenance{}, corpus.Random(100<<10))
 	if n := len(names(t, s, storefs.TmpDir)); n != 4 {
 		t.Fatalf("%d files in tmp/, want two of each", n)
@@ -74,10 +71,7 @@ func TestLeftoversOfTheDead(t *testing.T) {
 	if n := names(t, s, storefs.TmpDir); len(n) != 2 {
 		t.Errorf("in tmp/: %v, want those of the living", n)
 	}
-	o, err := living.Commit(Stats{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := value(living.Commit(Stats{}))
 	expectWhole(t, s, o.ID)
 	consistent(t, s)
 }

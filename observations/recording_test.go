@@ -28,9 +28,7 @@ func TestSmallOutputsStayInMemory(t *testing.T) {
 	if n := names(t, s, storefs.TmpDir); len(n) != 2 {
 		t.Errorf("one byte more made %v, want a live file and the data", n)
 	}
-	if err := r.Discard(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Discard())
 	if err := r.Discard(); err != nil { // again
 		t.Fatal(err)
 	}
@@ -52,15 +50,11 @@ func TestSmallOutputsStayInMemory(t *testing.T) {
 func TestCommitOnce(t *testing.T) {
 	s := open(t, Options{})
 	r := record(t, s, Provenance{}, []byte("x"))
-	if _, err := r.Commit(Stats{}); err != nil {
-		t.Fatal(err)
-	}
+	value(r.Commit(Stats{}))
 	if _, err := r.Commit(Stats{}); err == nil {
 		t.Error("committed twice")
 	}
-	if err := r.Discard(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Discard())
 	if got := dataOf(t, s, Local, r.ID()); string(got) != "x" {
 		t.Errorf("Discard after Commit took it: %q", got)
 	}
@@ -73,10 +67,7 @@ func TestLimitOfOneObservation(t *testing.T) {
 		r := record(t, s, Provenance{}, text[:7])
 		_, _ = r.Write(text[7 : 2*blockSize])
 		_, _ = r.Write(text[2*blockSize:])
-		o, err := r.Commit(Stats{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := value(r.Commit(Stats{}))
 		if o.Bytes != max || o.Dropped != int64(len(text))-max || o.SHA256 != sum(text[:max]) {
 			t.Errorf("limit %d: kept %d, dropped %d", max, o.Bytes, o.Dropped)
 		}
@@ -99,9 +90,7 @@ func TestLimitOfOneObservation(t *testing.T) {
 func TestRecordingProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "store") //nolint:usetesting // one a try: t is rapid's, which has no TempDir
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = os.RemoveAll(dir) }()
 		o := roomy(
 			Options{
@@ -109,10 +98,7 @@ func TestRecordingProperties(t *testing.T) {
 				MaxObservation: rapid.Int64Range(1, 400<<10).Draw(t, "max"),
 			},
 		)
-		s, err := OpenStore(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := value(OpenStore(o))
 		defer func() { _ = s.Close() }()
 		r, _ := s.Record(Provenance{Tool: "keep"})
 		text := corpus.Random(1 << 20)
@@ -157,10 +143,7 @@ func TestRecordingProperties(t *testing.T) {
 func TestSidecarsAreBounded(t *testing.T) {
 	s := open(t, Options{})
 	long := strings.Repeat("\x01\"世", 100_000)
-	args, err := json.Marshal(map[string]string{"pattern": long})
-	if err != nil {
-		t.Fatal(err)
-	}
+	args := value(json.Marshal(map[string]string{"pattern": long}))
 	counts := map[string]float64{"nan": math.NaN(), "inf": math.Inf(1), long: 1, "n": 2}
 	for i := range 1000 {
 		counts[strings.Repeat("k", i%200)] = float64(i)
@@ -175,18 +158,14 @@ func TestSidecarsAreBounded(t *testing.T) {
 			o, err := r.Commit(
 				Stats{Kind: long, Ext: long, Receipt: long, Counts: counts, TokensMargin: math.NaN(), Status: long},
 			)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if info, err := os.Stat(sidecarPath(s, o.ID)); err != nil || info.Size() > maxSidecar {
 				t.Errorf("a sidecar of %d bytes, %v", info.Size(), err)
 			}
 			if len(o.Args) > maxArgs || (len(o.Args) > 0 && !json.Valid(o.Args)) {
 				t.Errorf("arguments of %d bytes: %.50s", len(o.Args), o.Args)
 			}
-			if err := s.Remove(Local, o.ID); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Remove(Local, o.ID))
 			if info, err := os.Stat(sidecarPath(s, o.ID)); err != nil || info.Size() > maxTombstone {
 				t.Errorf("a tombstone of %d bytes, %v", info.Size(), err)
 			}
@@ -221,10 +200,7 @@ func TestCallHash(t *testing.T) {
 // Memory does not grow with what is recorded, but for 6 bytes of index in 64 KiB.
 func TestRecordingIsBounded(t *testing.T) {
 	s := open(t, Options{})
-	r, err := s.Record(Provenance{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := value(s.Record(Provenance{}))
 	defer func() { _ = r.Discard() }()
 	block := bytes.Repeat([]byte("a\n"), blockSize/2)
 	for range 1024 {
@@ -262,9 +238,7 @@ func TestRoundTrip(t *testing.T) {
 					Tool: "read", Args: json.RawMessage(`{"path": "a<b"}`), Origin: []string{"obs:k3v9q2m7x4ab"}, Name: name,
 				},
 			)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for rest, n := want, 1; len(rest) > 0; n = n*3%100_003 + 1 { // pieces of many sizes
 				n = min(n, len(rest))
 				_, _ = r.Write(rest[:n])
@@ -280,10 +254,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			seen := Stats{Kind: "json", Ext: "json", Lines: 3, Chars: 4, Tokens: 5, TokensMargin: 0.01, Status: "success",
 				Duration: time.Second, Receipt: "LARGE <b>", Counts: map[string]float64{"total_matches": 7}}
-			o, err := r.Commit(seen)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := value(r.Commit(seen))
 			if err := r.Discard(); err != nil { // closes only
 				t.Fatal(err)
 			}
@@ -298,10 +269,7 @@ func TestRoundTrip(t *testing.T) {
 			if d := cmp.Diff(want1, o); d != "" {
 				t.Errorf("committed (-want +got):\n%s", d)
 			}
-			got, err := s.Open(Local, o.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := value(s.Open(Local, o.ID))
 			defer func() { _ = got.Close() }()
 			got.Observation.Used = got.Observation.Used.UTC()
 			if d := cmp.Diff(o, got.Observation); d != "" {

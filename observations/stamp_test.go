@@ -7,16 +7,8 @@ import (
 
 // TestIDsAndStamp has both follow what is made and removed, by this process and by another.
 func TestIDsAndStamp(t *testing.T) {
-	dir := t.TempDir()
-	open := func() *Store {
-		s, err := OpenStore(Options{Dir: dir, MinFree: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
-	}
-	ours, other := open(), open()
+	ours := open(t, Options{})
+	other := open(t, Options{Dir: ours.Dir()})
 	last := time.Time{}
 	look := func(what string, want ...ID) {
 		t.Helper()
@@ -36,29 +28,13 @@ func TestIDsAndStamp(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond) // the file system's clock has a grain
 	}
-	record := func(s *Store, owner string) ID {
-		t.Helper()
-		r, err := s.Record(Provenance{Owner: owner, Tool: "search"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Write([]byte("text")); err != nil {
-			t.Fatal(err)
-		}
-		o, err := r.Commit(Stats{Ext: "txt"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return o.ID
-	}
+	record := func(s *Store, owner string) ID { return keep(t, s, Provenance{Owner: owner}, []byte("text")).ID }
 	look("at first")
 	one := record(ours, "ann")
 	look("one of ours", one)
 	two := record(other, "bob")
 	look("one of another process", one, two)
-	if err := other.Remove("ann", one); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Remove("ann", one))
 	look("removed by another process", two)
 	again, _ := ours.ModTime()
 	if !again.Equal(last) {
