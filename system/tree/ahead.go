@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 )
 
-// Limits of a walk that runs ahead of its visitor. Describing a file takes as long as finding it, and printing its name
-// a third of that, so two cores take less time than one.
+// Limits of a walk that runs ahead of its visitor. Describing a file takes as long as finding it, so two cores take less
+// time than one.
 const (
 	batchesAhead = 4
 	firstBatch   = 16 // entries: starts small so that both goroutines have work soon
@@ -19,10 +19,7 @@ const (
 // entries:
 //
 //	run ─► addEntry ─► batches (4) ─► visitAll: describe, visit
-//
-// While no more batches fit, the walk does not wait: it describes the entries itself.
 type ahead struct {
-	walk    *walker
 	batches chan *batch
 	quit    chan struct{} // closed: no more entries are visited
 
@@ -42,16 +39,15 @@ type batch struct {
 // pending is an entry found by the walk.
 type pending struct {
 	Entry
-	in        *Held // its directory, for all but directories; nil: too many are held
-	described bool
-	skipped   bool   // it was removed meanwhile, or is denied
-	report    Report // of the walk up to this entry
+	in       *Held // its directory, for all but directories; nil: too many are held
+	describe bool
+	report   Report // of the walk up to this entry
 }
 
 // runAhead runs the walk in a new goroutine, and the visits in the caller's.
 func (w *walker) runAhead() error {
 	a := &ahead{
-		walk: w, batches: make(chan *batch, batchesAhead), quit: make(chan struct{}),
+		batches: make(chan *batch, batchesAhead), quit: make(chan struct{}),
 		visiting: &batch{}, filling: &batch{}, size: firstBatch,
 	}
 	reporter := w.reporter
@@ -99,7 +95,7 @@ func (w *walker) visitAll(a *ahead, reporter *progressReporter, visited *Report)
 			p := &b.entries[i]
 			*visited = p.report
 			reporter.reportIfDue(p.report)
-			if w.describePending(p); p.skipped {
+			if p.describe && !w.describe(p.in.dir, nameOf(p.Path), &p.Entry) {
 				continue
 			}
 			if w.o.Hold && p.Type == File {
@@ -117,26 +113,19 @@ func (w *walker) visitAll(a *ahead, reporter *progressReporter, visited *Report)
 	return nil
 }
 
-// describePending describes an entry unless that was done.
-func (w *walker) describePending(p *pending) {
-	if !p.described {
-		p.described, p.skipped = true, !w.describe(p.in.dir, nameOf(p.Path), &p.Entry)
-	}
-}
-
 // queueEntry adds an entry to a batch. The caller's goroutine describes it, unless it is a directory, which the walk
 // describes before it enters it.
 func (w *walker) queueEntry(top int, base string, e Entry, typeKnown bool) error {
 	stat := w.o.Stat && (w.o.Type == "" || w.o.Type == e.Type)
-	p := pending{Entry: e, described: !typeKnown || !stat, report: w.report}
+	p := pending{Entry: e, describe: typeKnown && stat, report: w.report}
 	if e.Type != Dir && (stat || w.o.Hold) {
 		p.in = w.hold(top)
 	}
-	if !p.described && p.in == nil {
+	if p.describe && p.in == nil {
 		if !w.describeIn(top, base, &p.Entry) {
 			return errSkipped
 		}
-		p.described = true
+		p.describe = false
 	}
 	return w.ahead.addEntry(p)
 }
@@ -186,9 +175,6 @@ func (a *ahead) sendProgress(r Report) {
 func (a *ahead) sendBatch() error {
 	if len(a.filling.entries) == 0 && a.filling.progress == nil {
 		return nil
-	}
-	for i := 0; i < len(a.filling.entries) && len(a.batches) == cap(a.batches) && a.walk.ctx.Err() == nil; i++ {
-		a.walk.describePending(&a.filling.entries[i])
 	}
 	select {
 	case a.batches <- a.filling:
