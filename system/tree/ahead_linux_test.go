@@ -19,33 +19,25 @@ func many(t testing.TB) *Root {
 	dir := t.TempDir()
 	for i := range 600 {
 		name := filepath.Join(dir, fmt.Sprintf("%02d/%d/f", i%40, i%7))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		for _, end := range []string{".a", ".b", ".c"} {
-			if err := os.WriteFile(fmt.Sprint(name, i, end), make([]byte, i), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(fmt.Sprint(name, i, end), make([]byte, i), 0o600))
 		}
 	}
 	plant(t, dir, "link -> 00")
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.b\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.b\n"), 0o600))
 	return open(t, dir)
 }
 
 // The walk ends when visits have ended, even if it finds no more entries to send.
 func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
-	none := must(CompileGlob("**/none"))
+	none := value(CompileGlob("**/none"))
 	w := &walker{
 		root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{},
 		budget: ownRoom,
 	}
 	defer w.closeAll()
-	if err := w.begin("."); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.begin("."))
 	w.ahead = &ahead{quit: make(chan struct{}), filling: &batch{}, size: firstBatch}
 	close(w.ahead.quit)
 	if err := w.run(); !errors.Is(err, errQuit) || w.visited > 2*checkEvery {
@@ -53,63 +45,41 @@ func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
 	}
 }
 
-// A walk that runs ahead finds the same entries as one that does not, each with its own size and time.
+// A walk that runs ahead finds the same entries as one that does not, each with its own size and time if asked for.
 func TestWalkAheadFindsTheSame(t *testing.T) {
 	r := many(t)
-	var want, got []string
-	plainly, err := r.Walk(t.Context(), Options{}, func(e Entry) error {
-		want = append(want, e.Path+" "+string(e.Type))
-		return nil
-	})
-	if err != nil || len(want) < 1200 {
-		t.Fatal(len(want), err)
+	walk := func(o Options, check func(Entry)) (found []string, report Report) {
+		report = value(r.Walk(t.Context(), o, func(e Entry) error {
+			found = append(found, e.Path+" "+string(e.Type))
+			check(e)
+			return nil
+		}))
+		return found, report
 	}
-	undescribed, err := r.Walk(t.Context(), Options{Ahead: true}, func(e Entry) error {
-		got = append(got, e.Path+" "+string(e.Type))
-		if e.Size != 0 || !e.Modified.IsZero() || e.In != nil {
-			t.Errorf("%+v, which was not asked for", e)
-		}
-		return nil
-	})
-	if err != nil || undescribed != plainly || !slices.Equal(got, want) {
-		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), undescribed, err, len(want), plainly)
+	want, plainly := walk(Options{}, func(Entry) {})
+	if len(want) < 1200 {
+		t.Fatal(len(want))
 	}
-	got = nil
-	held := 0
-	report, err := r.Walk(t.Context(), Options{Stat: true, Hold: true}, func(e Entry) error {
-		got = append(got, e.Path+" "+string(e.Type))
-		if e.In != nil {
-			held++
-			e.In.Release()
-			if e.Type != File {
-				t.Errorf("%s, a %s, is handed out", e.Path, e.Type)
+	for _, o := range []Options{{Ahead: true}, {Stat: true, Hold: true}, {Stat: true, Type: Dir}} {
+		held := 0
+		got, report := walk(o, func(e Entry) {
+			if e.In != nil {
+				held++
+				e.In.Release()
+				if e.Type != File {
+					t.Errorf("%s, a %s, is handed out", e.Path, e.Type)
+				}
 			}
+			if described := !e.Modified.IsZero(); described != (o.Stat && (o.Type == "" || o.Type == e.Type)) {
+				t.Errorf("%+v: %s, a %s: described %t", o, e.Path, e.Type, described)
+			} else if at := value(r.Lstat(e.Path)); described && (e.Size != at.Size() ||
+				!e.Modified.Equal(at.ModTime()) || e.Type != kindOf(at.Mode()).typeOf()) {
+				t.Errorf("%+v, but it is %v of %d bytes at %v", e, at.Mode(), at.Size(), at.ModTime())
+			}
+		})
+		if report != plainly || !slices.Equal(got, want) || (held > 0) != o.Hold {
+			t.Errorf("%+v: %d entries, %d held, %+v; want %d, %+v", o, len(got), held, report, len(want), plainly)
 		}
-		at, err := r.Lstat(e.Path)
-		if err != nil {
-			return err
-		}
-		if e.Size != at.Size() || !e.Modified.Equal(at.ModTime()) || e.Type != kindOf(at.Mode()).typeOf() {
-			t.Errorf("%+v, but it is %v of %d bytes at %v", e, at.Mode(), at.Size(), at.ModTime())
-		}
-		return nil
-	})
-	if err != nil || report != plainly || !slices.Equal(got, want) {
-		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), report, err, len(want), plainly)
-	}
-	if held == 0 {
-		t.Error("no file is handed out")
-	}
-	got = nil
-	report, err = r.Walk(t.Context(), Options{Stat: true, Type: Dir}, func(e Entry) error {
-		got = append(got, e.Path+" "+string(e.Type))
-		if described := !e.Modified.IsZero(); described != (e.Type == Dir) {
-			t.Errorf("%s, a %s: described %t", e.Path, e.Type, described)
-		}
-		return nil
-	})
-	if err != nil || report != plainly || !slices.Equal(got, want) {
-		t.Errorf("%d entries, %+v, %v; want %d, %+v", len(got), report, err, len(want), plainly)
 	}
 }
 

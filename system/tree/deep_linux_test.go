@@ -15,22 +15,14 @@ import (
 func TestWalkOfADeepTree(t *testing.T) {
 	const deep = 5_000
 	dir := t.TempDir()
-	fd, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := value(unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	t.Cleanup(func() { flatten(t, dir) })
 	mkfile := func(name string) {
-		at, err := unix.Openat(fd, name, unix.O_CREAT|unix.O_CLOEXEC, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := value(unix.Openat(fd, name, unix.O_CREAT|unix.O_CLOEXEC, 0o600))
 		_ = unix.Close(at)
 	}
 	mkdir := func(name string) {
-		if err := unix.Mkdirat(fd, name, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Mkdirat(fd, name, 0o700))
 	}
 	const every = 8 // levels: on one of them is a file, and a directory to go into on the way back
 	for i := range deep {
@@ -39,10 +31,7 @@ func TestWalkOfADeepTree(t *testing.T) {
 			mkfile("a")
 			mkdir("z")
 		}
-		next, err := unix.Openat(fd, "d", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := value(unix.Openat(fd, "d", unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 		_ = unix.Close(fd)
 		fd = next
 	}

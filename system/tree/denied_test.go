@@ -12,10 +12,7 @@ import (
 // vault creates a root that contains a store, a configuration file and a token.
 func vault(t testing.TB) (dir string, r *Root) {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir = value(filepath.EvalSymlinks(t.TempDir()))
 	plant(
 		t,
 		dir,
@@ -37,9 +34,7 @@ func vault(t testing.TB) (dir string, r *Root) {
 		"token.bak/",
 		"out -> ..",
 	)
-	if err := os.Link(filepath.Join(dir, "token"), filepath.Join(dir, "hard")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Link(filepath.Join(dir, "token"), filepath.Join(dir, "hard")))
 	return dir, open(
 		t,
 		dir,
@@ -103,12 +98,8 @@ func TestDeniedIsNeverReached(t *testing.T) {
 		t.Errorf("a walk of a link sees %q", got)
 	}
 	// Denied files are also moved, and created later.
-	if err := os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "token"), filepath.Join(dir, "token.bak/t")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")))
+	must(t, os.Rename(filepath.Join(dir, "token"), filepath.Join(dir, "token.bak/t")))
 	plant(t, dir, "later/store/x", "state/store/new", "later-link -> later/store", "moved-link -> moved")
 	check(
 		"after a move", "moved/y", "moved", "moved-link/y", "later/store/x", "later-link/x", "state/store/new",
@@ -139,8 +130,6 @@ func TestDeniedByNameAloneIsNotEnough(t *testing.T) {
 
 func list(t testing.TB, r *Root, o Options) (got []string) {
 	t.Helper()
-	if _, err := r.Walk(t.Context(), o, func(e Entry) error { got = append(got, e.Path); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	value(r.Walk(t.Context(), o, func(e Entry) error { got = append(got, e.Path); return nil }))
 	return got
 }

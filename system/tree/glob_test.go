@@ -177,18 +177,3 @@ func FuzzGlob(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkGlob(b *testing.B) {
-	for _, p := range []string{"*.go", "**/*_test.{go,mod}", "src/**/x*/y*/*.go"} {
-		g, err := CompileGlob(p)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(p, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				g.Match("src/internal/tree/testdata/walk_test.go")
-			}
-		})
-	}
-}

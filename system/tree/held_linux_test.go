@@ -13,17 +13,12 @@ import (
 
 // A file is checked again when it is opened: nothing outside, denied or special is opened.
 func TestHeldFilesChangedMeanwhile(t *testing.T) {
-	parent, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	parent := value(filepath.EvalSymlinks(t.TempDir()))
 	dir, token := filepath.Join(parent, "root"), filepath.Join(parent, "token")
 	plant(t, parent, "outside/f", "token", "new")
 	plant(t, dir, "gone", "link", "fifo", "denied", "renewed", "swapped/f", "kept")
 	for _, name := range []string{"outside/f", "token", "new"} {
-		if err := os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600))
 	}
 	before := descriptors(t)
 	r := open(t, dir, token)
@@ -32,9 +27,7 @@ func TestHeldFilesChangedMeanwhile(t *testing.T) {
 
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"gone", "link", "fifo", "denied", "renewed"} {
-		if err := os.Remove(in(name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(in(name)))
 	}
 	for _, err := range []error{
 		os.Symlink("../outside/f", in("link")),
@@ -45,9 +38,7 @@ func TestHeldFilesChangedMeanwhile(t *testing.T) {
 		os.Rename(in("swapped"), in("away")),           // a directory is swapped for a link out
 		os.Symlink("../outside", in("swapped")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for name, want := range map[string]error{
 		"gone": fs.ErrNotExist, "link": ErrOutside, "fifo": ErrNotFile, "denied": ErrDenied, "renewed": ErrDenied, "swapped/f": nil, "kept": nil,

@@ -35,15 +35,10 @@ func TestHeldFilesOutliveTheWalk(t *testing.T) {
 	}
 	for _, e := range all {
 		want, at, err := r.OpenFile(e.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, _ := io.ReadAll(want)
 		_ = want.Close()
-		got, err := e.In.Open(e.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := value(e.In.Open(e.Path))
 		e.In.Release()
 		b, err := io.ReadAll(&got)
 		if err != nil || string(b) != string(text) || len(b) == 0 || got.Size() != at.Size() {

@@ -61,24 +61,18 @@ func TestListingHoldsWhatFits(t *testing.T) {
 // that is not among the first names.
 func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	dir := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for i := range 3000 {
-		must(os.WriteFile(filepath.Join(dir, fmt.Sprintf("!%d%s", i*7919%3000, strings.Repeat("n", 80))), nil, 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("!%d%s", i*7919%3000, strings.Repeat("n", 80))), nil, 0o600))
 	}
 	for i := range 20 {
 		sub := filepath.Join(dir, fmt.Sprintf("!%d sub", i*150))
-		must(os.Mkdir(sub, 0o700))
-		must(os.WriteFile(filepath.Join(sub, "in.txt"), nil, 0o600))
+		must(t, os.Mkdir(sub, 0o700))
+		must(t, os.WriteFile(filepath.Join(sub, "in.txt"), nil, 0o600))
 	}
-	must(os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*9nnn*\n!11 sub\n"), 0o600))
-	must(os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*9nnn*\n!11 sub\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
 	r, err := Open(dir)
-	must(err)
+	must(t, err)
 	defer func() { _ = r.Close() }()
 	usePool(t)
 	for _, all := range []bool{false, true} {
@@ -97,9 +91,9 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 			return found, w.report, err
 		}
 		want, whole, err := walk(t.Context(), ownRoom)
-		must(err)
+		must(t, err)
 		got, parts, err := walk(t.Context(), 0)
-		must(err)
+		must(t, err)
 		if !slices.Equal(got, want) || parts != whole || len(want) < 2000 {
 			t.Errorf("all %v: %d entries, %+v; in parts %d, %+v", all, len(want), whole, len(got), parts)
 		}

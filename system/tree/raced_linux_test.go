@@ -47,17 +47,12 @@ const secret = "a secret of a length that nothing else has"
 // a denied file, or is no file at all.
 func racedTree(t *testing.T) (dir string, names []string) {
 	t.Helper()
-	parent, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	parent := value(filepath.EvalSymlinks(t.TempDir()))
 	dir = filepath.Join(parent, "root")
 	plant(t, dir, "store/f")
 	plant(t, parent, "outside/f", "outside/d/f")
 	for _, name := range []string{"outside/f", "outside/d/f", "root/store/f"} {
-		if err := os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600))
 	}
 	plant(t, dir,
 		"d/f", "d2 -> ../outside", // a directory for a link out
@@ -72,9 +67,7 @@ func racedTree(t *testing.T) (dir string, names []string) {
 		return dir, racedNames
 	}
 	for _, name := range []string{"q2", "r2"} {
-		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	return dir, racedNames
 }

@@ -11,10 +11,7 @@ import (
 // A directory with the marker of a store is hidden by every way to it; without the marker, the control, none is.
 func TestStoresAreHidden(t *testing.T) {
 	for _, marked := range []bool{true, false} {
-		dir, err := filepath.EvalSymlinks(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := value(filepath.EvalSymlinks(t.TempDir()))
 		plant(
 			t,
 			dir,
@@ -66,10 +63,7 @@ func TestStoresAreHidden(t *testing.T) {
 		if _, err := r.Stat("home/store/none"); errors.Is(err, ErrDenied) != marked { // nor whether something is in it
 			t.Errorf("marked %t: stat of what is missing: %v", marked, err)
 		}
-		store, err := CompileGlob("*/store")
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := value(CompileGlob("*/store"))
 		for _, o := range []Options{
 			{All: true}, {All: true, Stat: true}, {Ahead: true, All: true}, {Hold: true}, {}, {Start: "home", Depth: 1},
 			{Start: "home"}, {Glob: store},
@@ -106,9 +100,7 @@ func TestALaterStoreIsHidden(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "later/a.txt", "b.txt")
 	r := open(t, dir)
-	if _, err := readAll(t, r, "later/a.txt"); err != nil {
-		t.Fatal(err)
-	}
+	value(readAll(t, r, "later/a.txt"))
 	plant(t, dir, "later/"+StoreMarker)
 	if _, err := readAll(t, r, "later/a.txt"); !errors.Is(err, ErrDenied) {
 		t.Errorf("open: %v", err)

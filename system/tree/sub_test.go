@@ -9,37 +9,17 @@ import (
 
 func TestSub(t *testing.T) {
 	top := t.TempDir()
-	for _, dir := range []string{"a/b/c", "a/secret/in", "other"} {
-		if err := os.MkdirAll(filepath.Join(top, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, file := range []string{"a/f", "a/b/g", "a/secret/s", "other/o"} {
-		if err := os.WriteFile(filepath.Join(top, file), []byte(file), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for link, to := range map[string]string{
-		"a/b/up": "..", "a/b/out": "../../other", "a/in": "b", "a/abs": filepath.Join(top, "a", "b"), "a/leave": filepath.Join(top, "other"),
-	} {
-		if err := os.Symlink(to, filepath.Join(top, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	plant(t, top, "a/b/c/", "a/secret/in/", "a/f", "a/b/g", "a/secret/s", "other/o", "a/b/up -> ..",
+		"a/b/out -> ../../other", "a/in -> b", "a/abs -> "+top+"/a/b", "a/leave -> "+top+"/other")
 	r := open(t, filepath.Join(top, "a"), filepath.Join(top, "a", "secret"))
 
-	sub, err := r.Sub("b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	sub := value(r.Sub("b"))
 	defer func() { _ = sub.Close() }()
 	if sub.Name() != "b" || sub.Dir() != filepath.Join(r.Dir(), "b") {
 		t.Errorf("%s is %s", sub.Name(), sub.Dir())
 	}
 	f, _, err := sub.OpenFile("g")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = f.Close()
 	for _, name := range []string{"../f", "up/f", "out/o", filepath.Join(top, "a", "f")} {
 		if _, _, err := sub.OpenFile(name); !errors.Is(err, ErrOutside) {
@@ -69,10 +49,7 @@ func TestSub(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
-	all, err := r.Sub(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := value(r.Sub("."))
 	defer func() { _ = all.Close() }()
 	if _, _, err := all.OpenFile("secret/s"); !errors.Is(err, ErrDenied) {
 		t.Errorf("what is denied: %v", err)

@@ -34,9 +34,9 @@ func TestWalk(t *testing.T) {
 		{"start", Options{Start: "./a/c/"}, "a/c/d.go"},
 		{"start hidden", Options{Start: ".hid"}, ".hid/y"},
 		{"start a link", Options{Start: "link"}, "link/b link/c link/c/d.go"},
-		{"glob", Options{Glob: must(CompileGlob("*.go"))}, "a/c/d.go z/q.go"},
-		{"glob below start", Options{Glob: must(CompileGlob("c/*")), Start: "a"}, "a/c/d.go"},
-		{"glob of directories", Options{Glob: must(CompileGlob("{a,z}"))}, "a z"},
+		{"glob", Options{Glob: value(CompileGlob("*.go"))}, "a/c/d.go z/q.go"},
+		{"glob below start", Options{Glob: value(CompileGlob("c/*")), Start: "a"}, "a/c/d.go"},
+		{"glob of directories", Options{Glob: value(CompileGlob("{a,z}"))}, "a z"},
 	} {
 		for _, o := range []Options{{}, {Ahead: true}, {Stat: true}} {
 			test.o.Ahead, test.o.Stat = o.Ahead, o.Stat
@@ -64,7 +64,16 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-func must[T any](v T, err error) T {
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// value returns v. It panics if err is not nil.
+func value[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -112,10 +121,7 @@ func TestWalkOfManyNames(t *testing.T) {
 	dir := t.TempDir()
 	const many = 6_000
 	for i := range many {
-		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf("%x", i*7919%many)), os.O_CREATE, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := value(os.OpenFile(filepath.Join(dir, fmt.Sprintf("%x", i*7919%many)), os.O_CREATE, 0o600))
 		_ = f.Close()
 	}
 	last, n := "", 0
@@ -145,9 +151,7 @@ func TestWalkOfManyNames(t *testing.T) {
 func TestSlowWalkTellsProgress(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	r := open(t, dir)
 	for pause, want := range map[time.Duration][]int64{600 * time.Millisecond: {2}, 2 * time.Second: {1, 2, 3}, time.Millisecond: nil} {
@@ -166,7 +170,7 @@ func TestSlowWalkTellsProgress(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	r := open(b, peer.GoSource(b))
-	for name, o := range map[string]Options{"names": {}, "stat": {Stat: true}, "glob": {Glob: must(
+	for name, o := range map[string]Options{"names": {}, "stat": {Stat: true}, "glob": {Glob: value(
 		CompileGlob("**/*_test.go"),
 	)}} {
 		b.Run(name, func(b *testing.B) {
@@ -174,28 +178,9 @@ func BenchmarkWalk(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				n = 0
-				if _, err := r.Walk(b.Context(), o, func(Entry) error { n++; return nil }); err != nil {
-					b.Fatal(err)
-				}
+				value(r.Walk(b.Context(), o, func(Entry) error { n++; return nil }))
 			}
 			b.ReportMetric(float64(n), "entries")
-		})
-	}
-}
-
-func BenchmarkOpenFile(b *testing.B) {
-	dir := peer.GoSource(b)
-	for name, r := range map[string]*Root{"os.Root": open(b, dir), "stepwise": open(
-		b, dir, filepath.Join(dir, "no/store"),
-	)} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				f, _, err := r.OpenFile("cmd/go/internal/load/pkg.go")
-				if err != nil {
-					b.Fatal(err)
-				}
-				_ = f.Close()
-			}
 		})
 	}
 }
