@@ -3,6 +3,7 @@ package tree
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -119,21 +120,12 @@ func singleStars(part string) string {
 		return part
 	}
 	var b strings.Builder
-	star := false
-	for i := 0; i < len(part); i++ {
-		from := i
-		switch part[i] {
-		case '\\':
-			i++
-		case '[':
-			i = closing(part, i)
-		case '*':
-			if star {
-				continue
-			}
+	last := ""
+	for _, one := range elements(part) {
+		if one != "*" || last != "*" {
+			b.WriteString(one)
 		}
-		star = part[from] == '*'
-		b.WriteString(part[from : i+1])
+		last = one
 	}
 	return b.String()
 }
@@ -141,22 +133,14 @@ func singleStars(part string) string {
 // unescapeSlashes replaces "\/" by "/", so that the pattern can be split at its slashes.
 func unescapeSlashes(p string) (string, error) {
 	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		switch {
-		case p[i] == '\\' && p[i+1] == '/':
-			continue
-		case p[i] == '\\':
-			b.WriteByte(p[i])
-			i++
-		case p[i] == '[':
-			end := closing(p, i)
-			if strings.Contains(p[i:end], "/") {
-				return "", errors.New("contains / in a [class], which matches no /")
-			}
-			b.WriteString(p[i:end])
-			i = end
+	for _, one := range elements(p) {
+		if one[0] == '[' && strings.Contains(one, "/") {
+			return "", errors.New("contains / in a [class], which matches no /")
 		}
-		b.WriteByte(p[i])
+		if one == `\/` {
+			one = "/"
+		}
+		b.WriteString(one)
 	}
 	return b.String(), nil
 }
@@ -196,21 +180,17 @@ func expand(p string) ([]string, error) {
 func braces(p string) (open, end int, commas []int) {
 	open = -1
 	depth := 0
-	for i := 0; i < len(p); i++ {
-		switch p[i] {
-		case '\\':
-			i++
-		case '[':
-			i = closing(p, i)
-		case '{':
+	for i, one := range elements(p) {
+		switch one {
+		case "{":
 			if depth++; depth == 1 {
 				open = i
 			}
-		case ',':
+		case ",":
 			if depth == 1 {
 				commas = append(commas, i)
 			}
-		case '}':
+		case "}":
 			if depth--; depth == 0 {
 				return open, i, commas
 			}
@@ -219,14 +199,29 @@ func braces(p string) (open, end int, commas []int) {
 	return -1, -1, nil
 }
 
-// closing returns the end of the class that begins at p[i].
-func closing(p string, i int) int {
-	for i++; i < len(p) && p[i] != ']'; i++ {
-		if p[i] == '\\' {
-			i++
+// elements returns the offsets and the text of the elements of a valid pattern: classes, escaped bytes, and other bytes.
+func elements(p string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		for i := 0; i < len(p); {
+			end := i + 1
+			switch p[i] {
+			case '\\':
+				end++
+			case '[':
+				for ; end < len(p) && p[end] != ']'; end++ {
+					if p[end] == '\\' {
+						end++
+					}
+				}
+				end++
+			}
+			end = min(end, len(p))
+			if !yield(i, p[i:end]) {
+				return
+			}
+			i = end
 		}
 	}
-	return i
 }
 
 // String returns the pattern as given.
