@@ -135,20 +135,17 @@ func (f *FS) Open(name string, write bool) (h *File, err error) {
 
 func (f *FS) openOnce(name string, write bool) (*File, error) {
 	root, base := f.resolve(name)
-	before, err := root.Lstat(base)
-	if errors.Is(err, fs.ErrNotExist) && write {
+	if write {
 		h, err := root.OpenFile(base, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 		if err == nil {
 			return &File{h, name, f}, nil
 		}
-		if !errors.Is(err, fs.ErrExist) { // another process was first
+		if !errors.Is(err, fs.ErrExist) {
 			return nil, wrap("create", name, err)
 		}
-		before, err = root.Lstat(base)
-		if err != nil {
-			return nil, wrap("open", name, err)
-		}
-	} else if err != nil {
+	}
+	before, err := root.Lstat(base)
+	if err != nil {
 		return nil, wrap("open", name, err)
 	}
 	if !before.Mode().IsRegular() {
