@@ -3,38 +3,45 @@ package observations
 import "github.com/mcp-funnel/mcp-funnel/observations/storefs"
 
 // expire replaces an observation by a tombstone, unless it is open or was used since it was listed.
-func (l *ledger) expire(e *entry, why string) (freed int64, ok bool) {
+func (l *ledger) expire(e *entry, why string) (ok bool) {
 	data, o, err := l.files.lockForExpiry(e)
 	if data == nil {
-		return 0, false
+		return false
 	}
 	defer data.UnlockAndClose()
 	if err != nil { // a damaged sidecar names no owner and no call: leave no tombstone
-		size := e.size()
-		l.markRecount(e.id)
-		if l.files.removeBytes(e) != nil || l.files.disk.Remove(e.name(sideExt)) != nil {
-			return 0, false
-		}
-		e.side, e.sideSize = false, 0
-		return size, true
+		return l.remove(e) == nil
 	}
-	freed, err = l.replaceByTombstone(e, o, why)
-	return freed, err == nil
+	return l.replaceByTombstone(e, o, why) == nil
+}
+
+// remove removes all files of an observation.
+func (l *ledger) remove(e *entry) error {
+	before := e.size()
+	l.markRecount(e.id)
+	err := l.files.removeBytes(e)
+	if err == nil && e.side {
+		if err = l.files.disk.Remove(e.name(sideExt)); err == nil {
+			e.side, e.sideSize = false, 0
+		}
+	}
+	l.Kept -= before - e.size()
+	return err
 }
 
 // replaceByTombstone writes the tombstone, then removes the bytes, so that a reader of any process finds either all of
 // the observation or the tombstone. The .gone file makes a sweep finish the removal; it is removed once the ledger is
 // written. On a full disk the bytes are removed first.
-func (l *ledger) replaceByTombstone(e *entry, o Observation, why string) (freed int64, err error) {
+func (l *ledger) replaceByTombstone(e *entry, o Observation, why string) error {
 	if e.err != nil {
-		return 0, e.err
+		return e.err
 	}
 	if err := l.files.createLiveFile(); err != nil && !storefs.IsFull(err) {
-		return 0, err
+		return err
 	}
 	stone, err := o.tombstone(why, l.files.now()).encode(maxTombstone)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	before := e.size()
 	l.markRemoval(e.id)
@@ -53,7 +60,8 @@ func (l *ledger) replaceByTombstone(e *entry, o Observation, why string) (freed 
 	if err == nil {
 		e.sideSize, e.used = int64(len(stone)), l.files.now()
 	}
-	return before - e.size(), err
+	l.Kept -= before - e.size()
+	return err
 }
 
 // markRemoval creates the .gone file of an observation whose bytes are about to be removed. It stays until the ledger

@@ -53,10 +53,7 @@ func (s *Store) Prune(dry bool) (Pruned, error) {
 			if dry {
 				ok = s.files.expirable(e)
 			} else {
-				var freed int64
-				if freed, ok = l.expire(e, s.quota.expiryReason(e)); ok {
-					l.Kept -= freed
-				}
+				ok = l.expire(e, s.quota.expiryReason(e))
 			}
 			if !ok {
 				p.Busy++
@@ -177,9 +174,7 @@ func (l *ledger) expireWhile(all map[ID]*entry, more func() bool) (done bool) {
 		if !wanted && time.Since(begin) > cleanupSlice {
 			return false
 		}
-		if n, ok := l.expire(e, l.quota.expiryReason(e)); ok {
-			l.Kept -= n
-		}
+		l.expire(e, l.quota.expiryReason(e))
 	}
 	return true
 }
@@ -198,8 +193,7 @@ func (s *Store) remove(owner string, id ID, why string, by ID) error {
 		}
 		e := s.files.entryOf(o)
 		o.By = by
-		freed, err := l.replaceByTombstone(e, o, why)
-		l.Kept -= freed
+		err = l.replaceByTombstone(e, o, why)
 		if err == nil {
 			err = s.files.syncNames()
 		}
@@ -229,15 +223,9 @@ func (s *Store) RemoveDamaged(id ID) error {
 		if e == nil {
 			return notFound(id)
 		}
-		l.markRecount(id)
-		size := e.size()
-		if err = s.files.removeBytes(e); err == nil && e.side {
-			err = s.files.disk.Remove(e.name(sideExt))
-		}
-		if err != nil {
+		if err := l.remove(e); err != nil {
 			return fmt.Errorf("remove obs:%s: %w", id, err)
 		}
-		l.Kept -= size
 		return s.files.syncNames()
 	})
 }

@@ -45,8 +45,7 @@ func (s *Store) Peek(owner string, id ID) (*Reader, error) {
 	if !o.Pinned && s.files.now().Sub(o.Used) > s.quota.maxAge { // no sweep has removed it yet
 		_ = s.quota.lockedWithin(lockPatience, func(l *ledger) error {
 			if e := s.files.entryOf(o); s.quota.isTooOld(e) && !s.quota.isFresh(e) {
-				freed, _ := l.expire(e, whyAge)
-				l.Kept -= freed
+				l.expire(e, whyAge)
 			}
 			return nil
 		})

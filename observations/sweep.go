@@ -153,10 +153,7 @@ func (l *ledger) trimTombstones(all map[ID]*entry) {
 		if _, err := l.files.readSidecar(e.id); errors.Is(err, errForeign) {
 			continue
 		}
-		l.markRecount(e.id)
-		if l.files.disk.Remove(e.name(sideExt)) == nil {
-			l.Kept -= e.sideSize
-		}
+		_ = l.remove(e)
 	}
 }
 
@@ -168,10 +165,6 @@ func (l *ledger) removeStrays(all map[ID]*entry) {
 		if e.side || e.err != nil || holders[id] || l.files.now().Sub(e.used) <= l.quota.maxAge {
 			continue
 		}
-		size := e.size()
-		l.markRecount(id)
-		if l.files.removeBytes(e) == nil {
-			l.Kept -= size
-		}
+		_ = l.remove(e)
 	}
 }
