@@ -27,59 +27,6 @@ func failing(f *storefs.FS, nth int, with error, sticky bool) (done *int) {
 	return &n
 }
 
-// Every file operation of a removal fails: the observation is complete or a tombstone, and leftovers are removed at the
-// next start or prune.
-func TestFaultsWhileRemoving(t *testing.T) {
-	for _, fault := range failures[:2] {
-		for name, do := range map[string]func(*Store, ID) error{
-			"remove": func(s *Store, id ID) error { return s.Remove(Local, id) },
-			"prune":  func(s *Store, id ID) error { _, err := s.Prune(false); return err },
-			"open":   func(s *Store, id ID) error { _, err := s.Open(Local, id); return err },
-		} {
-			t.Run(fmt.Sprintf("%s, %v", name, fault), func(t *testing.T) {
-				c := newClock()
-				s := open(t, Options{Now: c.now})
-				for nth := 1; ; nth++ {
-					o := keep(t, s, Provenance{}, corpus.Random(100))
-					c.pass(8 * oneDay)
-					done := failing(s.files.disk, nth, fault, false)
-					err := do(s, o.ID)
-					s.files.disk.Fault = nil
-					_, look := s.Stat(Local, o.ID)
-					switch {
-					case look == nil:
-						expectWhole(t, s, o.ID)
-					case !errors.Is(look, ErrExpired):
-						t.Fatalf("operation %d: %v; then %v", nth, err, look)
-					}
-					if name == "remove" && err == nil && look == nil {
-						t.Fatalf("operation %d: said to be removed, and it is there", nth)
-					}
-					// The fault leaves files that this process would find only by age, so let it die.
-					_ = s.files.live.File.Close()
-					s.files.live = nil
-					again := open(t, Options{Dir: s.Dir(), Now: c.now})
-					value(again.Prune(false))
-					gone := errors.Is(second(again.Stat(Local, o.ID)), ErrExpired)
-					if _, err := os.Stat(s.SavedTo(o)); gone && err == nil && *done >= nth {
-						// The bytes of a tombstone are removed by age.
-						c.pass(8 * oneDay)
-						_, _ = again.Prune(false)
-						if _, err := os.Stat(s.SavedTo(o)); err == nil {
-							t.Fatalf("operation %d: the bytes of a tombstone stay", nth)
-						}
-					}
-					consistent(t, again)
-					_ = again.Close()
-					if t.Failed() || *done < nth {
-						return
-					}
-				}
-			})
-		}
-	}
-}
-
 func second[T any](_ T, err error) error { return err }
 
 // scenes are operations during which a process dies, on a store with one old observation.
