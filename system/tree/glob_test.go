@@ -26,6 +26,9 @@ func TestGlob(t *testing.T) {
 		{"{*.go,go.{mod,sum}}", "a.go go.mod x/go.sum", "go.work"},
 		{"[a-c]*.txt", "b.txt x/cc.txt", "d.txt"},
 		{"[!a-c].txt", "d.txt", "b.txt"},
+		{"a***", "a abc x/ab", "b"},
+		{`\***`, "* *a x/*", "a"},
+		{"geb?hr", "gebühr gebu\u0308hr", "gebhr"},
 		{`\*.go`, "*.go x/*.go", "a.go"},
 		{`[{]x[}]`, "{x}", "x"},
 		{`a\,b`, "a,b", "a"},
@@ -99,10 +102,11 @@ func TestGlobIsDoublestar(t *testing.T) {
 	piece := rapid.SampledFrom(
 		[]string{
 			"a", "b", "ab", ".go", "*", "**", "/", "/**/", "**/", "?", "[ab]", "[!a]", "{a,b}", "{a/,}", "{*,b.go}", `\*`,
-			"{**/,x/}", "{,a{b,c}}",
+			"{**/,x/}", "{,a{b,c}}", "[a-ü]",
+			"ü", "\ufffd", "\xff", "日", "*a*",
 		},
 	)
-	name := rapid.SampledFrom([]string{"a", "b", "ab", "a.go", "b.go", "x", "*", "abc"})
+	name := rapid.SampledFrom([]string{"a", "b", "ab", "a.go", "b.go", "x", "*", "abc", "ü", "aü", "\xff", "a\xfeb", "\ufffd", "日本"})
 	matched := 0
 	stars := regexp.MustCompile(`\*{3,}`)
 	again := regexp.MustCompile(`(^|/)\*\*(/\*\*)+(/|$)`)

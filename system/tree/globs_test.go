@@ -5,6 +5,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestGlobs(t *testing.T) {
@@ -89,4 +91,50 @@ func TestGlobsRefused(t *testing.T) {
 	if _, err := CompileGlob("@(a|b)"); err == nil || !strings.Contains(err.Error(), "write {a,b}") {
 		t.Errorf("a single one: %v", err)
 	}
+}
+
+// A name matches the list as it matches each pattern by itself.
+func TestGlobsAreTheirPatterns(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		some := rapid.SampledFrom([]string{"*.go", "a*", "**/b/*", "sub", "x/**", "{a,b}.md", "[a-c]*", "b"})
+		var patterns []string
+		for range rapid.IntRange(1, 4).Draw(r, "n") {
+			p := some.Draw(r, "pattern")
+			if rapid.Bool().Draw(r, "exclude") {
+				p = "!" + p
+			}
+			patterns = append(patterns, p)
+		}
+		name := rapid.StringMatching(`([abx]/|sub/|b/){0,3}[abcx](\.go|\.md)?`).Draw(r, "name")
+		want, any := false, false
+		excluded := false
+		for _, p := range patterns {
+			p, exclude := strings.CutPrefix(p, "!")
+			g := value(CompileGlob(p))
+			if !exclude {
+				any = true
+				want = want || g.Match(name)
+				continue
+			}
+			for at := name; at != "."; at = path.Dir(at) {
+				excluded = excluded || g.Match(at)
+			}
+		}
+		want = (want || !any) && !excluded
+		g, err := CompileGlobs(patterns)
+		if err != nil || g.Match(name) != want {
+			r.Fatalf("%q on %s: %t, want %t (%v)", patterns, name, g.Match(name), want, err)
+		}
+	})
+}
+
+// mayMatchBelow reports whether a walk enters the directory p.
+func (g *Glob) mayMatchBelow(p string) bool {
+	s := g.begin()
+	for name := range strings.SplitSeq(p, "/") {
+		if s = g.below(g.after(s, name)); s == nil {
+			return false
+		}
+	}
+	return true
 }
