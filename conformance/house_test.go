@@ -42,8 +42,10 @@ var inside = map[string][][]string{
 	},
 	"observations": {{"observations"}},
 	"session": {
-		{"session/trace", "session/transcript", "session/usage"},
-		{"session/account", "session/compaction", "session/hook", "session/stats"},
+		{"session/jsontree", "session/trace"},
+		{"session/usage", "session/stats"},
+		{"session/transcript", "session/hook"},
+		{"session/compaction"},
 	},
 	"continuation": {{"continuation", "continuation/intent"}},
 	"prompts":      {{"prompts"}},

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
@@ -34,7 +33,7 @@ type Options struct {
 	Limits  Limits
 	Tools   map[string]ToolLimits // by the name of a tool; nil: none
 
-	Accounts *account.Accounts // of sessions whose clients report their usage; nil: in memory only
+	Accounts *usage.Accounts // of sessions whose clients report their usage; nil: in memory only
 
 	SavedTo bool         // receipts name the data file: for stdio and the command line only
 	Offered []string     // names of the tools a receipt may name in its next step; nil: jq, grep and slice

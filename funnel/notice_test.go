@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -190,9 +189,9 @@ func TestUncut(t *testing.T) {
 func TestNeverOverspent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
-		var accounts *account.Accounts
+		var accounts *usage.Accounts
 		if rapid.Bool().Draw(rt, "stored") {
-			accounts = account.Open(dir)
+			accounts = usage.OpenAccounts(dir)
 		}
 		model, err := tokens.Parse(rapid.SampledFrom([]string{"o200k_base", "claude-sonnet-4-5"}).Draw(rt, "model"))
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/lru"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
@@ -24,16 +23,16 @@ const maxSessions = 4096
 type sessionAccounts struct {
 	mu       sync.Mutex
 	accounts *lru.Values[Session, *sessionAccount]
-	stored   *account.Accounts // nil: reports are in memory only
+	stored   *usage.Accounts // nil: reports are in memory only
 }
 
 // sessionAccount is the account of one session.
 type sessionAccount struct {
 	deciding sync.Mutex // held while an answer is decided, so that concurrent calls cannot spend the same tokens
-	account.Account
+	usage.Account
 }
 
-func newSessionAccounts(stored *account.Accounts) *sessionAccounts {
+func newSessionAccounts(stored *usage.Accounts) *sessionAccounts {
 	return &sessionAccounts{accounts: lru.New[Session, *sessionAccount](maxSessions), stored: stored}
 }
 
@@ -45,7 +44,7 @@ func (l *sessionAccounts) report(who Session, u usage.Usage) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.account(who).Enter(u)
+	l.account(who).Enter(u, time.Now())
 	return nil
 }
 
@@ -53,7 +52,7 @@ func (l *sessionAccounts) report(who Session, u usage.Usage) error {
 func (l *sessionAccounts) spent(who Session) policy.Spent { return SpentOf(l.read(who)) }
 
 // read returns the account of a session. A stored one goes before the one in memory.
-func (l *sessionAccounts) read(who Session) account.Account {
+func (l *sessionAccounts) read(who Session) usage.Account {
 	who = owned(who)
 	if l.stored != nil {
 		if a, err := l.stored.Read(who.Owner, who.ID); err == nil && a.Report != nil {
@@ -65,11 +64,11 @@ func (l *sessionAccounts) read(who Session) account.Account {
 	if a, ok := l.accounts.Get(who); ok {
 		return a.Account
 	}
-	return account.Account{}
+	return usage.Account{}
 }
 
 // SpentOf returns what the context of a session holds by its account.
-func SpentOf(a account.Account) policy.Spent {
+func SpentOf(a usage.Account) policy.Spent {
 	s := policy.Spent{Tokens: a.Shown, Shown: a.Shown}
 	if r := a.Report; r != nil {
 		s.Tokens += r.PromptTokens
@@ -83,7 +82,7 @@ func SpentOf(a account.Account) policy.Spent {
 
 // begin waits until all answers that were begun earlier are entered, and then returns the account of the session. The
 // caller must call done once its own answer is entered.
-func (l *sessionAccounts) begin(who Session) (a account.Account, done func()) {
+func (l *sessionAccounts) begin(who Session) (a usage.Account, done func()) {
 	l.mu.Lock()
 	held := l.account(who)
 	l.mu.Unlock()
@@ -100,7 +99,7 @@ type shown struct {
 
 // add records an answer.
 func (l *sessionAccounts) add(who Session, s shown) error {
-	change := func(a *account.Account) {
+	change := func(a *usage.Account) {
 		a.Show(s.tokens, time.Now())
 		if s.notice {
 			a.Notices++

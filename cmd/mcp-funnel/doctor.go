@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
@@ -295,9 +294,8 @@ const maxReports = 20
 func usageReported(s *cli.Settings) (all []finding) {
 	if why := unnamedSession(s); why != "" {
 		all = append(all, finding{what: "usage", weak: true, text: why})
-	} else if files, ok := cli.SessionClients[s.UsageFrom]; ok {
-		session, _ := clientusage.SessionID(nil, os.Getenv, nil)
-		path, err := files.Path(session)
+	} else if client, ok := clientusage.Clients[s.UsageFrom]; ok {
+		path, err := sessionFile(client, clientusage.SessionID(nil, os.Getenv, nil))
 		if err != nil {
 			path = err.Error()
 		}
@@ -308,11 +306,11 @@ func usageReported(s *cli.Settings) (all []finding) {
 		return all // storeWorks has said so
 	}
 	defer func() { _ = store.Close() }()
-	sessions, err := account.Open(store.Dir()).List()
+	sessions, err := clientusage.OpenAccounts(store.Dir()).List()
 	if err != nil {
 		return append(all, bad("usage", err.Error())...)
 	}
-	sessions = slices.DeleteFunc(sessions, func(a account.Account) bool { return a.Report == nil })
+	sessions = slices.DeleteFunc(sessions, func(a clientusage.Account) bool { return a.Report == nil })
 	if len(sessions) == 0 {
 		return append(all, finding{what: "usage", text: "no session has reported its usage to this store"})
 	}
@@ -326,7 +324,7 @@ func usageReported(s *cli.Settings) (all []finding) {
 }
 
 // reportText words the last report of a session.
-func reportText(s *cli.Settings, a account.Account) string {
+func reportText(s *cli.Settings, a clientusage.Account) string {
 	r := a.Report
 	text := fmt.Sprintf("session %s: %d tokens reported by %s", cmp.Or(r.Session, "without a name"), r.PromptTokens,
 		r.Source)

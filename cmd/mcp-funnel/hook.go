@@ -95,7 +95,7 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 		tokens, size := int64(app.Counter.Count(shown)), int64(len(shown))
 		return nil, app.Trace.Append(trace.Call{
 			At: time.Now(), Session: call.Key(), Owner: c.Owner, Tool: call.Tool, Source: path, Model: s.Model,
-			CallHash: observations.CallHash(call.Tool, call.Input), Status: "success", Verdict: string(policy.OK),
+			CallHash: observations.CallHash(call.Tool, call.Arguments()), Status: "success", Verdict: string(policy.OK),
 			SeenBytes: size, SeenTokens: tokens, ShownTokens: tokens,
 			Opened: []trace.Opened{{File: path, Shown: size, Hash: hash}},
 		})
@@ -164,7 +164,7 @@ func (c *hookCmd) receipt(ctx context.Context, a *cli.App, store string, call ho
 				return err
 			},
 		},
-		Args: call.Input, Who: funnel.Session{ID: call.Key(), Owner: c.Owner}, Command: c.command(store),
+		Args: call.Arguments(), Who: funnel.Session{ID: call.Key(), Owner: c.Owner}, Command: c.command(store),
 	})
 	if err != nil || got.Receipts[0].Complete {
 		return "", err

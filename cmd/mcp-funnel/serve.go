@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
@@ -40,7 +41,7 @@ func serveWith(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Str
 		slices.ContainsFunc(k.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "http" }) {
 		return cli.Usagef("--http is empty: write a port or HOST:PORT, such as 8080; leave it out to serve on stdio")
 	}
-	if _, pulls := cli.SessionClients[s.UsageFrom]; pulls && s.HTTP != "" {
+	if _, pulls := clientusage.Clients[s.UsageFrom]; pulls && s.HTTP != "" {
 		return cli.Usagef("--usage-from reads files of the user who starts the server: it works without --http only")
 	}
 	if s.SSE && s.HTTP == "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -61,7 +60,7 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	a, err := c.account(s, e.Key(), func(all *account.Accounts) error { return c.enter(all, e) })
+	a, err := c.account(s, e.Key(), func(all *clientusage.Accounts) error { return c.enter(all, e) })
 	if e.Kind == clientusage.Status {
 		if e.Usage == nil {
 			a.Report = nil
@@ -78,10 +77,10 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 
 // account returns the account of a session after enter has changed the accounts of the store.
 func (c *usageCmd) account(
-	s *cli.Settings, session string, enter func(*account.Accounts) error,
-) (a account.Account, err error) {
+	s *cli.Settings, session string, enter func(*clientusage.Accounts) error,
+) (a clientusage.Account, err error) {
 	err = s.WithStore(func(store *observations.Store) (err error) {
-		all := account.Open(store.Dir())
+		all := clientusage.OpenAccounts(store.Dir())
 		if err := enter(all); err != nil {
 			return cli.ExplainWrite(store, err)
 		}
@@ -92,7 +91,7 @@ func (c *usageCmd) account(
 }
 
 // enter writes an event into the accounts.
-func (c *usageCmd) enter(all *account.Accounts, e clientusage.Event) error {
+func (c *usageCmd) enter(all *clientusage.Accounts, e clientusage.Event) error {
 	switch {
 	case e.Reset:
 		return all.Reset(c.Owner, e.Key())
@@ -112,20 +111,20 @@ func (c *usageCmd) enter(all *account.Accounts, e clientusage.Event) error {
 
 // pull reads the last record of a session file, and enters it.
 func (c *usageCmd) pull(s *cli.Settings, w *cli.Streams) error {
-	files, path := cli.SessionClients[c.From], c.File
+	client, path := clientusage.Clients[c.From], c.File
 	if path == "" {
 		var err error
-		if path, err = files.Path(""); err != nil {
+		if path, err = sessionFile(client, ""); err != nil {
 			return err
 		}
 	}
-	u, err := files.Read(path)
+	u, err := client.Last(path)
 	if err != nil {
 		return err
 	}
-	var a account.Account
+	var a clientusage.Account
 	if u.Session != "" {
-		a, err = c.account(s, u.Session, func(all *account.Accounts) error { return all.Report(c.Owner, u.Session, u) })
+		a, err = c.account(s, u.Session, func(all *clientusage.Accounts) error { return all.Report(c.Owner, u.Session, u) })
 	}
 	if a.Report == nil {
 		a.Report = &u
@@ -139,7 +138,7 @@ func (c *usageCmd) pull(s *cli.Settings, w *cli.Streams) error {
 
 // usageLine words an account: "context 42.0k of 200.0k | reserve 4.1k | left 78 % | 3 pointers", with "?" for what is
 // unknown. What is left is a percentage of the usable part, as the policy computes it.
-func usageLine(s *cli.Settings, a account.Account, window int) string {
+func usageLine(s *cli.Settings, a clientusage.Account, window int) string {
 	spent := funnel.SpentOf(a)
 	prompt, of, left := "?", "?", "?"
 	if r := a.Report; r != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
@@ -18,7 +17,7 @@ const pulledAge = 10 * time.Minute
 
 // sessionOf returns the session that the client of a call means; "" if it names none. Only over stdio does the client
 // start the server, so that the environment is of its session.
-func sessionOf(s *cli.Settings, all *account.Accounts) func(owner string, meta map[string]any) string {
+func sessionOf(s *cli.Settings, all *clientusage.Accounts) func(owner string, meta map[string]any) string {
 	environ := os.Getenv
 	if s.HTTP != "" {
 		environ = nil
@@ -28,16 +27,23 @@ func sessionOf(s *cli.Settings, all *account.Accounts) func(owner string, meta m
 		if all != nil {
 			joined = func(call string) (string, string, bool) { return all.Lookup(owner, call) }
 		}
-		id, _ := clientusage.SessionID(meta, environ, joined)
-		return id
+		return clientusage.SessionID(meta, environ, joined)
 	}
+}
+
+// sessionFile returns the newest session file of a client in the current directory, or that of a session.
+func sessionFile(c *clientusage.Client, session string) (string, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return c.Find(cwd, session)
 }
 
 // unnamedSession returns why --usage-from claude finds no session file; "" if it does. Claude Code names its session to
 // a server that it starts, and in no call.
 func unnamedSession(s *cli.Settings) string {
-	id, _ := clientusage.SessionID(nil, os.Getenv, nil)
-	if s.UsageFrom != "claude" || id != "" {
+	if s.UsageFrom != "claude" || clientusage.SessionID(nil, os.Getenv, nil) != "" {
 		return ""
 	}
 	return "--usage-from claude: CLAUDE_CODE_SESSION_ID is not set, so no session file is read and nothing is limited," +
@@ -46,19 +52,19 @@ func unnamedSession(s *cli.Settings) string {
 
 // pullUsage returns what reads the usage of a session out of its client's file, nil without --usage-from. It reads the
 // file of that session only: another one of the same directory has another context.
-func pullUsage(s *cli.Settings, all *account.Accounts) func(session string) *clientusage.Usage {
-	files, ok := cli.SessionClients[s.UsageFrom]
+func pullUsage(s *cli.Settings, all *clientusage.Accounts) func(session string) *clientusage.Usage {
+	client, ok := clientusage.Clients[s.UsageFrom]
 	if !ok {
 		return nil
 	}
 	return func(session string) *clientusage.Usage {
-		path, err := files.Path(session)
+		path, err := sessionFile(client, session)
 		if err != nil || session == "" {
 			return nil
 		}
-		u, err := files.Read(path)
+		u, err := client.Last(path)
 		if errors.Is(err, clientusage.ErrCompacted) && all != nil {
-			_ = all.Forget(observations.Local, session, files.Source) // it is asked again with the next call
+			_ = all.Forget(observations.Local, session, client.Source) // it is asked again with the next call
 		}
 		if err != nil || time.Since(u.At) > pulledAge {
 			return nil

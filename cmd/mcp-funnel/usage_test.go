@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
@@ -43,9 +42,9 @@ func (h hooked) event(name string) string {
 	return out
 }
 
-func (h hooked) account(session string) account.Account {
+func (h hooked) account(session string) clientusage.Account {
 	h.t.Helper()
-	a, err := account.Open(h.store).Read(observations.Local, session)
+	a, err := clientusage.OpenAccounts(h.store).Read(observations.Local, session)
 	must(h.t, err)
 	return a
 }
@@ -94,12 +93,12 @@ func TestUsageJoinsToolCalls(t *testing.T) {
 	h := newHooked(t)
 	h.event("pre_tool_use.json")
 	h.event("pre_tool_use_agent.json")
-	all := account.Open(h.store)
+	all := clientusage.OpenAccounts(h.store)
 	for call, want := range map[string]string{"toolu_01": shopSession, "toolu_02": shopSession + "/a1b2c3"} {
-		id, source := clientusage.SessionID(map[string]any{"claudecode/toolUseId": call}, nil,
+		id := clientusage.SessionID(map[string]any{"claudecode/toolUseId": call}, nil,
 			func(call string) (string, string, bool) { return all.Lookup(observations.Local, call) })
-		if id != want || source != clientusage.SessionFromHook {
-			t.Errorf("%s: %s from %s", call, id, source)
+		if id != want {
+			t.Errorf("%s: %s", call, id)
 		}
 	}
 }
@@ -107,8 +106,8 @@ func TestUsageJoinsToolCalls(t *testing.T) {
 func TestUsageCountsWhatWasShown(t *testing.T) {
 	h := newHooked(t)
 	h.event("status.json")
-	all := account.Open(h.store)
-	must(t, all.Update(observations.Local, shopSession, func(a *account.Account) {
+	all := clientusage.OpenAccounts(h.store)
+	must(t, all.Update(observations.Local, shopSession, func(a *clientusage.Account) {
 		a.Show(50_000, a.Report.At.Add(2*statusDelay))
 		a.Pointers = 1
 	}))
@@ -237,7 +236,7 @@ func TestUsageLine(t *testing.T) {
 	} {
 		var s cli.Settings
 		s.ContextWindow, s.PromptBudget, s.EmergencyBuffer = c.window, c.budget, c.emergency
-		if got := usageLine(&s, account.Account{Report: c.report, Pointers: c.pointers}, 0); got != c.want {
+		if got := usageLine(&s, clientusage.Account{Report: c.report, Pointers: c.pointers}, 0); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -250,7 +250,7 @@ func TestTheRestStays(t *testing.T) {
 		if len(texts) != len(raw) {
 			t.Fatalf("%d texts of %d in %s", len(texts), len(raw), output)
 		}
-		slices.SortFunc(texts, func(a, b Text) int { return a.at.from - b.at.from })
+		slices.SortFunc(texts, func(a, b Text) int { return a.at.Start - b.at.Start })
 		for i, x := range texts {
 			var want string
 			if err := json.Unmarshal([]byte(raw[i]), &want); err != nil || x.Text != want {

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 )
 
 // Bytes are the bytes of a transcript, such as a [bytes.Reader] or an [io.SectionReader] of a file. They may be larger
@@ -18,15 +18,8 @@ type Bytes interface {
 	Size() int64
 }
 
-// inMemory reads bytes into memory if they are at most 1 MiB, because they are read several times. It returns more of
-// them as they are.
-func inMemory(b Bytes) (Bytes, error) {
-	if b.Size() > 1<<20 {
-		return b, nil
-	}
-	text, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
-	return bytes.NewReader(text), err
-}
+// Span is a part of the bytes of a transcript, or of one of its lines.
+type Span = jsontree.Span
 
 // Literal is one JSON string in a line, or with Number −1 another JSON value, whose text is how it is written.
 type Literal struct {
@@ -43,24 +36,24 @@ type Literal struct {
 const shortText = 64
 
 // literal returns a string of a line.
-func (t *Transcript) literal(line int, n *node) Literal {
-	l := Literal{Line: line, Number: n.literal, Span: n.Span, of: t, size: n.size}
-	if n.size <= shortText {
-		l.text = n.text
+func (t *Transcript) literal(line int, n *jsontree.Node) Literal {
+	l := Literal{Line: line, Number: n.Number, Span: n.Span, of: t, size: n.Size}
+	if n.Size <= shortText {
+		l.text = n.Text
 	}
 	return l
 }
 
 // textOf returns a string of a line; a literal without a text for anything else.
-func (t *Transcript) textOf(line int, n *node) Literal {
-	if n == nil || n.kind != '"' {
+func (t *Transcript) textOf(line int, n *jsontree.Node) Literal {
+	if !n.IsString() {
 		return Literal{}
 	}
 	return t.literal(line, n)
 }
 
 // asWritten returns a value of a line, whose text is how it is written; a literal without a text for nil.
-func (t *Transcript) asWritten(line int, n *node) Literal {
+func (t *Transcript) asWritten(line int, n *jsontree.Node) Literal {
 	if n == nil {
 		return Literal{}
 	}

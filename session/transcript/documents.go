@@ -1,9 +1,13 @@
 package transcript
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
+)
 
 // documentFormat returns the format of one JSON value; "" if it is no transcript.
-func documentFormat(n *node) Format {
+func documentFormat(n *jsontree.Node) Format {
 	items := itemsOf(n)
 	if items == nil {
 		return ""
@@ -11,24 +15,24 @@ func documentFormat(n *node) Format {
 	format := Format("")
 	for _, m := range items {
 		switch {
-		case m.kind != '{':
+		case m.Kind != '{':
 			return ""
-		case m.str("role") == "tool" || m.get("tool_calls") != nil:
+		case m.Str("role") == "tool" || m.Get("tool_calls") != nil:
 			return Chat
-		case m.get("call_id") != nil:
+		case m.Get("call_id") != nil:
 			return Responses
 		}
-		for _, block := range m.elements("content") {
-			switch block.str("type") {
+		for _, block := range m.Elements("content") {
+			switch block.Str("type") {
 			case "tool_use", "tool_result":
 				return Anthropic
 			case "input_text", "output_text":
 				format = Responses
 			}
 		}
-		if format == "" && m.get("role") != nil && m.get("content") != nil {
+		if format == "" && m.Get("role") != nil && m.Get("content") != nil {
 			format = Chat
-			if n.get("system") != nil {
+			if n.Get("system") != nil {
 				format = Anthropic
 			}
 		}
@@ -37,27 +41,27 @@ func documentFormat(n *node) Format {
 }
 
 // itemsOf returns the messages of a request, or of a list of them.
-func itemsOf(n *node) []*node {
+func itemsOf(n *jsontree.Node) []*jsontree.Node {
 	switch {
-	case n.kind == '[':
-		return n.items
-	case n.get("messages") != nil:
-		return n.elements("messages")
+	case n.Kind == '[':
+		return n.Items
+	case n.Get("messages") != nil:
+		return n.Elements("messages")
 	}
-	return n.elements("input")
+	return n.Elements("input")
 }
 
 // document reads the messages or items of one JSON value, which is line 0.
-func (t *Transcript) document(n *node) {
+func (t *Transcript) document(n *jsontree.Node) {
 	for _, name := range []string{"system", "instructions"} {
-		if v := n.get(name); v != nil {
+		if v := n.Get(name); v != nil {
 			b := Block{At: v.Start, Role: System, Sent: true}
 			t.read(&b, v)
 			t.add(b)
 		}
 	}
-	t.Model = n.str("model")
-	if v := n.get("tools"); v != nil { // their definitions are a part of the prompt
+	t.Model = n.Str("model")
+	if v := n.Get("tools"); v != nil { // their definitions are a part of the prompt
 		t.add(Block{At: v.Start, Role: System, Rest: Rest{More: []Literal{t.asWritten(0, v)}}, Other: true, Sent: true})
 	}
 	for _, m := range itemsOf(n) {
@@ -73,59 +77,59 @@ func (t *Transcript) document(n *node) {
 }
 
 // chatMessage reads a message of chat completions.
-func (t *Transcript) chatMessage(m *node) {
-	b := Block{At: m.Start, Role: Role(m.str("role")), Sent: true, message: m.Start}
-	if c := m.get("content"); c == nil || c.kind != '0' { // a message with calls may have null
+func (t *Transcript) chatMessage(m *jsontree.Node) {
+	b := Block{At: m.Start, Role: Role(m.Str("role")), Sent: true, message: m.Start}
+	if c := m.Get("content"); !c.IsNull() { // a message with calls may have null
 		t.read(&b, c)
 	}
 	if b.Role == Tool {
-		b.ID = m.str("tool_call_id")
+		b.ID = m.Str("tool_call_id")
 	}
 	if b.Role == "developer" {
 		b.Role = System
 	}
-	if v := m.get("refusal"); v != nil && v.kind == '"' {
+	if v := m.Get("refusal"); v != nil && v.Kind == '"' {
 		t.addRest(&b, "", v)
 	}
 	t.add(b)
-	for _, call := range m.elements("tool_calls") {
+	for _, call := range m.Elements("tool_calls") {
 		t.add(Block{
-			At: call.Start, Role: Assistant, Call: true, ID: call.str("id"), Name: call.str("function", "name"),
-			Args: t.textOf(0, call.get("function", "arguments")), Sent: true,
+			At: call.Start, Role: Assistant, Call: true, ID: call.Str("id"), Name: call.Str("function", "name"),
+			Args: t.textOf(0, call.Get("function", "arguments")), Sent: true,
 		})
 	}
 }
 
 // item reads an item of the responses API, which rollouts of Codex have too.
-func (t *Transcript) item(line int, n *node) {
+func (t *Transcript) item(line int, n *jsontree.Node) {
 	if n == nil {
 		return
 	}
 	b := Block{Line: line, At: n.Start, Sent: true, message: n.Start}
-	switch kind := n.str("type"); kind {
+	switch kind := n.Str("type"); kind {
 	case "message", "":
-		b.Role = Role(n.str("role"))
+		b.Role = Role(n.Str("role"))
 		if b.Role == "developer" {
 			b.Role = System
 		}
-		t.read(&b, n.get("content"))
+		t.read(&b, n.Get("content"))
 	case "function_call", "custom_tool_call", "local_shell_call":
-		b.Role, b.Call, b.ID, b.Name = Assistant, true, n.str("call_id"), n.str("name")
-		if b.Args = t.textOf(line, n.get("arguments")); b.Args.Text() == "" {
-			b.Args = t.textOf(line, n.get("input"))
+		b.Role, b.Call, b.ID, b.Name = Assistant, true, n.Str("call_id"), n.Str("name")
+		if b.Args = t.textOf(line, n.Get("arguments")); b.Args.Text() == "" {
+			b.Args = t.textOf(line, n.Get("input"))
 		}
 		if kind == "local_shell_call" {
-			b.Name, b.Args = "shell", t.asWritten(line, n.get("action"))
+			b.Name, b.Args = "shell", t.asWritten(line, n.Get("action"))
 		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
-		b.Role, b.ID = Tool, n.str("call_id")
-		output := n.get("output")
-		if output != nil && output.kind == '{' {
-			b.Error = output.get("success") != nil && !output.isTrue("success")
-			output = output.get("content")
+		b.Role, b.ID = Tool, n.Str("call_id")
+		output := n.Get("output")
+		if output != nil && output.Kind == '{' {
+			b.Error = output.Get("success") != nil && !output.IsTrue("success")
+			output = output.Get("content")
 		}
 		t.read(&b, output)
-		b.Error = b.Error || n.str("status") == "failed" || shellOutput(&b)
+		b.Error = b.Error || n.Str("status") == "failed" || shellOutput(&b)
 	case "ghost_snapshot": // of Codex's undo: it is not sent
 		return
 	default: // reasoning and its encrypted content, calls of the API's own tools: never touched
@@ -145,9 +149,9 @@ func shellOutput(b *Block) (failed bool) {
 	if err != nil {
 		return false
 	}
-	code := n.get("metadata", "exit_code")
-	if output := n.get("output"); code != nil && output != nil && output.kind == '"' && output.size > 0 {
+	code := n.Get("metadata", "exit_code")
+	if output := n.Get("output"); code != nil && output.IsString() && output.Size > 0 {
 		b.Inner = &output.Span
 	}
-	return code != nil && code.text != "0"
+	return code != nil && code.Text != "0"
 }

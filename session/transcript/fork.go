@@ -3,6 +3,8 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 )
 
 // Forkable returns an error if the transcript is no session of a client.
@@ -34,9 +36,9 @@ func (t *Transcript) Fork(session string, newID func() string) (fork Bytes, line
 	for i := range lines {
 		n, err := t.parse(i)
 		torn := t.Torn && i == t.Lines()-1
-		if torn || err == nil && t.Format == Claude && n.str("type") == snapshot {
+		if torn || err == nil && t.Format == Claude && n.Str("type") == snapshot {
 			lines[i] = -1
-			edits = append(edits, NewEdit(i, Span{0, int(t.starts[i+1] - t.starts[i])}, nil))
+			edits = append(edits, NewEdit(i, Span{End: int(t.starts[i+1] - t.starts[i])}, nil))
 			continue
 		}
 		lines[i] = next
@@ -45,10 +47,10 @@ func (t *Transcript) Fork(session string, newID func() string) (fork Bytes, line
 		case err != nil: // a line that is not understood stays
 		case t.Format == Claude:
 			for _, id := range idsIn(n) {
-				edits = append(edits, NewEdit(i, id.Span, newOf(id.text)))
+				edits = append(edits, NewEdit(i, id.Span, newOf(id.Text)))
 			}
-		case n.str("type") == "session_meta" && n.str("payload", "id") != "" && !named:
-			edits, named = append(edits, forkedFrom(i, n.get("payload"), newOf)...), true
+		case n.Str("type") == "session_meta" && n.Str("payload", "id") != "" && !named:
+			edits, named = append(edits, forkedFrom(i, n.Get("payload"), newOf)...), true
 		}
 	}
 	return t.Apply(edits), lines, t.err
@@ -63,26 +65,26 @@ var idFields = []string{
 }
 
 // idsIn returns the ids in a line of Claude Code, with those of the lines that a boundary names.
-func idsIn(n *node) (all []*node) {
+func idsIn(n *jsontree.Node) (all []*jsontree.Node) {
 	for _, name := range idFields {
-		if v := n.get(name); v != nil && v.kind == '"' {
+		if v := n.Get(name); v != nil && v.Kind == '"' {
 			all = append(all, v)
 		}
 	}
 	for _, name := range []string{"preservedSegment", "preservedMessages"} {
 		for _, field := range []string{"headUuid", "anchorUuid", "tailUuid", "uuids", "allUuids"} {
-			all = append(all, n.get("compactMetadata", name, field).stringsIn()...)
+			all = append(all, n.Get("compactMetadata", name, field).Strings()...)
 		}
 	}
 	return all
 }
 
 // forkedFrom returns the edits of Codex's first line: the new id, and the old one as the origin.
-func forkedFrom(line int, meta *node, newOf func(id string) []byte) []Edit {
-	id := meta.get("id")
-	from, _ := json.Marshal(id.text)
-	by := newOf(id.text)
-	if old := meta.get("forked_from_id"); old != nil { // Codex reads no file with two fields of that name
+func forkedFrom(line int, meta *jsontree.Node, newOf func(id string) []byte) []Edit {
+	id := meta.Get("id")
+	from, _ := json.Marshal(id.Text)
+	by := newOf(id.Text)
+	if old := meta.Get("forked_from_id"); old != nil { // Codex reads no file with two fields of that name
 		return []Edit{NewEdit(line, id.Span, by), NewEdit(line, old.Span, from)}
 	}
 	return []Edit{NewEdit(line, id.Span, fmt.Appendf(by, ",\"forked_from_id\":%s", from))}

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 )
 
 // Read parses a transcript in memory. An error says why the text is none.
@@ -19,7 +22,7 @@ func ReadFrom(text Bytes) (*Transcript, error) {
 		starts: []int64{0, text.Size()},
 	}
 	whole, err := t.parse(0)
-	if errors.Is(err, errTooMany) {
+	if errors.Is(err, jsontree.ErrTooMany) {
 		return nil, err
 	}
 	if err == nil && documentFormat(whole) != "" {
@@ -58,12 +61,12 @@ func (t *Transcript) findLines() error {
 }
 
 // parse parses a line.
-func (t *Transcript) parse(line int) (*node, error) {
-	text, err := inMemory(io.NewSectionReader(t.bytes, t.starts[line], t.starts[line+1]-t.starts[line]))
-	if err != nil {
-		return nil, err
-	}
-	return parse(text)
+func (t *Transcript) parse(line int) (*jsontree.Node, error) {
+	return parse(io.NewSectionReader(t.bytes, t.starts[line], t.starts[line+1]-t.starts[line]))
+}
+
+func parse(text io.Reader) (*jsontree.Node, error) {
+	return jsontree.Parse(text, jsontext.AllowDuplicateNames(true))
 }
 
 // readLines reads JSON lines.
@@ -73,7 +76,7 @@ func (t *Transcript) readLines() error {
 	}
 	for i := range t.Lines() {
 		n, err := t.parse(i)
-		if err != nil || n.kind != '{' {
+		if err != nil || n.Kind != '{' {
 			t.Unknown++
 			var last [1]byte
 			_, _ = t.bytes.ReadAt(last[:], t.bytes.Size()-1) // it was read before

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -39,6 +40,9 @@ const (
 	audio    = "input_audio"
 )
 
+// encrypted begins the names of members with text that only the API can read.
+const encrypted = "encrypted_"
+
 // imageKinds are the types of images.
 var imageKinds = map[string]bool{
 	"image": true, "input_image": true, "image_url": true, "computer_screenshot": true, "image_generation_call": true,
@@ -51,9 +55,9 @@ var notRead = map[string]bool{
 }
 
 // other adds a part that is no plain text.
-func (t *Transcript) other(b *Block, n *node) {
+func (t *Transcript) other(b *Block, n *jsontree.Node) {
 	b.Other = true
-	kind := n.str("type")
+	kind := n.Str("type")
 	known := kind == "" || textKinds[kind] || knownKinds[kind] || imageKinds[kind] ||
 		slices.ContainsFunc(knownEnds, func(end string) bool { return strings.HasSuffix(kind, end) })
 	if !known {
@@ -63,15 +67,15 @@ func (t *Transcript) other(b *Block, n *node) {
 }
 
 // addRest adds a value to the rest of a block, by the name that it has.
-func (t *Transcript) addRest(b *Block, name string, n *node) {
+func (t *Transcript) addRest(b *Block, name string, n *jsontree.Node) {
 	if n == nil {
 		return
 	}
 	r := &b.Rest
-	kind, media := n.str("type"), n.str("media_type")+n.str("mime_type")
+	kind, media := n.Str("type"), n.Str("media_type")+n.Str("mime_type")
 	switch {
 	case notRead[name]:
-	case n.kind == '"':
+	case n.Kind == '"':
 		t.addText(b, name, n)
 	case imageKinds[kind], strings.HasPrefix(media, "image/"):
 		r.Images++
@@ -79,26 +83,26 @@ func (t *Transcript) addRest(b *Block, name string, n *node) {
 		r.Binary = cmp.Or(media, kind)
 	case name == "source" && (kind == "url" || kind == "file"):
 		r.Binary = kind
-	case kind == "thinking" && n.str("thinking") == "": // the client keeps only what it was signed with
-		r.Encrypted += n.sizeOf("signature")
+	case kind == "thinking" && n.Str("thinking") == "": // the client keeps only what it was signed with
+		t.addRest(b, encrypted, n.Get("signature"))
 	case kind == redacted:
-		r.Encrypted += n.sizeOf("data")
+		t.addRest(b, encrypted, n.Get("data"))
 	default:
-		for _, m := range n.members {
-			t.addRest(b, m.name, m.value)
+		for _, m := range n.Members {
+			t.addRest(b, m.Name, m.Value)
 		}
-		for _, item := range n.items {
+		for _, item := range n.Items {
 			t.addRest(b, name, item)
 		}
 	}
 }
 
 // addText adds a string by the name that it has.
-func (t *Transcript) addText(b *Block, name string, n *node) {
-	r, text := &b.Rest, n.text
+func (t *Transcript) addText(b *Block, name string, n *jsontree.Node) {
+	r, text := &b.Rest, n.Text
 	switch {
-	case strings.HasPrefix(name, "encrypted_"):
-		r.Encrypted += n.size
+	case strings.HasPrefix(name, encrypted):
+		r.Encrypted += n.Size
 	case name == "file_id":
 		r.Binary = "file"
 	case strings.HasPrefix(text, "data:image/"):

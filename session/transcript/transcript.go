@@ -12,6 +12,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -121,7 +122,7 @@ type Transcript struct {
 	preserved map[int]bool        // lines before the boundary that the client still sends
 	found     struct {            // the strings of the line that Find was asked for last
 		line    int
-		strings []*node
+		strings []*jsontree.Node
 	}
 }
 
@@ -233,27 +234,27 @@ func isReceipt(text string) bool {
 }
 
 // read fills a block from a content: a string, or blocks with a text. Anything else is its rest.
-func (t *Transcript) read(b *Block, content *node) {
+func (t *Transcript) read(b *Block, content *jsontree.Node) {
 	switch {
 	case content == nil:
 		return
-	case content.kind == '"':
-		b.Texts, b.Receipt = []Literal{t.literal(b.Line, content)}, isReceipt(content.text)
+	case content.Kind == '"':
+		b.Texts, b.Receipt = []Literal{t.literal(b.Line, content)}, isReceipt(content.Text)
 		return
-	case content.kind != '[':
+	case content.Kind != '[':
 		t.other(b, content)
 		return
 	}
-	for _, block := range content.items {
+	for _, block := range content.Items {
 		text := block
-		if kind := block.str("type"); kind == "" || textKinds[kind] {
-			text = cmp.Or(block.get("text"), block)
+		if kind := block.Str("type"); kind == "" || textKinds[kind] {
+			text = cmp.Or(block.Get("text"), block)
 		}
-		if text.kind != '"' {
+		if text.Kind != '"' {
 			t.other(b, block)
 			continue
 		}
-		b.Receipt = b.Receipt || len(b.Texts) == 0 && isReceipt(text.text)
+		b.Receipt = b.Receipt || len(b.Texts) == 0 && isReceipt(text.Text)
 		b.Texts = append(b.Texts, t.literal(b.Line, text))
 	}
 }
@@ -270,7 +271,7 @@ func (t *Transcript) Find(line, number int) (Literal, bool) {
 		if err != nil {
 			return Literal{}, false
 		}
-		t.found.line, t.found.strings = line, n.stringsIn()
+		t.found.line, t.found.strings = line, n.Strings()
 	}
 	if number < 0 || number >= len(t.found.strings) {
 		return Literal{}, false

@@ -2,10 +2,12 @@ package usage
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 )
 
 // Kind is what a client reports through a hook or status line.
@@ -23,24 +25,22 @@ const (
 	Other        Kind = "other"
 )
 
-// kinds maps the names of Claude Code's hooks. Older versions name the status line; newer ones leave the name out.
-var kinds = map[string]Kind{
+// events maps the names of Claude Code's hooks. Older versions name the status line; newer ones leave the name out.
+var events = map[string]Kind{
 	"": Status, "Status": Status, "SessionStart": SessionStart, "SessionEnd": SessionEnd, "PreCompact": PreCompact,
 	"PostCompact": PostCompact, "PreToolUse": ToolUse, "PostToolUse": ToolResult, "PostToolUseFailure": ToolResult,
 }
 
 // Event is what a client's hook or status line reports.
 type Event struct {
-	Kind           Kind
-	Session        string
-	AgentID        string // the subagent; "" for the main conversation
-	ToolUseID      string
-	TranscriptPath string
-	CWD            string
-	Model          string
-	Window         int    // the context window; 0: unknown
-	Usage          *Usage // nil: unknown, which is not zero
-	Reset          bool   // the context was compacted or cleared
+	Kind      Kind
+	Session   string
+	AgentID   string // the subagent; "" for the main conversation
+	ToolUseID string
+	CWD       string
+	Window    int    // the context window; 0: unknown
+	Usage     *Usage // nil: unknown, which is not zero
+	Reset     bool   // the context was compacted or cleared
 }
 
 // Key returns the name of the session that the event is about.
@@ -48,20 +48,6 @@ func (e Event) Key() string { return Key(e.Session, e.AgentID) }
 
 // MaxEvent bounds the JSON of one event, in bytes: a hook after a tool call carries the tool's whole output.
 const MaxEvent = 16 << 20
-
-// claudeEvent are the fields of Claude Code's JSON that are read.
-type claudeEvent struct {
-	Name          text        `json:"hook_event_name"`
-	Session       text        `json:"session_id"`
-	Agent         text        `json:"agent_id"`
-	ToolUse       text        `json:"tool_use_id"`
-	Transcript    text        `json:"transcript_path"`
-	CWD           text        `json:"cwd"`
-	Source        text        `json:"source"`
-	Model         modelName   `json:"model"`
-	ContextTokens *number     `json:"context_tokens"`
-	Context       contextSize `json:"context_window"`
-}
 
 // ParseClientEvent parses what a client's hook or status line writes to standard input. It reads at most MaxEvent
 // bytes. Unknown fields and events are no error, but figures out of range are.
@@ -76,67 +62,58 @@ func ParseClientEvent(r io.Reader) (Event, error) {
 	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
 		return Event{}, errors.New("usage: standard input is not the JSON object of a hook or status line")
 	}
-	var c claudeEvent
-	if err := json.Unmarshal(b, &c); err != nil {
+	n, err := parse(b)
+	if err != nil {
 		return Event{}, fmt.Errorf("usage: standard input is not the JSON of a hook or status line: %w", err)
 	}
-	return c.event()
+	return EventIn(b, n)
 }
 
-func (c claudeEvent) event() (Event, error) {
-	kind, known := kinds[string(c.Name)]
-	if !known {
-		kind = Other
+// EventIn returns the event in a JSON object of Claude Code and the text that it was parsed from.
+func EventIn(text []byte, n *jsontree.Node) (Event, error) {
+	name, source := n.Str("hook_event_name"), n.Str("source")
+	e := Event{Kind: cmp.Or(events[name], Other)}
+	if cwd := n.Get("cwd"); cwd.IsString() {
+		e.CWD = jsontree.Unquote(text[cwd.Start:cwd.End])
 	}
-	e := Event{
-		Kind: kind, Session: string(c.Session), TranscriptPath: string(c.Transcript), CWD: string(c.CWD),
-		Model: string(c.Model),
-	}
-	if !validID(e.Session) {
+	if e.Session = nameIn(n, "session_id"); e.Session == "" {
 		return Event{}, fmt.Errorf("usage: session_id must be 1 to %d printable characters", maxID)
 	}
-	for _, id := range []struct {
-		name  string
-		value text
-		to    *string
-	}{{"agent_id", c.Agent, &e.AgentID}, {"tool_use_id", c.ToolUse, &e.ToolUseID}} {
-		if id.value != "" && !validID(string(id.value)) {
-			return Event{}, fmt.Errorf("usage: %s must be 1 to %d printable characters", id.name, maxID)
-		}
-		*id.to = string(id.value)
+	e.AgentID, e.ToolUseID = nameIn(n, "agent_id"), nameIn(n, "tool_use_id")
+	switch {
+	case e.AgentID != n.Str("agent_id"):
+		return Event{}, fmt.Errorf("usage: agent_id must be 1 to %d printable characters", maxID)
+	case e.ToolUseID != n.Str("tool_use_id"):
+		return Event{}, fmt.Errorf("usage: tool_use_id must be 1 to %d printable characters", maxID)
 	}
-	e.Reset = kind == PostCompact || kind == SessionStart && (c.Source == "compact" || c.Source == "clear")
-	return e, c.figures(&e)
+	e.Reset = e.Kind == PostCompact || e.Kind == SessionStart && (source == "compact" || source == "clear")
+	return e, e.figures(text, n)
 }
 
-// figures fills the window and the usage. After a compaction or clear, no figure of before counts.
-func (c claudeEvent) figures(e *Event) error {
-	var prompt int
-	var err error
-	source := FromHook
-	switch e.Kind {
-	case Status:
-		source = FromStatusLine
-		if c.Context.size != nil {
-			if e.Window, err = c.Context.size.tokens(); err != nil {
-				return fmt.Errorf("usage: context_window_size %w", err)
-			}
+// figures fills the window and the usage. After a compaction or clear, no figure of before counts. The figure
+// total_input_tokens of a status line is not read: in many versions it is the sum over all requests of the session.
+func (e *Event) figures(text []byte, n *jsontree.Node) (err error) {
+	u := Usage{Session: e.Key(), Source: FromHook}
+	switch {
+	case e.Kind == Status:
+		u.Source = FromStatusLine
+		if e.Window, err = tokens(text, n.Get("context_window", "context_window_size")); err != nil {
+			return fmt.Errorf("usage: context_window_size %w", err)
 		}
-		if prompt, err = c.Context.current.prompt(); err != nil {
+		if u.PromptTokens, err = promptIn(text, n.Get("context_window", "current_usage")); err != nil {
 			return fmt.Errorf("usage: current_usage %w", err)
 		}
-	case SessionStart:
-		if e.Reset || c.ContextTokens == nil {
-			return nil
-		}
-		if prompt, err = c.ContextTokens.tokens(); err != nil {
+	case e.Kind == SessionStart && !e.Reset:
+		if u.PromptTokens, err = tokens(text, n.Get("context_tokens")); err != nil {
 			return fmt.Errorf("usage: context_tokens %w", err)
 		}
 	}
-	if prompt > 0 { // no prompt is empty: 0 means unknown
-		e.Usage = &Usage{
-			Session: e.Key(), PromptTokens: prompt, Window: e.Window, Model: id(text(e.Model)), Source: source,
-		}
+	u.Window = e.Window
+	if u.Model = nameIn(n, "model", "id"); u.Model == "" { // of a status line, else of a hook
+		u.Model = nameIn(n, "model")
+	}
+	if u.PromptTokens > 0 { // no prompt is empty: 0 means unknown
+		e.Usage = &u
 	}
 	return nil
 }

@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	session    = "0b1c2d3e-1111-4222-8333-444455556666"
-	transcript = "/home/ann/.claude/projects/-srv-shop/" + session + ".jsonl"
-	sonnet     = "claude-sonnet-4-6"
+	session = "0b1c2d3e-1111-4222-8333-444455556666"
+	sonnet  = "claude-sonnet-4-6"
 )
 
 func TestParseClientEvent(t *testing.T) {
 	for name, want := range map[string]Event{
 		"status.json": {
-			Kind: Status, Model: sonnet, Window: 200_000, Usage: &Usage{
+			Kind: Status, Window: 200_000, Usage: &Usage{
 				Session: session, PromptTokens: 42_000, Window: 200_000, Model: sonnet, Source: FromStatusLine,
 			},
 		},
-		"status_unknown.json":        {Kind: Status, Model: sonnet, Window: 200_000},
-		"status_old.json":            {Kind: Status, Model: sonnet},
+		"status_unknown.json":        {Kind: Status, Window: 200_000},
+		"status_old.json":            {Kind: Status},
 		"session_start.json":         {Kind: SessionStart},
-		"session_start_compact.json": {Kind: SessionStart, Model: sonnet, Reset: true},
+		"session_start_compact.json": {Kind: SessionStart, Reset: true},
 		"session_start_resume.json": {
-			Kind: SessionStart, Model: sonnet, Usage: &Usage{
+			Kind: SessionStart, Usage: &Usage{
 				Session: session, PromptTokens: 42_210, Model: sonnet, Source: FromHook,
 			},
 		},
@@ -46,7 +45,7 @@ func TestParseClientEvent(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = f.Close() }()
-			want.Session, want.TranscriptPath, want.CWD = session, transcript, "/srv/shop"
+			want.Session, want.CWD = session, "/srv/shop"
 			got, err := ParseClientEvent(f)
 			if err != nil {
 				t.Fatal(err)

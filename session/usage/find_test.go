@@ -26,9 +26,17 @@ func put(t testing.TB, hour int, content string, path ...string) string {
 	return name
 }
 
-func TestFindClaude(t *testing.T) {
+// emptyHome makes an empty home directory, in which no variable names the directory of a client.
+func emptyHome(t *testing.T) string {
 	home := t.TempDir()
-	p := Place{Home: home, Environ: func(string) string { return "" }}
+	t.Setenv("HOME", home)
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	t.Setenv("CODEX_HOME", "")
+	return home
+}
+
+func TestFindClaude(t *testing.T) {
+	home := emptyHome(t)
 	projects := filepath.Join(home, ".claude", "projects")
 	old := put(t, 1, "", projects, "-srv-my-shop-v1", "aaaa.jsonl")
 	want := put(t, 2, "", projects, "-srv-my-shop-v1", "bbbb.jsonl")
@@ -39,7 +47,7 @@ func TestFindClaude(t *testing.T) {
 		t.Fatal(err)
 	}
 	for session, want := range map[string]string{"": want, "aaaa": old} {
-		if got, err := FindClaude(p, "/srv/my shop.v1", session); got != want || err != nil {
+		if got, err := Clients["claude"].Find("/srv/my shop.v1", session); got != want || err != nil {
 			t.Errorf("%q: %s, %v", session, got, err)
 		}
 	}
@@ -47,28 +55,30 @@ func TestFindClaude(t *testing.T) {
 		{"/srv/none", ""}, {"/srv/my shop.v1", "zzzz"}, {"/srv/my shop.v1", "../-srv-other/cccc"},
 		{"/srv/my shop.v1", "dddd"},
 	} {
-		if got, err := FindClaude(p, c[0], c[1]); !errors.Is(err, ErrNoSession) {
+		if got, err := Clients["claude"].Find(c[0], c[1]); !errors.Is(err, ErrNoSession) {
 			t.Errorf("%q: %s, %v", c, got, err)
 		}
 	}
 	other := t.TempDir()
-	p.Environ = func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": other}[name] }
+	t.Setenv("CLAUDE_CONFIG_DIR", other)
 	want = put(t, 1, "", other, "projects", "-srv", "eeee.jsonl")
-	if got, err := FindClaude(p, "/srv", ""); got != want || err != nil {
+	if got, err := Clients["claude"].Find("/srv", ""); got != want || err != nil {
 		t.Errorf("CLAUDE_CONFIG_DIR: %s, %v", got, err)
 	}
-	if _, err := FindClaude(Place{}, "/srv", ""); err == nil {
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	t.Setenv("HOME", "")
+	if _, err := Clients["claude"].Find("/srv", ""); err == nil {
 		t.Error("without a home directory")
 	}
 }
 
 func TestFindClaudeOfALongPath(t *testing.T) {
-	home := t.TempDir()
+	home := emptyHome(t)
 	long := "/srv/" + strings.Repeat("deep/", 50)
 	name := claudeName(long)[:200]
 	want := put(t, 1, "", home, ".claude", "projects", name+"-1x9k2", "aaaa.jsonl")
 	put(t, 2, "", home, ".claude", "projects", name[:190]+"-1x9k2", "bbbb.jsonl")
-	if got, err := FindClaude(Place{Home: home}, long, ""); got != want || err != nil {
+	if got, err := Clients["claude"].Find(long, ""); got != want || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
 }
@@ -84,8 +94,7 @@ func TestClaudeName(t *testing.T) {
 }
 
 func TestFindCodex(t *testing.T) {
-	home, cwd := t.TempDir(), t.TempDir()
-	p := Place{Home: home}
+	home, cwd := emptyHome(t), t.TempDir()
 	begin := func(dir, source string) string {
 		return `{"type":"session_meta","payload":{"id":"x","cwd":"` + filepath.ToSlash(
 			dir,
@@ -112,14 +121,14 @@ func TestFindCodex(t *testing.T) {
 	file(8, "2026/03/14", id("5"), "")
 	file(9, "2026/03/14", id("6"), `{"type":"session_meta"`)
 	put(t, 10, begin(cwd, `"cli"`), home, ".codex", "sessions", "2026", "03", "14", "notes.jsonl")
-	if got, err := FindCodex(p, cwd, ""); got != want || err != nil {
+	if got, err := Clients["codex"].Find(cwd, ""); got != want || err != nil {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, err := FindCodex(p, cwd, id("1")); got != old || err != nil {
+	if got, err := Clients["codex"].Find(cwd, id("1")); got != old || err != nil {
 		t.Errorf("by its id: %s, %v", got, err)
 	}
 	for _, c := range [][2]string{{"/srv/none", ""}, {cwd, id("9")}, {cwd, "../../x"}} {
-		if got, err := FindCodex(p, c[0], c[1]); !errors.Is(err, ErrNoSession) {
+		if got, err := Clients["codex"].Find(c[0], c[1]); !errors.Is(err, ErrNoSession) {
 			t.Errorf("%q: %s, %v", c, got, err)
 		}
 	}

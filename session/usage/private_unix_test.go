@@ -36,7 +36,7 @@ func oneLine(record string) []byte {
 // TestS33SessionFilesGiveNumbersOnly tries files that must be refused, and files whose text must not be passed on. The
 // control reads the whole of any file and passes lines on.
 func TestS33SessionFilesGiveNumbersOnly(t *testing.T) {
-	failures, cases := tryFiles(t, FromClaudeFile)
+	failures, cases := tryFiles(t, Clients["claude"].Last)
 	control, _ := tryFiles(t, func(path string) (Usage, error) {
 		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
@@ -45,14 +45,11 @@ func TestS33SessionFilesGiveNumbersOnly(t *testing.T) {
 		defer func() { _ = f.Close() }()
 		b := make([]byte, 2*maxTail)
 		n, _ := f.Read(b) // to the end of a FIFO it would wait
-		for _, line := range bytes.Split(b[:n], []byte("\n")) {
-			if u, err := claudeRecord(line); err == nil {
-				return u, nil
-			} else if !errors.Is(err, errSkip) {
-				return Usage{}, fmt.Errorf("%w: %s", err, line)
-			}
+		u, err := Clients["claude"].lastIn(b[:n])
+		if err != nil && !errors.Is(err, ErrUnknown) {
+			err = fmt.Errorf("%w: %s", err, b[:n])
 		}
-		return Usage{}, ErrUnknown
+		return u, err
 	})
 	for _, f := range failures {
 		t.Error(f)

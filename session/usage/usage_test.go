@@ -98,29 +98,28 @@ func TestSessionID(t *testing.T) {
 	bad := without(ours...)
 	bad["threadId"], bad["funnel/session"], bad["funnel/usage"] = 5, "", map[string]any{"session": "a\x1b[2J"}
 	for _, c := range []struct {
-		name       string
-		meta       map[string]any
-		id, source string
+		name string
+		meta map[string]any
+		id   string
 	}{
-		{"the usage first", all(), "reported", SessionFromUsage},
-		{"then the declared session", without("funnel/usage"), "declared", SessionFromMeta},
-		{"then Codex", without(ours...), "codex", SessionFromClient},
-		{"or OpenCode", without("funnel/usage", "funnel/session", "threadId"), "opencode", SessionFromClient},
-		{"or VS Code", map[string]any{"vscode.conversationId": "vscode"}, "vscode", SessionFromClient},
-		{"then the hook", without(clients...), "hooked", SessionFromHook},
-		{"a subagent's call", map[string]any{"claudecode/toolUseId": "toolu_2"}, "hooked/explorer", SessionFromHook},
-		{"a call that no hook named", map[string]any{"claudecode/toolUseId": "toolu_3"}, "spawned", SessionFromEnv},
-		{"then the environment", nil, "spawned", SessionFromEnv},
-		{"ids that cannot be names", bad, "opencode", SessionFromClient},
+		{"the usage first", all(), "reported"},
+		{"then the declared session", without("funnel/usage"), "declared"},
+		{"then Codex", without(ours...), "codex"},
+		{"or OpenCode", without("funnel/usage", "funnel/session", "threadId"), "opencode"},
+		{"or VS Code", map[string]any{"vscode.conversationId": "vscode"}, "vscode"},
+		{"then the hook", without(clients...), "hooked"},
+		{"a subagent's call", map[string]any{"claudecode/toolUseId": "toolu_2"}, "hooked/explorer"},
+		{"a call that no hook named", map[string]any{"claudecode/toolUseId": "toolu_3"}, "spawned"},
+		{"then the environment", nil, "spawned"},
+		{"ids that cannot be names", bad, "opencode"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if id, source := SessionID(c.meta, environ, joined); id != c.id || source != c.source {
-				t.Errorf("%q from %q; want %q from %q", id, source, c.id, c.source)
+			if id := SessionID(c.meta, environ, joined); id != c.id {
+				t.Errorf("%q, want %q", id, c.id)
 			}
 		})
 	}
-	if id, source := SessionID(map[string]any{"claudecode/toolUseId": "toolu_1"}, nil, nil); id != "" ||
-		source != SessionFromProcess {
-		t.Errorf("nothing is known: %q from %q", id, source)
+	if id := SessionID(map[string]any{"claudecode/toolUseId": "toolu_1"}, nil, nil); id != "" {
+		t.Errorf("nothing is known: %q", id)
 	}
 }

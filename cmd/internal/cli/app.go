@@ -18,8 +18,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
-	"github.com/mcp-funnel/mcp-funnel/session/account"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -196,11 +196,11 @@ func (s *Settings) AsksModel() bool {
 }
 
 // Accounts returns the accounts of sessions whose clients report their usage; nil if there is no store to keep them in.
-func (a *App) Accounts() *account.Accounts {
+func (a *App) Accounts() *usage.Accounts {
 	if a.Store == nil || isPermanent(a.Store.Unwritable()) {
 		return nil
 	}
-	return account.Open(a.Store.Dir())
+	return usage.OpenAccounts(a.Store.Dir())
 }
 
 // LogUnsearched logs why a text could not be searched for secrets; none of that text was shown.

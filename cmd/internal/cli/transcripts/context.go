@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
-
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
+	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -114,9 +114,13 @@ func (c *ContextCmd) Run(s *cli.Settings, w *cli.Streams) error {
 
 // newestSession returns the newest session file of Claude Code or Codex in the current directory.
 func newestSession() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
 	newest, at := "", time.Time{}
-	for _, client := range cli.SessionClients {
-		path, err := client.Path("")
+	for _, client := range []string{"claude", "codex"} {
+		path, err := clientusage.Clients[client].Find(dir, "")
 		if err != nil {
 			continue // the client is not installed, or was not used here
 		}

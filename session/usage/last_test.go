@@ -67,24 +67,24 @@ func TestLastUsage(t *testing.T) {
 	noJSON := append(bytes.Clone(claude), "\n\n\"usage\" {\n\x00\n"...)
 	for _, c := range []struct {
 		name    string
-		from    func(string) (Usage, error)
+		from    *Client
 		content []byte
 		want    Usage
 		err     error
 	}{
-		{name: "Claude Code", from: FromClaudeFile, content: claude, want: claudeWant},
-		{name: "Codex", from: FromCodexFile, content: codex, want: codexWant},
-		{name: "Codex after a compaction", from: FromCodexFile, content: compacted, want: estimate},
-		{name: "Claude Code just compacted", from: FromClaudeFile, content: boundary, err: ErrCompacted},
-		{name: "Codex just compacted", from: FromCodexFile, content: bytes.Join(lines[:3], nil), err: ErrCompacted},
-		{name: "an empty file", from: FromClaudeFile, err: ErrUnknown},
-		{name: "one of the other client", from: FromClaudeFile, content: codex, err: ErrUnknown},
-		{name: "no end of line", from: FromClaudeFile, content: bytes.TrimSpace(claude), want: claudeWant},
-		{name: "ends of Windows", from: FromClaudeFile, content: windows, want: claudeWant},
-		{name: "lines of no JSON", from: FromClaudeFile, content: noJSON, want: claudeWant},
+		{name: "Claude Code", from: Clients["claude"], content: claude, want: claudeWant},
+		{name: "Codex", from: Clients["codex"], content: codex, want: codexWant},
+		{name: "Codex after a compaction", from: Clients["codex"], content: compacted, want: estimate},
+		{name: "Claude Code just compacted", from: Clients["claude"], content: boundary, err: ErrCompacted},
+		{name: "Codex just compacted", from: Clients["codex"], content: bytes.Join(lines[:3], nil), err: ErrCompacted},
+		{name: "an empty file", from: Clients["claude"], err: ErrUnknown},
+		{name: "one of the other client", from: Clients["claude"], content: codex, err: ErrUnknown},
+		{name: "no end of line", from: Clients["claude"], content: bytes.TrimSpace(claude), want: claudeWant},
+		{name: "ends of Windows", from: Clients["claude"], content: windows, want: claudeWant},
+		{name: "lines of no JSON", from: Clients["claude"], content: noJSON, want: claudeWant},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := c.from(written(t, codexName, c.content))
+			got, err := c.from.Last(written(t, codexName, c.content))
 			if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 				t.Fatalf("%v, want %v", err, c.err)
 			}
@@ -98,17 +98,15 @@ func TestLastUsage(t *testing.T) {
 // TestCutAnywhere cuts a file at every byte, as a reader sees it while the client writes. It must return a record that
 // is whole in the part, and never a figure that is not in the file.
 func TestCutAnywhere(t *testing.T) {
-	for name, from := range map[string]func(string) (Usage, error){
-		"claude.jsonl": FromClaudeFile, "codex.jsonl": FromCodexFile,
-	} {
-		whole := sample(t, name)
+	for name, from := range Clients {
+		whole := sample(t, name+".jsonl")
 		figures := map[int]bool{28_003: true, 42_000: true, 21_000: true, 34_567: true}
 		path := written(t, codexName, nil)
 		for n := range whole {
 			if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if u, err := from(path); err == nil && !figures[u.PromptTokens] ||
+			if u, err := from.Last(path); err == nil && !figures[u.PromptTokens] ||
 				err != nil && !errors.Is(err, ErrUnknown) {
 				t.Fatalf("%s cut at %d: %+v, %v", name, n, u, err)
 			}
@@ -133,11 +131,11 @@ func TestFiguresOutOfRange(t *testing.T) {
 		claude("null"): "no usage", codex(`"last_token_usage":null`): "no usage", codex(`"last_token_usage":5`): "no usage",
 		codex(`"total_token_usage":{"input_tokens":5}`): "no usage", // never the sum
 	} {
-		from := FromClaudeFile
+		from := Clients["claude"]
 		if strings.Contains(in, "event_msg") {
-			from = FromCodexFile
+			from = Clients["codex"]
 		}
-		if u, err := from(written(t, codexName, []byte(in))); err == nil || !strings.Contains(err.Error(), want) {
+		if u, err := from.Last(written(t, codexName, []byte(in))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v, want %q", in, u, err, want)
 		}
 	}
@@ -169,10 +167,10 @@ func TestOnlyTheTailIsRead(t *testing.T) {
 			if _, err := f.WriteAt(append([]byte("\n"), record...), size-c.at-1); err != nil {
 				t.Fatal(err)
 			}
-			if u, err := FromClaudeFile(path); (err == nil) != c.ok || c.ok && u.PromptTokens != 77 {
+			if u, err := Clients["claude"].Last(path); (err == nil) != c.ok || c.ok && u.PromptTokens != 77 {
 				t.Errorf("%+v, %v", u, err)
 			}
-			if allocated := testing.AllocsPerRun(1, func() { _, _ = FromClaudeFile(path) }); allocated > 1_000 {
+			if allocated := testing.AllocsPerRun(1, func() { _, _ = Clients["claude"].Last(path) }); allocated > 1_000 {
 				t.Errorf("%v allocations", allocated)
 			}
 		})
@@ -184,8 +182,8 @@ func FuzzLastRecord(f *testing.F) {
 		f.Add(sample(f, name))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		for _, record := range []func([]byte) (Usage, error){claudeRecord, codexRecord} {
-			u, err := lastIn(in, record)
+		for _, client := range Clients {
+			u, err := client.lastIn(in)
 			if err == nil &&
 				(u.PromptTokens <= 0 || u.PromptTokens > MaxTokens || u.Window < 0 || u.Window > MaxTokens) {
 				t.Fatalf("%+v", u)
