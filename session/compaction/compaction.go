@@ -40,17 +40,24 @@ const Writers = 4
 // which read from the old ones. It first replaces the outputs that the map has, by the same bytes as before. It adds
 // what it replaced to the map, unless there is an error: then it keeps no output and the map stays as it was.
 func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (out transcript.Bytes, r Report, err error) {
+	if o.Mask == nil {
+		o.Mask = func(args string) string { return args }
+	}
+	now := *m
+	now.Swaps, now.Foreign = slices.Clone(m.Swaps), slices.Clip(m.Foreign)
 	c := &compactor{
-		t: t, m: m, keeper: k, o: o, usage: t.Usage,
+		t: t, m: &now, keeper: k, o: o, usage: t.Usage,
 		cost: make([]int, len(t.Blocks)), was: make([]int, len(t.Blocks)), scale: 1,
 		done: map[int]bool{}, calls: map[string][]int{}, outputs: map[string]int{}, taken: map[place]bool{},
-		first: len(t.Blocks), before: len(m.Swaps),
+		first: len(t.Blocks),
 	}
-	swaps, foreign := slices.Clone(m.Swaps), slices.Clip(m.Foreign)
 	defer func() {
-		if err != nil {
-			c.release()
-			m.Swaps, m.Foreign = swaps, foreign
+		if err == nil {
+			*m = now
+			return
+		}
+		for _, s := range now.Swaps[len(m.Swaps):] {
+			k.Release(s.Observation)
 		}
 	}()
 	c.rank()
@@ -100,7 +107,7 @@ func Compact(t *transcript.Transcript, m *Map, k Keeper, o Options) (out transcr
 		return nil, r, err
 	}
 	if r.Replaced > 0 {
-		m.Budget = o.Budget
+		now.Budget = o.Budget
 	}
 	return out, r, nil
 }
@@ -140,7 +147,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 			continue
 		}
 		slots <- struct{}{}
-		args, output := c.mask(b.Args.Text()), b.Output()
+		args, output := c.o.Mask(b.Args.Text()), b.Output() // half of a secret has no known format: it is masked whole
 		group.Go(func() {
 			defer func() { <-slots }()
 			kept[n], failed[n] = c.keeper.Keep(b.Name, args, output)
@@ -164,7 +171,7 @@ func (c *compactor) replaceAll(blocks []int, r *Report) error {
 		if len(c.done) == 0 && c.o.Path != "" {
 			elsewhere = fmt.Sprintf("or: "+c.o.Path, kept[n].ID)
 		}
-		p := NewPointer(kept[n], b.Name, c.mask(b.Args.Text()), elsewhere, c.pointer, c.o.Count)
+		p := NewPointer(kept[n], b.Name, c.o.Mask(b.Args.Text()), elsewhere, c.pointer, c.o.Count)
 		for _, k := range append([]int{i}, c.copies(i)...) { // a client may read either of two lines with one id
 			s := c.swap(k, kept[n], p)
 			c.m.Swaps = append(c.m.Swaps, s)
@@ -227,13 +234,6 @@ func (c *compactor) sizePointers() {
 	rest, pointers := c.remain()
 	if c.pointer = pointerTokens; pointers > 0 {
 		c.pointer = max(min(c.pointer, (c.o.Budget-rest)/pointers), 0)
-	}
-}
-
-// release releases the outputs that a failed compaction has stored.
-func (c *compactor) release() {
-	for _, s := range c.m.Swaps[c.before:] {
-		c.keeper.Release(s.Observation)
 	}
 }
 

@@ -74,15 +74,6 @@ type compactor struct {
 	ranked  []int            // the blocks that may be replaced, in that order
 	taken   map[place]bool   // strings that are replaced
 	raw     int              // bytes of the strings that the map holds
-	before  int              // swaps of the map that was given
-}
-
-// mask hides secrets before a text is shortened: half of a secret has no known format.
-func (c *compactor) mask(args string) string {
-	if c.o.Mask == nil {
-		return args
-	}
-	return c.o.Mask(args)
 }
 
 // find returns the string of a block at a place.

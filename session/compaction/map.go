@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 )
 
@@ -155,43 +155,21 @@ func quote(form, s string) []byte {
 		b, _ := json.Marshal(s) // a string can always be written
 		return b
 	}
-	const controls = "\b\f\n\r\t"
-	out := append(make([]byte, 0, len(s)+16), '"')
-	for i := 0; i < len(s); {
-		if n := plain(s[i:]); n > 0 {
-			out = append(out, s[i:i+n]...)
-			i += n
+	js, _ := jsontext.AppendQuote(nil, s) // the error says that it has U+FFFD for what is not UTF-8
+	if form != "python" {
+		return js
+	}
+	out := make([]byte, 0, len(js))
+	for _, r := range string(js) {
+		if r < 0x7f {
+			out = append(out, byte(r))
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '"' || r == '\\':
-			out = append(out, '\\', byte(r))
-		case strings.ContainsRune(controls, r):
-			out = append(out, '\\', "bfnrt"[strings.IndexRune(controls, r)])
-		case r < 0x20:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		case form == "python" && r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		case form == "python" && r >= 0x7f:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			out = append(out, s[i:i+n]...)
-		}
-		i += n
-	}
-	return append(out, '"')
-}
-
-// plain returns how many bytes every way of writing leaves as they are.
-func plain(s string) int {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-			return i
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
 		}
 	}
-	return len(s)
+	return out
 }
 
 // Uses reports whether a transcript has a result that a swap has replaced, or would replace.

@@ -3,8 +3,10 @@ package compaction
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
@@ -125,21 +127,16 @@ func (c *compactor) verify(out transcript.Bytes) error {
 }
 
 func equal(a, b transcript.Bytes) error {
-	if a.Size() != b.Size() {
-		return errors.New("the sizes differ")
+	var sums [2][]byte
+	for i, of := range []transcript.Bytes{a, b} {
+		h := sha256.New()
+		if _, err := io.Copy(h, io.NewSectionReader(of, 0, of.Size())); err != nil {
+			return err
+		}
+		sums[i] = h.Sum(nil)
 	}
-	var parts [2][64 << 10]byte
-	for at := int64(0); at < a.Size(); {
-		n := min(a.Size()-at, int64(len(parts[0])))
-		for i, of := range []transcript.Bytes{a, b} {
-			if read, err := of.ReadAt(parts[i][:n], at); int64(read) < n {
-				return err
-			}
-		}
-		if !bytes.Equal(parts[0][:n], parts[1][:n]) {
-			return errors.New("the bytes differ")
-		}
-		at += n
+	if !bytes.Equal(sums[0], sums[1]) {
+		return errors.New("the bytes differ")
 	}
 	return nil
 }

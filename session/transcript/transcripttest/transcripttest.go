@@ -45,34 +45,18 @@ type object = map[string]any
 // Overhead is how many tokens a reported prompt has besides those of the transcript's blocks.
 const Overhead = 500
 
-// prompt sums up the tokens of a prompt.
-type prompt int
-
 var counter = tokens.New(tokens.O200k)
 
-func (p *prompt) add(text string) {
-	if text != "" {
-		*p += prompt(counter.Count(text))
+// tokensOf returns the tokens that lines of a session file add to a prompt.
+func tokensOf(lines []byte) (n int) {
+	t, err := transcript.Read(lines)
+	if err != nil {
+		panic(err)
 	}
-}
-
-// result adds what a result adds to a prompt.
-func (p *prompt) result(c Call) {
-	text := c.Result
-	if c.Parts {
-		var parts []string
-		for _, b := range blocks("text", c.Result) {
-			parts = append(parts, fmt.Sprint(b["text"]))
-		}
-		text = strings.Join(parts, "\n")
+	for i := range t.Blocks {
+		n += t.Tokens(&t.Blocks[i], counter.Count)
 	}
-	p.add(text)
-}
-
-// call adds what a call adds to a prompt.
-func (p *prompt) call(c Call) {
-	args := bytes.TrimSpace(document(c.Args))
-	p.add(c.Tool + string(args))
+	return n
 }
 
 // Make returns a transcript of a question, calls and an answer.
@@ -141,30 +125,28 @@ func anthropicResult(c Call) object {
 func claude(calls []Call) []byte {
 	var out bytes.Buffer
 	parent := any(nil)
-	n := 0
+	n, prompt := 0, 0
 	add := func(o object) {
 		n++
 		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
 		o["parentUuid"], o["uuid"], o["sessionId"] = parent, id, "11111111-1111-4111-8111-111111111111"
 		o["isSidechain"], o["cwd"], o["timestamp"] = false, "/home/u/p", "2026-11-20T10:00:00.000Z"
 		parent = id
-		out.Write(document(o))
+		line := document(o)
+		prompt += tokensOf(line)
+		out.Write(line)
 	}
 	out.Write(document(object{"type": "file-history-snapshot", "messageId": "x", "snapshot": object{}}))
 	add(object{"type": "user", "message": object{"role": "user", "content": "please look"}})
-	var p prompt
-	p.add("please look")
 	for _, c := range calls {
 		add(object{"type": "assistant", "message": object{"role": "assistant", "model": "m", "content": []object{
 			{"type": "tool_use", "id": c.ID, "name": c.Tool, "input": c.Args},
 		}, "usage": object{
-			"input_tokens": 1, "cache_read_input_tokens": p, "cache_creation_input_tokens": Overhead - 1,
+			"input_tokens": 1, "cache_read_input_tokens": prompt, "cache_creation_input_tokens": Overhead - 1,
 		}}})
-		p.call(c)
 		if c.Open {
 			continue
 		}
-		p.result(c)
 		add(object{
 			"type": "user", "message": object{"role": "user", "content": []object{anthropicResult(c)}},
 			"toolUseResult": object{"stdout": c.Result, "stderr": "", "lines": 3},
@@ -203,32 +185,24 @@ func items(calls []Call) (all []object) {
 
 func codex(calls []Call) []byte {
 	var out bytes.Buffer
+	prompt := 0 // before the answer
 	line := func(kind string, payload any) {
 		out.Write(document(object{"timestamp": "2026-11-20T10:00:00.000Z", "type": kind, "payload": payload}))
 	}
 	line("session_meta", object{"id": "22222222-2222-4222-8222-222222222222", "cwd": "/home/u/p"})
 	for _, item := range items(calls) {
+		if item["role"] == "assistant" {
+			prompt = tokensOf(out.Bytes())
+		}
 		line("response_item", item)
 	}
 	line("event_msg", object{"type": "token_count", "info": object{
 		"last_token_usage": object{
-			"input_tokens":        codexPrompt(calls) + Overhead,
+			"input_tokens":        prompt + Overhead,
 			"cached_input_tokens": 80,
 		}, "model_context_window": 272000,
 	}})
 	return out.Bytes()
-}
-
-// codexPrompt returns the tokens of the request before the answer.
-func codexPrompt(calls []Call) (p prompt) {
-	p.result(Call{Result: "please look", Parts: true})
-	for _, c := range calls {
-		p.call(c)
-		if !c.Open {
-			p.result(c)
-		}
-	}
-	return p
 }
 
 func chat(calls []Call) (all []object) {
