@@ -23,7 +23,6 @@ const (
 	maxText   = 200 // bytes of one text field, so that a line stays below 64 KiB
 	maxOrigin = 8
 	maxOpened = 200
-	maxPaths  = 40 << 10 // bytes of all paths in Opened
 	maxFile   = 64 << 20 // bytes of one process on one day: about 200,000 calls
 	day       = "20060102"
 	ext       = ".jsonl"
@@ -52,21 +51,17 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	if dir == "" {
 		return &Log{}, nil
 	}
-	root, err := openRoot(dir)
+	err := os.MkdirAll(dir, 0o700)
+	var root *os.Root
+	if err == nil {
+		root, err = osfile.OpenDir(dir) // of this user, never through a link
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open trace: %w", err)
 	}
 	var random [4]byte
 	rand.Read(random[:])
 	return &Log{root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
-}
-
-// openRoot opens a directory of this user, never through a link, and makes it if it is missing.
-func openRoot(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	return osfile.OpenDir(dir)
 }
 
 // Append writes one line in one write, each text field truncated to 200 bytes. Safe for concurrent use. If it fails the
@@ -197,7 +192,9 @@ func (c Call) bounded() Call {
 	for i, s := range c.Origin {
 		c.Origin[i] = content.ClipEnd(s, maxText)
 	}
-	c.boundOpened()
+	if more := len(c.Opened) - maxOpened; more > 0 {
+		c.Opened, c.OpenedMore = c.Opened[:maxOpened], c.OpenedMore+more
+	}
 	for _, f := range []*float64{&c.SeenMargin, &c.Millis} {
 		if math.IsNaN(*f) || math.IsInf(*f, 0) {
 			*f = 0
@@ -206,8 +203,8 @@ func (c Call) bounded() Call {
 	return c
 }
 
-// line returns a call as a line that Read takes: with fewer of the files that were opened if their names, written as
-// JSON, take more room than they have bytes.
+// line returns a call as a line that Read takes: with fewer of the files that were opened if their names take too much
+// room. Those that are left out are counted.
 func (c Call) line() ([]byte, error) {
 	for {
 		line, err := json.Marshal(c)
@@ -217,17 +214,5 @@ func (c Call) line() ([]byte, error) {
 		half := len(c.Opened) / 2
 		c.OpenedMore += len(c.Opened) - half
 		c.Opened = c.Opened[:half]
-	}
-}
-
-// boundOpened bounds the files that were opened: those that are left out are counted.
-func (c *Call) boundOpened() {
-	size := 0
-	for i, f := range c.Opened {
-		if size += len(f.File) + 32; i == maxOpened || size > maxPaths {
-			c.OpenedMore += len(c.Opened) - i
-			c.Opened = slices.Clone(c.Opened[:i])
-			return
-		}
 	}
 }

@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
@@ -23,6 +24,9 @@ const maxLine = 64 << 10
 // unless that is nil; a missing directory has no calls.
 // If a file cannot be read it yields the error and continues with the next file. Memory does not grow with the trace.
 func Read(dir string, since time.Time, skipped *int) iter.Seq2[Call, error] {
+	if skipped == nil {
+		skipped = new(int)
+	}
 	return func(yield func(Call, error) bool) {
 		root, err := os.OpenRoot(dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -66,35 +70,19 @@ func readFile(root *os.Root, name string, since time.Time, skipped *int, yield f
 		return yield(Call{}, fmt.Errorf("read trace: %w", err))
 	}
 	defer func() { _ = f.Close() }()
-	skip := func() {
-		if skipped != nil {
-			*skipped++
-		}
-	}
-	r := bufio.NewReaderSize(f, maxLine)
+	lines := record.NewLines(context.Background(), f, maxLine)
 	for {
-		line, err := r.ReadSlice('\n')
-		if err == nil {
-			var c Call
-			switch {
-			case json.Unmarshal(line, &c) != nil || c.V != Version:
-				skip()
-			case !c.At.Before(since) && !yield(c, nil):
-				return false
-			}
-			continue
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			skip()
-		}
-		for errors.Is(err, bufio.ErrBufferFull) { // not written by Append: skip to its end
-			_, err = r.ReadSlice('\n')
-		}
-		if err == io.EOF {
-			return true // text after the last newline is torn, or being written
-		}
-		if err != nil {
+		line, err := lines.Next()
+		var c Call
+		switch {
+		case err == io.EOF, err == nil && lines.Unended: // the end is torn, or being written
+			return true
+		case err != nil:
 			return yield(Call{}, fmt.Errorf("read trace: %w", err))
+		case !lines.Whole() || json.Unmarshal(line, &c) != nil || c.V != Version:
+			*skipped++
+		case !c.At.Before(since) && !yield(c, nil):
+			return false
 		}
 	}
 }

@@ -1,13 +1,14 @@
 package transcript
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 )
 
@@ -37,27 +38,24 @@ func ReadFrom(text Bytes) (*Transcript, error) {
 
 // findLines finds where the lines begin.
 func (t *Transcript) findLines() error {
-	t.starts = []int64{0}
-	lines := bufio.NewReaderSize(io.NewSectionReader(t.bytes, 0, t.bytes.Size()), 64<<10)
-	at, blank := int64(0), true
+	t.starts = nil
+	lines, blank := record.NewLines(context.Background(), io.NewSectionReader(t.bytes, 0, t.bytes.Size()), 64<<10), true
 	for {
-		part, err := lines.ReadSlice('\n')
-		at += int64(len(part))
-		blank = blank && len(bytes.TrimSpace(part)) == 0
-		switch {
-		case err == nil, errors.Is(err, io.EOF) && at > t.starts[len(t.starts)-1]:
-			t.starts = append(t.starts, at)
-		case errors.Is(err, bufio.ErrBufferFull), errors.Is(err, io.EOF):
-		default:
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
 			return err
 		}
-		if errors.Is(err, io.EOF) {
-			if blank {
-				return errors.New("the transcript is empty")
-			}
-			return nil
-		}
+		t.starts = append(t.starts, lines.At.Start)
+		blank = blank && len(bytes.TrimSpace(line)) == 0
 	}
+	if blank {
+		return errors.New("the transcript is empty")
+	}
+	t.starts = append(t.starts, t.bytes.Size())
+	return nil
 }
 
 // parse parses a line.

@@ -15,21 +15,13 @@ type Kind string
 
 // Kinds of events.
 const (
-	Status       Kind = "status"
-	SessionStart Kind = "session_start"
-	SessionEnd   Kind = "session_end"
-	PreCompact   Kind = "pre_compact"
-	PostCompact  Kind = "post_compact"
-	ToolUse      Kind = "tool_use"    // a tool is about to be called
-	ToolResult   Kind = "tool_result" // a tool was called
-	Other        Kind = "other"
+	Status  Kind = "status"
+	ToolUse Kind = "tool_use" // a tool is about to be called
+	Other   Kind = "other"
 )
 
-// events maps the names of Claude Code's hooks. Older versions name the status line; newer ones leave the name out.
-var events = map[string]Kind{
-	"": Status, "Status": Status, "SessionStart": SessionStart, "SessionEnd": SessionEnd, "PreCompact": PreCompact,
-	"PostCompact": PostCompact, "PreToolUse": ToolUse, "PostToolUse": ToolResult, "PostToolUseFailure": ToolResult,
-}
+// events maps names of Claude Code. Older versions name the status line; newer ones leave the name out.
+var events = map[string]Kind{"": Status, "Status": Status, "PreToolUse": ToolUse}
 
 // Event is what a client's hook or status line reports.
 type Event struct {
@@ -86,13 +78,15 @@ func EventIn(text []byte, n *jsontree.Node) (Event, error) {
 	case e.ToolUseID != n.Str("tool_use_id"):
 		return Event{}, fmt.Errorf("usage: tool_use_id must be 1 to %d printable characters", maxID)
 	}
-	e.Reset = e.Kind == PostCompact || e.Kind == SessionStart && (source == "compact" || source == "clear")
-	return e, e.figures(text, n)
+	start := name == "SessionStart"
+	e.Reset = name == "PostCompact" || start && (source == "compact" || source == "clear")
+	return e, e.figures(text, n, start && !e.Reset)
 }
 
-// figures fills the window and the usage. After a compaction or clear, no figure of before counts. The figure
-// total_input_tokens of a status line is not read: in many versions it is the sum over all requests of the session.
-func (e *Event) figures(text []byte, n *jsontree.Node) (err error) {
+// figures fills the window and the usage of a status line, or of a session that starts or resumes: after a compaction or
+// clear, no figure of before counts. The figure total_input_tokens of a status line is not read: in many versions it is
+// the sum over all requests of the session.
+func (e *Event) figures(text []byte, n *jsontree.Node, start bool) (err error) {
 	u := Usage{Session: e.Key(), Source: FromHook}
 	switch {
 	case e.Kind == Status:
@@ -103,7 +97,7 @@ func (e *Event) figures(text []byte, n *jsontree.Node) (err error) {
 		if u.PromptTokens, err = promptIn(text, n.Get("context_window", "current_usage")); err != nil {
 			return fmt.Errorf("usage: current_usage %w", err)
 		}
-	case e.Kind == SessionStart && !e.Reset:
+	case start:
 		if u.PromptTokens, err = tokens(text, n.Get("context_tokens")); err != nil {
 			return fmt.Errorf("usage: context_tokens %w", err)
 		}

@@ -26,17 +26,17 @@ func TestParseClientEvent(t *testing.T) {
 		},
 		"status_unknown.json":        {Kind: Status, Window: 200_000},
 		"status_old.json":            {Kind: Status},
-		"session_start.json":         {Kind: SessionStart},
-		"session_start_compact.json": {Kind: SessionStart, Reset: true},
+		"session_start.json":         {Kind: Other},
+		"session_start_compact.json": {Kind: Other, Reset: true},
 		"session_start_resume.json": {
-			Kind: SessionStart, Usage: &Usage{
+			Kind: Other, Usage: &Usage{
 				Session: session, PromptTokens: 42_210, Model: sonnet, Source: FromHook,
 			},
 		},
-		"post_compact.json":       {Kind: PostCompact, Reset: true},
+		"post_compact.json":       {Kind: Other, Reset: true},
 		"pre_tool_use.json":       {Kind: ToolUse, ToolUseID: "toolu_01"},
 		"pre_tool_use_agent.json": {Kind: ToolUse, ToolUseID: "toolu_02", AgentID: "a1b2c3"},
-		"post_tool_use.json":      {Kind: ToolResult, ToolUseID: "toolu_01"},
+		"post_tool_use.json":      {Kind: Other, ToolUseID: "toolu_01"},
 		"stop.json":               {Kind: Other},
 	} {
 		t.Run(name, func(t *testing.T) {
