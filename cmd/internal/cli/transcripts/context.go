@@ -119,8 +119,8 @@ func newestSession() (string, error) {
 		return "", err
 	}
 	newest, at := "", time.Time{}
-	for _, client := range []string{"claude", "codex"} {
-		path, err := clientusage.Clients[client].Find(dir, "")
+	for _, client := range clientusage.Clients {
+		path, err := client.Find(dir, "")
 		if err != nil {
 			continue // the client is not installed, or was not used here
 		}
