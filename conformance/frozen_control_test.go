@@ -17,14 +17,14 @@ func TestFrozenFindsChanges(t *testing.T) {
 		"type Line struct {\n\tSeen inner `json:\"seen\"`\n\tKept bool `json:\"kept,omitempty\"`\n}\n" +
 		"type inner struct { Bytes int64 `json:\"bytes\"`; Raw json.RawMessage `json:\"raw\"` }\n" +
 		"const key = \"funnel/receipt\"\n"
-	facts := func(dir, text string) string {
-		s := &sourceTypes{types: map[string]sourceType{}, strings: map[string]bool{}}
-		if err := s.add(dir, []byte(text)); err != nil {
+	facts := func(text string) string {
+		s := newSourceFacts()
+		if err := s.add([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(s.frozen(), "\n")
+		return strings.Join(s.lines(), "\n")
 	}
-	want := facts("a", before)
+	want := facts(before)
 	for name, c := range map[string]struct {
 		old, new string
 		found    bool
@@ -38,7 +38,7 @@ func TestFrozenFindsChanges(t *testing.T) {
 		"a named type":  {"inner", "totals", false},
 		"a constant":    {"const key", "const receiptKey", false},
 	} {
-		if found := facts("b", strings.ReplaceAll(before, c.old, c.new)) != want; found != c.found {
+		if found := facts(strings.ReplaceAll(before, c.old, c.new)) != want; found != c.found {
 			t.Errorf("a change of %s: found %t, want %t", name, found, c.found)
 		}
 	}
