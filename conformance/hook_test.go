@@ -225,7 +225,7 @@ func TestHookPrintsNothing(t *testing.T) {
 		"another event":    {bytes.Replace(large, []byte("PostToolUse"), []byte("PreToolUse"), 1), nil, "PreToolUse"},
 		"another shape":    {h.event("Bash", object{}, long), nil, "begins with {"},
 		"a bad name":       {bytes.Replace(large, []byte(`"s-1"`), []byte(`"a\nb"`), 1), nil, "session_id must be"},
-		"300 MB":           {bytes.Repeat([]byte(" "), 300<<20), nil, "over 64 MiB"},
+		"65 MiB":           {bytes.Repeat([]byte(" "), 65<<20), nil, "over 64 MiB"},
 		"an unknown flag":  {large, []string{"--nosuch"}, "unknown flag --nosuch"},
 		"a bad setting":    {large, []string{"--large-lines", "-4"}, "--large-lines"},
 		"no configuration": {large, []string{"--config", filepath.Join(h.dir, "none")}, "none"},

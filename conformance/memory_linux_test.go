@@ -61,7 +61,7 @@ func gluttons(t testing.TB, root string) []glutton {
 	line := promise.Size(int64(384<<20), 1<<30)
 	sparse(t, at("line.txt"), line, strings.Repeat("begin ", 20_000))
 	sparse(t, at("tib.bin"), 1<<40, "")
-	elements := promise.Size(1_000_000, 4_000_000) // each takes some 100 bytes where it is decoded
+	elements := promise.Size(500_000, 4_000_000) // each takes some 100 bytes where it is decoded
 	lines := promise.Size(80_000, 1_000_000)
 	for name, text := range map[string][]byte{
 		"empties.json": append(append([]byte("["), bytes.Repeat([]byte("[],"), elements)...), "[]]"...),
@@ -74,7 +74,7 @@ func gluttons(t testing.TB, root string) []glutton {
 			t.Fatal(err)
 		}
 	}
-	files := promise.Size(10_000, 1_000_000)
+	files := promise.Size(4_000, 1_000_000)
 	for i := range files {
 		if i%1000 == 0 {
 			if err := os.MkdirAll(at(fmt.Sprintf("files/%04d", i/1000)), 0o700); err != nil {
@@ -88,7 +88,7 @@ func gluttons(t testing.TB, root string) []glutton {
 		_ = f.Close()
 	}
 	many := across("files")
-	flat := promise.Size(20_000, 500_000) // in one directory, by long names
+	flat := promise.Size(8_000, 500_000) // in one directory, by long names
 	if err := os.Mkdir(at("flat"), 0o700); err != nil {
 		t.Fatal(err)
 	}

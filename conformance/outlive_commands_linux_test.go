@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,8 +135,12 @@ func TestS9NoCommandOutlivesItsCall(t *testing.T) {
 	var mu sync.Mutex
 	cases, failures, late, number := 0, 0, 0, os.Getpid()*1000
 	t.Run("all", func(t *testing.T) {
-		for name, end := range commandEndings {
-			for shape, command := range commandShapes {
+		for way, name := range slices.Sorted(maps.Keys(commandEndings)) {
+			for at, shape := range slices.Sorted(maps.Keys(commandShapes)) {
+				if !promise.Full() && (way+at)%2 != 0 { // each shape ends in two ways
+					continue
+				}
+				end, command := commandEndings[name], commandShapes[shape]
 				t.Run(name+"/"+shape, func(t *testing.T) {
 					t.Parallel()
 					for range times {

@@ -165,9 +165,14 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	var took []time.Duration
 	cases, failures := 0, 0
 	t.Run("all", func(t *testing.T) {
-		for _, e := range endings {
-			for name, call := range calls {
-				if strings.Contains(e.name, "waits") && name != "spins" { // what it did before makes no difference
+		for way, e := range endings {
+			for at, name := range slices.Sorted(maps.Keys(calls)) {
+				call := calls[name]
+				if strings.Contains(e.name, "waits") {
+					if name != "spins" { // what it did before makes no difference
+						continue
+					}
+				} else if !promise.Full() && (way+at)%3 != 0 { // each call ends in one way, or two
 					continue
 				}
 				t.Run(e.name+"/"+name, func(t *testing.T) {

@@ -159,7 +159,7 @@ func TestS31NothingGrows(t *testing.T) {
 	drivesOnly(t)
 	promise.OrdinaryRun(t)
 	t.Parallel() // it waits more than it works
-	d := promise.Size(30*time.Second, 10*time.Minute)
+	d := promise.Size(12*time.Second, 10*time.Minute)
 	if set := os.Getenv("SOAK"); set != "" {
 		var err error
 		if d, err = time.ParseDuration(set); err != nil {
