@@ -1,10 +1,8 @@
 package conformance
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -164,22 +162,12 @@ func TestBadInputsAreCounted(t *testing.T) {
 		write(t, filepath.Join(root, name), text)
 	}
 	s := serveStdio(t, root)
-	f, err := os.Open(filepath.Join("testdata", "bad", "answers.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
-	lines := bufio.NewScanner(f)
-	n := 0
-	for ; lines.Scan(); n++ {
-		var c badAnswer
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatalf("line %d: %v", n+1, err)
-		}
+	cases := rowsOf[badAnswer](t, "bad/answers.ndjson")
+	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) { c.check(t, s, "") })
 	}
-	if lines.Err() != nil || n < 40 {
-		t.Errorf("%d cases: %v", n, lines.Err())
+	if len(cases) < 40 {
+		t.Errorf("only %d cases", len(cases))
 	}
 }
 

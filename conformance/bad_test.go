@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bufio"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -115,25 +114,21 @@ func written(raw json.RawMessage) any {
 }
 
 // badCases reads a file of the corpus.
-func badCases(t testing.TB, name string) []badCase {
+func badCases(t testing.TB, name string) []badCase { return rowsOf[badCase](t, "bad/"+name+".ndjson") }
+
+// rowsOf reads a file of testdata that has a JSON value in each line.
+func rowsOf[T any](t testing.TB, name string) (all []T) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "bad", name+".ndjson"))
+	text, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = f.Close() }()
-	var all []badCase
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for n := 1; lines.Scan(); n++ {
-		var c badCase
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			t.Fatalf("%s, line %d: %v", name, n, err)
+	for n, line := range lines(string(text)) {
+		var row T
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatalf("%s, line %d: %v", name, n+1, err)
 		}
-		all = append(all, c)
-	}
-	if err := lines.Err(); err != nil || len(all) == 0 {
-		t.Fatalf("%s: %d cases, %v", name, len(all), err)
+		all = append(all, row)
 	}
 	return all
 }

@@ -26,52 +26,24 @@ type outside struct {
 // program returns the path of a copy of the server that any user may run.
 func (o outside) program() string { return filepath.Join(o.dir, "mcp-funnel") }
 
-// attempts returns shell commands that succeed if the command reached what was not granted.
-func (o outside) attempts() map[string]string {
-	list := map[string]string{
-		"write outside":               "echo x > " + o.dir + "/new",
-		"read outside":                "cat " + o.dir + "/secret",
-		"read outside through /proc":  "cat /proc/1/root" + o.dir + "/secret",
-		"read outside through dots":   "cat " + o.root + "/../$(basename " + o.dir + ")/secret",
-		"read outside through a link": "cat " + o.root + "/link",
-		"write in a root":             "echo x > " + o.root + "/new",
-		"append in a root":            "echo x >> " + o.root + "/file",
-		"truncate in a root":          "truncate -s 0 " + o.root + "/empty",
-		"mode in a root":              "chmod 0700 " + o.root + "/file",
-		"times in a root":             "touch -d 2001-01-01 " + o.root + "/file",
-		"hard link in a root":         "ln " + o.root + "/file " + o.root + "/hard && rm " + o.root + "/hard",
-		"hard link to scratch":        "ln " + o.root + "/file $HOME/hard && rm $HOME/hard",
-		"symbolic link in a root":     "ln -s x " + o.root + "/soft && rm " + o.root + "/soft",
-		"rename in a root": "mv " + o.root + "/file " + o.root + "/moved && mv " + o.root + "/moved " +
-			o.root + "/file",
-		"delete in a root": "cp -p " + o.root + "/file $HOME/copy && rm -f " + o.root +
-			"/file && cp $HOME/copy " + o.root + "/file",
-		"directory in a root":        "mkdir " + o.root + "/made && rmdir " + o.root + "/made",
-		"pipe in a root":             "mkfifo " + o.root + "/pipe && rm " + o.root + "/pipe",
-		"environment of the server":  "tr '\\0' '\\n' < /proc/" + fmt.Sprint(o.server) + "/environ | grep -q HOME",
-		"environment of processes":   "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -q PLANTED",
-		"memory of init":             "head -c 1 /proc/1/mem || readlink /proc/1/fd/3",
-		"settings of the kernel":     "n=$(cat /proc/sys/kernel/core_uses_pid) && echo $n > /proc/sys/kernel/core_uses_pid",
-		"mount":                      "mkdir -p $HOME/m && mount -t tmpfs none $HOME/m && umount $HOME/m",
-		"user namespace":             "unshare -U true",
-		"namespaces of init":         "nsenter -t 1 -m true",
-		"change of root":             "chroot / true",
-		"fill the scratch directory": "head -c 200000000 /dev/zero > $HOME/big && sleep 3 && rm $HOME/big",
-		"many processes":             "for i in $(seq 400); do sleep 2 & done; wait",
-		"host's devices":             "test -e /dev/mem || test -e /dev/kmsg || test -e /dev/vda || test -e /dev/tty",
-		"home":                       "ls ~root/.. 2>/dev/null | grep -qx root && ls ~root",
-		"store":                      "ls " + o.dir + "/store0/observations || ls " + o.dir + "/store7/observations",
+// attempts returns shell commands that succeed if the command reached what was not granted: testdata/attempts.txt.
+func (o outside) attempts(t testing.TB) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "attempts.txt"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	server := strconv.Itoa(o.server)
-	for name, arg := range map[string]string{
-		"signal": server, "priority": server, "ptrace": server, "pidfd": server, "memory of another process": server,
-		"tcp": o.tcp, "unix socket": o.socket, "unix socket of a pair": o.socket, "handle": o.root + "/file",
-		"packets": "", "vsock": "", "netlink": "", "algorithms": "", "unix": "", "keyring": "", "perf": "", "memory": "",
-		"userfaultfd": "", "io_uring": "", "bpf": "", "types into a terminal": "", "namespace": "", "descriptors": "",
-	} {
-		list["call: "+name] = fmt.Sprintf("%s=escape %s '%s' '%s'", roleKey, o.probe, name, arg)
+	fill := strings.NewReplacer("ESCAPE", roleKey+"=escape "+o.probe, "ROOT", o.root, "OUTSIDE", o.dir, "SOCKET", o.socket,
+		"TCP", o.tcp, "ABSTRACT", o.abstract, "SERVER", strconv.Itoa(o.server))
+	list := map[string]string{}
+	for _, line := range lines(string(text)) {
+		name, command, _ := strings.Cut(line, ": ")
+		if name == "call" {
+			name, command, _ = strings.Cut(command, ": ")
+			name = "call: " + name
+		}
+		list[name] = fill.Replace(command)
 	}
-	list["call: abstract socket"] = fmt.Sprintf("%s=escape %s 'unix socket' '%s'", roleKey, o.probe, o.abstract)
 	return list
 }
 
@@ -155,7 +127,7 @@ func (o outside) try(t *testing.T, wrap []string, flags ...string) (succeeded []
 	if a, err := s.call("run", map[string]any{"command": "true"}); err != nil || a.failed {
 		t.Fatalf("no command runs at all, so no attempt proves anything: %v %s", err, a.text())
 	}
-	attempts := o.attempts()
+	attempts := o.attempts(t)
 	for _, name := range slices.Sorted(maps.Keys(attempts)) {
 		a, err := s.call("run", map[string]any{"command": attempts[name], "timeout_s": 20})
 		if err != nil {
@@ -195,14 +167,14 @@ func TestS27CommandsStayInside(t *testing.T) {
 	cases, failures := 0, 0
 	for user, wrap := range users {
 		got := o.try(t, wrap, limits...)
-		cases += len(o.attempts())
+		cases += len(o.attempts(t))
 		failures += len(got)
 		for _, name := range got {
 			t.Errorf("%s: %s: the command got through", user, name)
 		}
 	}
 	controls := o.try(t, nil, "--sandbox", "off")
-	all := o.attempts()
+	all := o.attempts(t)
 	var uncontrolled []string
 	for name := range all {
 		if !slices.Contains(controls, name) {

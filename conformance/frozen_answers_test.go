@@ -13,83 +13,10 @@ import (
 	"testing"
 )
 
-// frozenCalls are commands in the order in which they run, in one store. LOG and GONE stand for observations.
-var frozenCalls = []struct {
-	words string
-	stdin string // name of a file
-	json  bool   // its output is one JSON value, or begins with one
-}{
-	{words: "version"},
-	{words: "--version"},
-	{words: "--help"},
-	{words: "completion bash"},
-	{words: "completion tcsh"},
-	{words: "__complete mcp-funnel"},
-	{words: "doctor"},
-	{words: "--store notadir doctor"},
-	{words: "tokens log.txt"},
-	{words: "tokens missing.txt"},
-	{words: "--model nonsense tokens log.txt"},
-	{words: "serve"},
-	{words: "--http nowhere.invalid:80:80 serve"},
-	{words: "frobnicate"},
-	{words: "--nonsense version"},
-	{words: "--receipt-tokens 100 doctor"},
-	{words: "--config missing.yaml doctor"},
-	{words: "--config unknown.yaml doctor"},
-	{words: "keep --name first", stdin: "log.txt"},
-	{words: "keep --json --name second", stdin: "rows.ndjson", json: true},
-	{words: "keep", stdin: "small.txt"},
-	{words: "--max-observation 1KiB keep", stdin: "log.txt"},
-	{words: "--store notadir keep", stdin: "log.txt"},
-	{words: "call"},
-	{words: "call nothing"},
-	{words: "call search"},
-	{words: "call grep path"},
-	{words: "call read path=missing.txt"},
-	{words: "call read path=small.txt"},
-	{words: "--page-tokens 400 call read path=log.txt"},
-	{words: "call search pattern=ready"},
-	{words: "call search pattern=ready --json", json: true},
-	{words: "call search pattern=nothinghere"},
-	{words: "call find"},
-	{words: "call find show=count --json", json: true},
-	{words: "call grep source=log.txt pattern=ready limit=2"},
-	{words: "call grep source=log.txt pattern=ready limit=2 offset=5"},
-	{words: "call grep source=log.txt pattern=ready limit=2 offset=298"},
-	{words: "call grep source=log.txt pattern=ready offset=1000"},
-	{words: "call grep source=LOG pattern=ready --json", json: true},
-	{words: "call jq source=rows.ndjson filter=.id limit=3"},
-	{words: "call jq source=rows.ndjson filter=.id save=true"},
-	{words: "call jq source=rows.ndjson filter=.id limit=3 --json", json: true},
-	{words: "call jq source=rows.ndjson filter=.id|"},
-	{words: "call slice source=log.txt lines=1-3"},
-	{words: "call slice source=log.txt chars=0-20"},
-	{words: "call slice source=log.txt bytes=0-20"},
-	{words: "call slice source=rows.ndjson records=0-1"},
-	{words: "call slice source=log.txt"},
-	{words: "call slice source=obs:000000000000 lines=1"},
-	{words: "--no-enabled call read path=log.txt"},
-	{words: "observations list"},
-	{words: "observations list --json", json: true},
-	{words: "obs list"},
-	{words: "observations show LOG", json: true},
-	{words: "observations show 000000000000"},
-	{words: "observations cat LOG"},
-	{words: "observations cat zzz"},
-	{words: "observations cat 000000000000"},
-	{words: "observations verify"},
-	{words: "observations pin LOG"},
-	{words: "observations pin --off LOG"},
-	{words: "observations pin 000000000000"},
-	{words: "observations prune --dry"},
-	{words: "observations rm GONE"},
-	{words: "observations cat GONE"},
-	{words: "observations list --all --json", json: true},
-	{words: "call slice source=GONE lines=1"},
-}
-
-// frozenAnswers are exit codes, fixed phrases and JSON keys of real commands, and what they leave in the store.
+// frozenAnswers are exit codes, fixed phrases and JSON keys of real commands, and what they leave in the store. The
+// commands are in testdata/frozen/calls.txt, in the order in which they run, in one store: LOG and GONE stand for
+// observations, "<" is followed by the file of the input, and behind "json: " the output is a JSON value, or begins
+// with one.
 func frozenAnswers(t *testing.T) []string {
 	p := newFrozenProgram(t)
 	var log, rows strings.Builder
@@ -110,17 +37,23 @@ func frozenAnswers(t *testing.T) []string {
 	p.env = append(p.env, "MCP_FUNNEL_ROOT="+p.dir)
 	out := []string{"# exit code: command, the fixed phrases of its answer, the keys of its JSON"}
 	ids := strings.NewReplacer()
-	for _, call := range frozenCalls {
-		answer, code := p.run(inputs[call.stdin], nil, strings.Fields(ids.Replace(call.words))...)
-		out = append(out, fmt.Sprintf("%d: %s", code, call.words))
-		if call.json {
+	calls, err := os.ReadFile(filepath.Join("testdata", "frozen", "calls.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range lines(string(calls)) {
+		call, isJSON := strings.CutPrefix(call, "json: ")
+		call, stdin, _ := strings.Cut(call, " < ")
+		answer, code := p.run(inputs[stdin], nil, strings.Fields(ids.Replace(call))...)
+		out = append(out, fmt.Sprintf("%d: %s", code, call))
+		if isJSON {
 			out = append(out, frozenKeys(t, answer)...)
-		} else if call.words != "--help" && !strings.HasPrefix(call.words, "observations cat") {
+		} else if call != "--help" && !strings.HasPrefix(call, "observations cat") {
 			for _, phrase := range frozenPhrases(answer) {
 				out = append(out, "  "+phrase)
 			}
 		}
-		switch call.words {
+		switch call {
 		case "keep --name first":
 			ids = strings.NewReplacer("LOG", shownID.FindString(answer))
 		case "call jq source=rows.ndjson filter=.id save=true":

@@ -64,7 +64,7 @@ func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, 
 // Whatever a path is, no tool shows anything of the outside.
 func FuzzPath(f *testing.F) {
 	s := surround(f)
-	for i, name := range append(s.outside(), s.globs()...) {
+	for i, name := range append(s.outside(f), s.globs(f)...) {
 		if !strings.Contains(name, s.parent) { // which is another each time
 			f.Add(uint8(i%len(places)), name)
 		}

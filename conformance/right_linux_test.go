@@ -297,13 +297,9 @@ func rightRoot(t testing.TB, random *rand.Rand) (root string, texts, jsons []str
 // differences between jq and gojq that are known: by filter, with the reason.
 func rightDifferences(t testing.TB) map[string]string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "right", "differences.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all map[string]string
-	if err := json.Unmarshal(b, &all); err != nil {
-		t.Fatal(err)
+	all := map[string]string{}
+	for _, d := range rowsOf[struct{ Filter, Reason string }](t, "right/differences.ndjson") {
+		all[d.Filter] = d.Reason
 	}
 	return all
 }
@@ -363,17 +359,8 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 			}
 		}
 	}
-	f, err := os.Open(filepath.Join("testdata", "right", "programs.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = f.Close() }()
 	known := rightDifferences(t)
-	for programs := bufio.NewScanner(f); programs.Scan(); {
-		var p struct{ Filter string }
-		if err := json.Unmarshal(programs.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
+	for _, p := range rowsOf[struct{ Filter string }](t, "right/programs.ndjson") {
 		if known[p.Filter] != "" {
 			continue
 		}
