@@ -58,8 +58,7 @@ func TestQuestions(t *testing.T) {
 			contains(t, old.answer("77", anna), s.want...)
 
 			c := startProcess(t, wrapped(store, s.command...)...)
-			const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-				`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}`
+			meta := statelessMeta(`{"elicitation":{}}`)
 			more := ""
 			for i := 0; ; i++ {
 				got := c.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":{},%s%s}`, s.tool, more, meta))

@@ -17,8 +17,17 @@ import (
 
 // realCall is a call of a tool of a real server. {ROOT} in its arguments stands for the server's directory.
 type realCall struct {
-	tool, args string
-	differs    bool // from call to call: a time, a variable, or a request that is not relayed
+	Of      string // the server
+	Tool    string
+	Args    json.RawMessage
+	Differs bool // from call to call: a time, a variable, a request that is not relayed, or a line that is marked
+}
+
+// realCalls returns the calls of a server, those of testdata/real_calls.ndjson.
+func realCalls(t *testing.T, of string) []realCall {
+	t.Helper()
+	all := rowsOf[realCall](t, "real_calls.ndjson")
+	return slices.DeleteFunc(all, func(k realCall) bool { return k.Of != of })
 }
 
 // realServer is a server of other people. {ROOT} in its command stands for a directory.
@@ -53,28 +62,31 @@ func (s realServer) tried(t *testing.T) {
 	theirs := direct.request("tools/list", "{}")
 	listed := s.sameTools(t, theirs, ours.request("tools/list", "{}"))
 	for _, name := range names(t, theirs) {
-		if !slices.ContainsFunc(s.calls, func(k realCall) bool { return k.tool == name }) {
+		if !slices.ContainsFunc(s.calls, func(k realCall) bool { return k.Tool == name }) {
 			t.Errorf("%s: %s is not called", s.name, name)
 		}
 	}
 	stored := map[string]string{} // results that went to the store, by observation
 	for _, k := range s.calls {
-		if listed[k.tool] == "" {
+		if listed[k.Tool] == "" {
 			continue // it runs only as a task
 		}
-		want := shown(0, direct.call(k.tool, strings.ReplaceAll(k.args, "{ROOT}", roots[0])))
-		got := shown(1, ours.call(listed[k.tool], strings.ReplaceAll(k.args, "{ROOT}", roots[1])))
+		args := func(side int) string {
+			return strings.NewReplacer("{ROOT}", roots[side], "$LINES", strings.Repeat(`line of it", "`, 3000)).Replace(string(k.Args))
+		}
+		want := shown(0, direct.call(k.Tool, args(0)))
+		got := shown(1, ours.call(listed[k.Tool], args(1)))
 		failed := func(answer string) bool {
 			return strings.Contains(answer, `"isError":true`) || strings.Contains(answer, `"code":`)
 		}
 		id := observation.FindString(got)
 		switch {
 		case got == want:
-		case k.differs && failed(got) == failed(want):
+		case k.Differs && failed(got) == failed(want):
 		case id != "":
 			stored[id] = want
 		default:
-			t.Errorf("%s: %s %s:\n%.600s\nwant %.600s", s.name, k.tool, k.args, got, want)
+			t.Errorf("%s: %s %s:\n%.600s\nwant %.600s", s.name, k.Tool, k.Args, got, want)
 		}
 	}
 	if len(stored) != s.large {
@@ -185,67 +197,18 @@ func saysText(t *testing.T, result, stored string) bool {
 	return stored == strings.Join(texts, "\n") || stored == string(r.StructuredContent)
 }
 
-// graph are calls of the servers that keep a graph of knowledge, one in Node and one in Go.
-var graph = []realCall{
-	{tool: "create_entities", args: `{"entities":[{"name":"a","entityType":"t","observations":["x"]},` +
-		`{"name":"b","entityType":"t","observations":[]}]}`},
-	{tool: "create_relations", args: `{"relations":[{"from":"a","to":"b","relationType":"knows"}]}`},
-	{tool: "add_observations", args: `{"observations":[{"entityName":"a","contents":["y","z"]}]}`},
-	{tool: "search_nodes", args: `{"query":"a"}`}, {tool: "open_nodes", args: `{"names":["b"]}`},
-	{tool: "delete_observations", args: `{"deletions":[{"entityName":"a","observations":["y"]}]}`},
-	{tool: "delete_relations", args: `{"relations":[{"from":"a","to":"b","relationType":"knows"}]}`},
-	{tool: "create_entities", args: `{"entities":[{"name":"large","entityType":"t","observations":["` +
-		strings.Repeat(`line of it", "`, 3000) + `"]}]}`},
-	{tool: "read_graph", args: "{}"},
-	{tool: "delete_entities", args: `{"entityNames":["b","large"]}`}, {tool: "read_graph", args: "{}"},
-}
-
 // The tools of other people's servers are listed as they list them, but for the schema of results; small answers are
 // the same bytes, and large ones are stored whole.
 func TestNodeServers(t *testing.T) {
 	inParallel(t)
 	node := func(name string, args ...string) []string { return nodeServer(t, name, args...) }
 	for _, s := range []realServer{
-		{"everything", node("@modelcontextprotocol/server-everything"), []realCall{
-			{tool: "echo", args: `{"message":"hi <b>"}`}, {tool: "get-sum", args: `{"a":1,"b":2.50}`},
-			{tool: "get-tiny-image", args: "{}"}, {tool: "get-structured-content", args: `{"location":"New York"}`},
-			{tool: "get-resource-links", args: `{"count":3}`}, {tool: "get-sum", args: `{"a":"no number"}`},
-			{tool: "get-annotated-message", args: `{"messageType":"error","includeImage":true}`},
-			{tool: "get-resource-reference", args: `{"resourceType":"Text","resourceId":1}`, differs: true},
-			{tool: "get-env", args: "{}", differs: true},
-			{tool: "gzip-file-as-resource", args: `{"name":"a.gz","data":"data:text/plain,hello","outputType":"resource"}`},
-			{tool: "toggle-simulated-logging", args: "{}", differs: true},
-			{tool: "toggle-subscriber-updates", args: "{}", differs: true},
-			{tool: "trigger-long-running-operation", args: `{"duration":1,"steps":2}`},
-			{tool: "simulate-research-query", args: `{"topic":"x"}`, differs: true},
-		}, 0, false},
-		{"filesystem", node("@modelcontextprotocol/server-filesystem", "{ROOT}"), []realCall{
-			{tool: "list_directory", args: `{"path":"{ROOT}"}`}, {tool: "read_file", args: `{"path":"{ROOT}/RUN.md","head":3}`},
-			{tool: "read_text_file", args: `{"path":"{ROOT}/SPEED.md"}`},
-			{tool: "read_text_file", args: `{"path":"/no/such/file"}`},
-			{tool: "read_media_file", args: `{"path":"{ROOT}/RUN.md"}`},
-			{tool: "read_multiple_files", args: `{"paths":["{ROOT}/RUN.md","{ROOT}/SPEED.md","{ROOT}/none"]}`},
-			{tool: "create_directory", args: `{"path":"{ROOT}/new"}`},
-			{tool: "write_file", args: `{"path":"{ROOT}/new/a.txt","content":"one\ntwo\n"}`},
-			{tool: "edit_file", args: `{"path":"{ROOT}/new/a.txt","edits":[{"oldText":"one","newText":"1"}]}`},
-			{tool: "move_file", args: `{"source":"{ROOT}/new/a.txt","destination":"{ROOT}/new/b.txt"}`},
-			{tool: "read_text_file", args: `{"path":"{ROOT}/new/b.txt"}`},
-			{tool: "list_directory_with_sizes", args: `{"path":"{ROOT}"}`}, {tool: "directory_tree", args: `{"path":"{ROOT}"}`},
-			{tool: "search_files", args: `{"path":"{ROOT}","pattern":"**/*.md"}`},
-			{tool: "get_file_info", args: `{"path":"{ROOT}/RUN.md"}`, differs: true},
-			{tool: "list_allowed_directories", args: "{}"},
-		}, 4, false},
+		{"everything", node("@modelcontextprotocol/server-everything"), realCalls(t, "node everything"), 0, false},
+		{"filesystem", node("@modelcontextprotocol/server-filesystem", "{ROOT}"), realCalls(t, "node filesystem"), 4, false},
+		// It and the one of the Go SDK keep a graph of knowledge.
 		{"memory", slices.Concat([]string{"/usr/bin/env", "MEMORY_FILE_PATH={ROOT}/memory.json"},
-			node("@modelcontextprotocol/server-memory")), graph, 2, false},
-		{"ripgrep", node("mcp-ripgrep"), []realCall{
-			{tool: "search", args: `{"pattern":"bytes","path":"{ROOT}/SPEED.md"}`},
-			{tool: "search", args: `{"pattern":"e","path":"{ROOT}/SPEED.md"}`},
-			{tool: "advanced-search", args: `{"pattern":"the","path":"{ROOT}/SETTINGS.md","fixedStrings":true}`},
-			{tool: "count-matches", args: `{"pattern":"the","path":"{ROOT}/SPEED.md"}`},
-			// Its line "error: …" is marked, as if it imitated one of ours.
-			{tool: "count-matches", args: `{"pattern":"[","path":"{ROOT}/SPEED.md"}`, differs: true},
-			{tool: "list-files", args: `{"path":"{ROOT}","filePattern":"SPEED*"}`}, {tool: "list-file-types", args: "{}"},
-		}, 3, false},
+			node("@modelcontextprotocol/server-memory")), realCalls(t, "memory"), 2, false},
+		{"ripgrep", node("mcp-ripgrep"), realCalls(t, "node ripgrep"), 3, false},
 	} {
 		t.Run(s.name, s.tried)
 	}
@@ -266,19 +229,9 @@ func TestGoServers(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, s := range []realServer{
-		{"everything", []string{bin + "/everything"}, []realCall{
-			{tool: "greet", args: `{"name":"<Ann>"}`}, {tool: "greet", args: `{"name":7}`},
-			{tool: "greet (structured)", args: `{"name":"Ann"}`}, {tool: "greet (with Icons)", args: `{"name":"Ann"}`},
-			{tool: "greet (content with ResourceLink)", args: `{"name":"Ann"}`}, {tool: "ping", args: "{}"},
-			{tool: "log", args: "{}"}, {tool: "sample", args: "{}", differs: true}, {tool: "roots", args: "{}", differs: true},
-			{tool: "elicit (form)", args: "{}", differs: true}, {tool: "elicit (url)", args: "{}", differs: true},
-		}, 1, true},
-		{"memory", []string{bin + "/memory", "-memory", "{ROOT}/memory.json"}, graph, 2, true},
-		{"toolschemas", []string{bin + "/toolschemas"}, []realCall{
-			{tool: "simple greeting", args: `{"name":"Ann"}`}, {tool: "manual greeting", args: `{"name":"Ann"}`},
-			{tool: "unvalidated greeting", args: `{"user":"Ann"}`}, {tool: "customized greeting 1", args: `{"name":"Ann"}`},
-			{tool: "customized greeting 2", args: `{"name":"a name that is too long"}`},
-		}, 0, true},
+		{"everything", []string{bin + "/everything"}, realCalls(t, "go everything"), 1, true},
+		{"memory", []string{bin + "/memory", "-memory", "{ROOT}/memory.json"}, realCalls(t, "memory"), 2, true},
+		{"toolschemas", []string{bin + "/toolschemas"}, realCalls(t, "go toolschemas"), 0, true},
 	} {
 		t.Run(s.name, s.tried)
 	}

@@ -70,58 +70,30 @@ func TestReferenceOfASchema(t *testing.T) {
 	inParallel(t)
 	const item = `"$defs":{"I":{"type":"object","properties":{"a":{"type":"number"},"l":{"type":"array"}}},` +
 		`"L/1":{"$ref":"#/$defs/I"}}`
-	cases := []struct{ name, schema, filter, want string }{
-		{"optional_list", `{"anyOf":[{"type":"array","items":{"type":"object"}},{"type":"null"}]}`, `[.[0]|{a}]`, `[{"a":0}]`},
-		{"optional_object", `{"anyOf":[{"type":"object"},{"type":"null"}]}`, `.[1]|{a}`, `{"a":1}`},
-		{"optional_integer", `{"anyOf":[{"type":"integer"},{"type":"null"}]}`, `.[2].a`, `2`},
-		{"optional_string", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `.[2].a`, `"2"`},
-		{"referenced", `{"$ref":"#/$defs/I"}`, `.[1]|{a}`, `{"a":1}`},
-		{"referenced_twice", `{"$ref":"#/$defs/L~11"}`, `.[1]|{a}`, `{"a":1}`},
-		{"optional_referenced", `{"anyOf":[{"$ref":"#/$defs/I"},{"type":"null"}]}`, `.[1]|{a}`, `{"a":1}`},
-		{"all_of", `{"allOf":[{"$ref":"#/$defs/I"}],"description":"One."}`, `.[1]|{a}`, `{"a":1}`},
-		{"one_of", `{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}}},{"type":"object","required":["b"]}]}`,
-			`{k:"a"}`, `{"k":"a"}`},
-		{"numbers", `{"enum":[1,2,3]}`, `.[2].a`, `2`},
-		{"word_or_object", `{"anyOf":[{"enum":["none","all"]},{"type":"object"}]}`, `.[1]|{a}`, `{"a":1}`},
-		{"word", `{"anyOf":[{"enum":["none","all"]},{"type":"object"}]}`, `"none"`, `"none"`},
-		{"constant", `{"anyOf":[{"const":"all"},{"type":"array"}]}`, `[.[1].a]`, `[1]`},
-		{"items", `{"items":{"type":"string"}}`, `[.[1].s]`, `["row 1"]`},
-		{"prefix_items", `{"prefixItems":[{"type":"string"}]}`, `[.[1].s]`, `["row 1"]`},
-		{"properties", `{"properties":{"a":{"type":"number"}}}`, `.[1]|{a}`, `{"a":1}`},
-		{"required", `{"required":["a"]}`, `.[1]|{a}`, `{"a":1}`},
-		{"any", `{}`, `.[1]|{a}`, `"{\"a\":1}"`},
-		{"string", `{"type":"string"}`, `.[1]|{a}`, `"{\"a\":1}"`},
-		{"string_or_object", `{"type":["string","object"]}`, `.[1]|{a}`, `"{\"a\":1}"`},
-		{"string_or_array", `{"anyOf":[{"type":"string"},{"type":"array"}]}`, `[.[1].a]`, `"[1]"`},
-		{"look_ahead", `{"type":"array","items":{"pattern":"^(?!x)"}}`, `[.[1].s]`, `["row 1"]`},
-		{"elsewhere", `{"$ref":"https://example.com/schema.json"}`, `[.[1].s]`, `"[\"row 1\"]"`},
-		{"itself", `{"anyOf":[{"$ref":"#/properties/v"},{"$ref":"#/properties/v"}],"pattern":"^(?!x)"}`, `[.[1].a]`,
-			`"[1]"`},
-		{"wrong_object", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `.[1]|{a}`, "do not fit the schema"},
-		{"no_value", `{"anyOf":[{"type":"array"},{"type":"null"}]}`, `.[].s`,
-			"wants no string, and the text is not one JSON value"},
-		{"wrong_word", `{"anyOf":[{"enum":["none","all"]},{"type":"null"}]}`, `.[1].s`,
-			"enum: row 1 does not equal any of: [none all]"},
-	}
+	cases := rowsOf[struct {
+		Name         string
+		Schema       json.RawMessage
+		Filter, Want string
+	}](t, "schemas.ndjson")
 	schemas := map[string]string{
 		"inner": `{"type":"object","properties":{"v":{"anyOf":[{"$ref":"#/$defs/I"},{"type":"null"}]},` +
 			`"each":{"type":"array","items":{"$ref":"#/$defs/I"}},"map":{"additionalProperties":{"type":"array"}}},` + item + `}`,
 	}
 	for _, c := range cases {
-		schemas[c.name] = `{"type":"object","properties":{"v":` + c.schema + `},` + item + `}`
+		schemas[c.Name] = `{"type":"object","properties":{"v":` + string(c.Schema) + `},` + item + `}`
 	}
 	r := startReferring(t, schemas)
 	id := r.store(numbered(300))
 	for _, c := range cases {
-		filter, _ := json.Marshal(c.filter)              // strings
-		short, _ := json.Marshal(id + " jq " + c.filter) // strings
+		filter, _ := json.Marshal(c.Filter)              // strings
+		short, _ := json.Marshal(id + " jq " + c.Filter) // strings
 		object := `{"$obs":"` + id + `","jq":` + string(filter) + `}`
 		for _, v := range []string{string(short), object} {
-			want := c.want
+			want := c.Want
 			if strings.ContainsAny(want[:1], `{["0123456789`) {
 				want = `{"v":` + want + `}`
 			}
-			contains(t, r.arguments(c.name, `{"v":`+v+`}`), want)
+			contains(t, r.arguments(c.Name, `{"v":`+v+`}`), want)
 		}
 	}
 	list := `"` + id + ` jq [.[1].a]"`

@@ -3,6 +3,7 @@
 package upstream_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,92 +25,22 @@ func rows(n int) string {
 func TestUnusualResults(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	c := start(t, wrapped(t.TempDir(), sick("none", state)...)...)
-	text := func(s string) string { return `{"type":"text","text":"` + s + `"}` }
-	large := strings.Repeat("a line of many\\n", 400)
-	for name, k := range map[string]struct {
-		result string
-		want   []string
-		not    string
-	}{
-		"half a character": {
-			`{"isError":true,"content":[` + text(`failed: \ud83d`) + `]}`,
-			[]string{`"isError":true`, "failed: \ufffd", "half characters"}, "content\\\"",
-		},
-		"half a character and an image": {
-			`{"content":[` + text(`x \ud83d`) + `,{"type":"image","data":"aGVsbG8=","mimeType":"image/png"}]}`,
-			[]string{`"type":"image"`, `"data":"aGVsbG8="`}, "type\\\"",
-		},
-		"half a character in a large text": {
-			`{"isError":true,"content":[` + text(large+`\ud83d`) + `]}`,
-			[]string{`"isError":true`, "401 lines", "half characters"}, "1 line,",
-		},
-		"a name twice": {
-			`{"isError":true,"content":[],"content":[` + text("the last") + `]}`,
-			[]string{`"isError":true`, "the last", "in which a name stands twice,", "is stored as obs:"}, "content\\\"",
-		},
-		"a large error": {
-			`{"isError":true,"content":[` + text(large) + `]}`, []string{`"isError":true`, `"status_flag":"failure"`}, "",
-		},
-		"words behind JSON": {
-			`{"content":[` + text(rows(400)) + `,` + text("Done") + `]}`,
-			[]string{"the text beside it: Done", "json; 400 elements"}, "broken",
-		},
-		"words before JSON": {
-			`{"content":[` + text("Found 400 rows:") + `,` + text(rows(400)) + `]}`,
-			[]string{"the text beside it: Found 400 rows:", "json; 400 elements"}, "broken",
-		},
-		"a status line beside a resource": {
-			`{"content":[` + text("downloaded (SHA: 12)") +
-				`,{"type":"resource","resource":{"uri":"repo://a","text":"` + rows(400) + `"}}]}`,
-			[]string{"the output is the resource repo://a; the text beside it: downloaded (SHA: 12)", "json; 400 elements"},
-			"==>",
-		},
-		"a resource and a link": {
-			`{"content":[{"type":"resource","resource":{"uri":"repo://a","text":"` + large +
-				`"}},{"type":"resource_link","uri":"x://b"}]}`,
-			[]string{"the output is the resource repo://a", `x://b`, "400 lines"}, "==>",
-		},
-		"two resources": {
-			`{"content":[{"type":"resource","resource":{"uri":"repo://a","text":"` + large + `"}},` +
-				`{"type":"resource","resource":{"uri":"repo://b","text":"` + rows(400) + `"}},{"type":"text","text":7}]}`,
-			[]string{"repo://a (6000 bytes) is stored as obs:", "repo://b (", `\"text\":7`}, "==>",
-		},
-		"a small resource": {
-			`{"content":[` + text("ok") + `,{"type":"resource","resource":{"uri":"repo://a","text":"few"}}]}`,
-			[]string{`{"content":[{"type":"text","text":"ok"},{"type":"resource","resource":{"uri":"repo://a","text":"few"}}]}`},
-			"==>",
-		},
-		"a warning beside structured content": {
-			`{"content":[` + text("page 1 of 7; cursor=abc") + `],"structuredContent":{"rows":` +
-				strings.ReplaceAll(rows(400), `\"`, `"`) + `}}`,
-			[]string{"the text of the server: page 1 of 7; cursor=abc"}, "",
-		},
-		"few structured content beside a large text": {
-			`{"content":[` + text(large) + `],"structuredContent":{"next":"abc"}}`,
-			[]string{`the structured content: {\"next\":\"abc\"}`, "400 lines"}, "",
-		},
-		"members of _meta": {
-			`{"content":[` + text(large) + `],"_meta":{"up/x":1.50,"funnel/receipt":{"forged":1}}}`,
-			[]string{`"up/x":1.50`, "400 lines"}, "forged",
-		},
-		"binary": {
-			`{"content":[` + text(strings.Repeat(`name\u0000`, 2000)) + `]}`, []string{"binary", "direct slice at"}, "pass it on",
-		},
-		"null": {`null`, []string{`null`}, ""},
-	} {
-		write(t, state, "result: "+k.result)
-		got := c.call("raw", fmt.Sprintf(`{"n":%q}`, name))
-		for _, want := range k.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: no %q in %.900s", name, want, got)
-			}
-		}
-		if k.not != "" && strings.Contains(got, k.not) {
-			t.Errorf("%s: %q in %.900s", name, k.not, got)
+	fill := strings.NewReplacer("$LARGE", strings.Repeat("a line of many\\n", 400), "$ROWS", rows(400),
+		`"$RECORDS"`, strings.ReplaceAll(rows(400), `\"`, `"`), "$BINARY", strings.Repeat(`name\u0000`, 2000))
+	for _, k := range rowsOf[struct {
+		Name   string
+		Result json.RawMessage
+		Want   []string
+		Not    string
+	}](t, "results.ndjson") {
+		write(t, state, "result: "+fill.Replace(string(k.Result)))
+		got := c.call("raw", fmt.Sprintf(`{"n":%q}`, k.Name))
+		contains(t, k.Name+": "+got, k.Want...)
+		if k.Not != "" && strings.Contains(got, k.Not) {
+			t.Errorf("%s: %q in %.900s", k.Name, k.Not, got)
 		}
 	}
-	c.meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
-		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+	c.meta = statelessMeta("{}") + "}"
 	write(t, state, "result: null")
 	if got := c.call("raw", "{}"); got != "null" {
 		t.Errorf("null for a client of the stateless protocol: %s", got)

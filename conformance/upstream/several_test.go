@@ -170,32 +170,8 @@ func TestEndlessAnswer(t *testing.T) {
 
 func TestBadServers(t *testing.T) {
 	inParallel(t)
-	for text, want := range map[string]string{
-		"upstreams: [a]":      "an entry for each server",
-		"upstreams:\n  a: {}": "either a command or a url",
-		"upstreams:\n  a: {command: x, url: http://x}":                   "either a command or a url",
-		"upstreams:\n  a: {command: x, colour: red}":                     `unknown field "colour"`,
-		"upstreams:\n  a: {command: x, timeout: soon}":                   "is no time",
-		"upstreams:\n  a: {url: 'http://x', headers: {A: '${NO_SUCH}'}}": "NO_SUCH is not set",
-		"upstreams:\n  a: {url: 'http://x', oauth: {}}":                  "OAuth is not supported",
-		"upstreams:\n  a: {command: x}\n  a: {command: y}":               "already defined",
-		"upstreams:\n  a: {command: x}\nmcpServers:\n  A: {command: y}":  "two servers have the name a",
-		"upstreams:\n  '!': {command: x}":                                "no letter or digit",
-		"upstreams:\n  a: {command: x, allow: ['[']}":                    "no pattern of tools",
-		"upstreams:\n  a: {url: 'http://x', args: [y]}":                  "a server at a url has no args",
-		"mcpServers: {a: {command: x, env: {K: '${input:key}'}}}":        "what the client asks its user",
-		"mcpServers: {a: {command: x, args: ['${NO_SUCH}/x']}}":          "args: the variable NO_SUCH is not set",
-		"mcpServers: {a: {command: '${NO_SUCH}'}}":                       "command: the variable NO_SUCH is not set",
-		"mcpServers: {a: {command: x, args: ['${workspaceFolder}']}}":    "workspaceFolder is not set",
-		"mcpServers: {a: {command: x, args: ['${A-d}']}}":                "${A-d} is not known here",
-		"mcpServers: {a: {command: x, args: ['${config:a.b}']}}":         "${config:a.b} is not known here",
-		"mcpServers: {a: {command: x, env: {X: null}}}":                  "a: env: X is null",
-		"mcpServers: {a: {command: x, args: [null]}}":                    "a text is wanted",
-		"mcpServers: {a: {command: x, envFile: .env}}":                   "config.yaml:1:30: a has an envFile",
-		"upstreams:\n  a: {command: x, envFile: .env}":                   `unknown field "envFile"`,
-		"mcpServers: {\n  // a: {},\n  a: {command: x}}":                 "config.yaml:2:3: a comment is written with #",
-		"servers: {a: {command: x}}":                                     "write mcpServers in its place",
-	} {
+	for _, c := range rowsOf[[2]string](t, "bad_servers.ndjson") {
+		text, want := c[0], c[1]
 		words := configured(t, text, "wrap")
 		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "config.yaml:") {

@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
@@ -113,42 +112,11 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// Our own server, in the sessions era over both transports: it asks for what the call needs, and reports progress.
-func TestTransportsOfOurServer(t *testing.T) {
-	inParallel(t)
-	base := fixtureServer(t)
-	for _, path := range []string{"/mcp", "/sse"} {
-		r, heard := session(t, base+path)
-		initialize(t, r)
-		calls{
-			{"tools/call", `{"name":"test_simple_text","arguments":{}}`, `"text"`},
-			{"tools/call", `{"name":"test_sampling","arguments":{"prompt":"p"}}`, "sampled 42"},
-			{"tools/call", `{"name":"test_elicitation","arguments":{"message":"m"}}`, "ann"},
-			{"tools/call", `{"name":"test_tool_with_progress","arguments":{}}`, "done"},
-			{"logging/setLevel", `{"level":"info"}`, "{}"},
-			{"tools/call", `{"name":"test_tool_with_logging","arguments":{}}`, "logged"},
-			{"resources/read", `{"uri":"test://static-text"}`, "content of the static text"},
-			{"no/such", `{}`, "no/such"},
-		}.run(t, r)
-		contains(t, <-heard, "Tool execution started")
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		if _, err := r.Call(ctx, "tools/call", json.RawMessage(`{"name":"test_reconnection","arguments":{}}`),
-			nil); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: a cancelled call: %v", path, err)
-		}
-		cancel()
-		calls{{"ping", "{}", "{}"}}.run(t, r)
-		c := start(t, remote(t.TempDir(), base+path)...)
-		contains(t, c.call("test_simple_text", "{}"), "simple text")
-	}
-}
-
 // Our own server in the stateless era: names that are not ASCII, headers of arguments, and a subscription.
 func TestStatelessOverHTTP(t *testing.T) {
 	inParallel(t)
 	r, heard := session(t, fixtureServer(t)+"/mcp")
-	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
-		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	meta := statelessMeta("{}")
 	calls{
 		{"server/discover", `{` + meta + `}`, "supportedVersions"},
 		{"tools/call", `{"name":"test_simple_text","arguments":{},` + meta + `}`, `"text"`},

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -100,9 +101,14 @@ func start(t testing.TB, command ...string) *client {
 func stateless(t testing.TB, command ...string) *client {
 	t.Helper()
 	c := startProcess(t, command...)
-	c.meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
-		`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}`
+	c.meta = statelessMeta("{}") + "}"
 	return c
+}
+
+// statelessMeta is what a request of the stateless era has beside its params, for a client with these capabilities.
+func statelessMeta(capabilities string) string {
+	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":` +
+		`{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":` + capabilities + `}`
 }
 
 func startProcess(t testing.TB, command ...string) *client {
@@ -233,6 +239,21 @@ func names(t testing.TB, list string) (all []string) {
 	}
 	for _, tool := range l.Tools {
 		all = append(all, tool.Name)
+	}
+	return all
+}
+
+// rowsOf reads a file of testdata that has a JSON value in each line.
+func rowsOf[T any](t testing.TB, name string) (all []T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	for line := range bytes.Lines(text) {
+		var row T
+		err = errors.Join(err, json.Unmarshal(line, &row))
+		all = append(all, row)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
 	}
 	return all
 }
