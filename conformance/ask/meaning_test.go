@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
@@ -29,29 +30,10 @@ locomotive train|stole thief|jewels gems|travellers guests|lodge sleep|overnight
 auditorium hall|reset change|passphrase password|crop wheat|failed ruined|drought dry|remedy medicine
 migraine headaches|soothes relieves|soccer football|contest match|won victory`
 
-// synonymous are questions that share no word with the passage that answers them, with a part of the answer.
-var synonymous = []struct{ question, passage, want string }{
-	{"Which automobile did the manager purchase?", "Our boss bought a red car, a Volvo.", "Volvo"},
-	{"Which physician treats children?", "The doctor for kids is Elena Ruiz.", "Elena Ruiz"},
-	{"When does the tenancy terminate?", "The lease ends on 31 March 2027.", "31 March 2027"},
-	{"What remuneration does staff receive?", "Every employee gets a salary of 4,200 EUR.", "4,200"},
-	{"Who founded the firm?", "The company was started by Petra Lang.", "Petra Lang"},
-	{"Where are fugitive felines sheltered?", "Stray cats find a home in Building 7.", "Building 7"},
-	{"When was the vessel constructed?", "The ship was built in 1987.", "1987"},
-	{"How is garbage disposed of?", "Trash is thrown into the blue bin.", "blue bin"},
-	{"What illness did the infant have?", "The disease of the baby was measles.", "measles"},
-	{"Which beverage is free of charge?", "Apple juice is a gratis drink.", "Apple juice"},
-	{"Who instructs the pupils in mathematics?", "Tom Baker teaches students algebra.", "Tom Baker"},
-	{"When do workmen mend the rooftop?", "Craftsmen repair the tiles on 4 May 2026.", "4 May"},
-	{"What is the velocity of the locomotive?", "The train has a speed of 160 km/h.", "160"},
-	{"Who stole the jewels?", "The thief of the gems was Luc Moreau.", "Luc Moreau"},
-	{"Where do travellers lodge overnight?", "Guests sleep at the inn on Mill Road.", "Mill Road"},
-	{"What is forbidden in the auditorium?", "Smoking is prohibited inside the hall.", "Smoking"},
-	{"How do I reset my passphrase?", "To change a password, press Ctrl+R.", "Ctrl+R"},
-	{"Which crop failed because of drought?", "Dry weather ruined the wheat.", "wheat"},
-	{"What remedy soothes migraine?", "Ibuprofen is a medicine and relieves headaches.", "Ibuprofen"},
-	{"Who won the soccer contest?", "Victory in the football match went to Lindental.", "Lindental"},
-}
+// synonym is a question that shares no word with the passage that answers it, with a part of the answer.
+type synonym struct{ Question, Passage, Want string }
+
+func synonymous(t testing.TB) []synonym { return corpus.Rows[synonym](t, "synonymous.ndjson") }
 
 // embeddings is an endpoint for embeddings: a real HTTP server on loopback.
 type embeddings struct {
@@ -162,8 +144,8 @@ func (b *bench) by(url, model string) *bench {
 func synonyms(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	for i, s := range synonymous {
-		write(t, dir, fmt.Sprintf("f%02d.txt", i), []byte("Zero zulu yankee.\n"+s.passage+"\nXray uniform tango.\n"))
+	for i, s := range synonymous(t) {
+		write(t, dir, fmt.Sprintf("f%02d.txt", i), []byte("Zero zulu yankee.\n"+s.Passage+"\nXray uniform tango.\n"))
 	}
 	return dir
 }
@@ -175,35 +157,35 @@ func TestByMeaning(t *testing.T) {
 	plain, s := newBench(t, dir), newEmbeddings(t)
 	b := newBench(t, dir).by(s.url, "m")
 	var byWords, right int
-	for _, c := range synonymous {
-		terms := words.Terms(c.passage)
-		for _, w := range words.Terms(strings.Join(router.ContentWords(c.question), " ")) {
+	for _, c := range synonymous(t) {
+		terms := words.Terms(c.Passage)
+		for _, w := range words.Terms(strings.Join(router.ContentWords(c.Question), " ")) {
 			if slices.Contains(terms, w) {
-				t.Errorf("%q is in both: %s %s", w, c.question, c.passage)
+				t.Errorf("%q is in both: %s %s", w, c.Question, c.Passage)
 			}
 		}
-		if r, text := plain.ask(ask.Args{Question: c.question}); strings.Contains(text, c.want) || r.Ranked != "" {
+		if r, text := plain.ask(ask.Args{Question: c.Question}); strings.Contains(text, c.Want) || r.Ranked != "" {
 			byWords++
 			t.Errorf("found by words:\n%s", text)
 		}
-		r, text := b.ask(ask.Args{Question: c.question})
+		r, text := b.ask(ask.Args{Question: c.Question})
 		if r.Ranked != "by words and meaning" || !strings.Contains(text, "\nranked by words and meaning\n") {
-			t.Errorf("%s: %q", c.question, r.Ranked)
+			t.Errorf("%s: %q", c.Question, r.Ranked)
 		}
-		if strings.Contains(text, c.want) {
+		if strings.Contains(text, c.Want) {
 			right++
 		} else {
-			t.Logf("%s: not %q in\n%s", c.question, c.want, text)
+			t.Logf("%s: not %q in\n%s", c.Question, c.Want, text)
 		}
-		if n := len(s.sent(c.question)); n != 1 {
-			t.Errorf("%s: was sent %d times", c.question, n)
+		if n := len(s.sent(c.Question)); n != 1 {
+			t.Errorf("%s: was sent %d times", c.Question, n)
 		}
 	}
-	t.Logf("by words %d, by words and meaning %d of %d", byWords, right, len(synonymous))
+	t.Logf("by words %d, by words and meaning %d of %d", byWords, right, len(synonymous(t)))
 	if byWords > 0 || right < 18 {
 		t.Error("below the bar")
 	}
-	if n := len(s.sent("Zero zulu yankee.\n")); n != len(synonymous) {
+	if n := len(s.sent("Zero zulu yankee.\n")); n != len(synonymous(t)) {
 		t.Errorf("%d passages were sent, want each once", n)
 	}
 	if r, text := b.ask(ask.Args{Question: "Which walrus yodels?"}); !r.Nothing() {
@@ -219,16 +201,16 @@ func TestCloseVectors(t *testing.T) {
 	s, right := newEmbeddings(t), 0
 	s.vectors(func(text string) []float32 { return vectorOf(text, 3) })
 	b := newBench(t, synonyms(t)).by(s.url, "m")
-	for _, c := range synonymous {
-		r, text := b.ask(ask.Args{Question: c.question})
-		if strings.Contains(text, c.want) && len(r.Files) < 4 {
+	for _, c := range synonymous(t) {
+		r, text := b.ask(ask.Args{Question: c.Question})
+		if strings.Contains(text, c.Want) && len(r.Files) < 4 {
 			right++
 		} else {
-			t.Logf("%s: not %q in\n%s", c.question, c.want, text)
+			t.Logf("%s: not %q in\n%s", c.Question, c.Want, text)
 		}
 	}
 	if right < 18 {
-		t.Errorf("%d of %d", right, len(synonymous))
+		t.Errorf("%d of %d", right, len(synonymous(t)))
 	}
 }
 
@@ -335,15 +317,15 @@ func TestBadEmbeddings(t *testing.T) {
 func TestOtherLength(t *testing.T) {
 	dir, s := synonyms(t), newEmbeddings(t)
 	b := newBench(t, dir).by(s.url, "m")
-	b.ask(ask.Args{Question: synonymous[0].question})
+	b.ask(ask.Args{Question: synonymous(t)[0].Question})
 	s.vectors(func(text string) []float32 { return vectorOf(text, 0) })
-	r, _ := b.ask(ask.Args{Question: synonymous[1].question})
+	r, _ := b.ask(ask.Args{Question: synonymous(t)[1].Question})
 	if !strings.Contains(r.Ranked, "by words only") || !strings.Contains(r.Ranked, "numbers, those of the index") {
 		t.Error(r.Ranked)
 	}
 	s.set(nil)
-	_, text := b.ask(ask.Args{Question: synonymous[1].question})
-	if n := len(s.sent("Zero zulu yankee.\n")); n != 0 || !strings.Contains(text, synonymous[1].want) {
+	_, text := b.ask(ask.Args{Question: synonymous(t)[1].Question})
+	if n := len(s.sent("Zero zulu yankee.\n")); n != 0 || !strings.Contains(text, synonymous(t)[1].Want) {
 		t.Errorf("%d passages were sent again:\n%s", n, text)
 	}
 }

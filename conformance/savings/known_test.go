@@ -2,7 +2,6 @@ package savings
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -15,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 // known is a text that was read, with its words.
@@ -207,70 +208,16 @@ func TestUnknown(t *testing.T) {
 	const seen = `pods.json; 3,000 elements at /items; obs:k3v9q2m7x4ab
 shape: {items: [3000] {meta: {name: string, phase: "Running" ×21}}}
 58× ERROR [orders] queue full request_id=<*> line\tTAB`
-	filter := func(text string) call { return call{"jq", map[string]any{"source": "pods.json", "filter": text}} }
-	grep := func(text string) call { return call{"grep", map[string]any{"source": "pods.json", "pattern": text}} }
-	for _, c := range []struct {
-		name string
-		call call
-		want string
-	}{
-		{"known names", filter(`.items[]|select(.meta.phase=="Running")|.meta.name|length`), ""},
-		{"jq's own words", filter(`def f(x): x|add; . as $total|[.[]|f(.)]|@csv, (label $out|break $out), 7`), ""},
-		{"a known number", filter(`select(. > 3000)`), ""},
-		{"a field that the tool describes", filter(`.added`), ""},
-		{"a field called as an argument", filter(`.path`), "path"},
-		{"a word that another tool describes", grep(`added`), "added"},
-		{"plain text", call{"grep", map[string]any{"pattern": "(name", "literal": true}}, "(name"},
-		{"a field", filter(`.items[]|.meta.uid`), "uid"},
-		{"a field whose name is a function of jq", filter(`.items[]|.length`), "length"},
-		{"a field in brackets", filter(`.items[]["uid"]`), "uid"},
-		{"a field in a string", filter(`"id \(.uid)"`), "id uid"},
-		{"a key of an object", filter(`{name: .items, uid}`), "uid"},
-		{"a field in a pattern of variables", filter(`.items[]|. as {uid: $name}|$name`), "uid"},
-		{"a key beside its variable", filter(`. as {$uid}|$uid`), "uid"},
-		{"a field within reduce", filter(`reduce .items[].cents as $n (0; .+$n)`), "cents"},
-		{"a value", filter(`select(.phase=="Failed")`), "Failed"},
-		{"another case", filter(`select(.phase=="running")`), "running"},
-		{"a number", filter(`.items[2110]`), "2110"},
-		{"a pattern within a filter", filter(`select(.name|test("queue full|disk"))`), "disk"},
-		{"a replacement", filter(`.name|sub("queue"; "row")`), "row"},
-		{"a filter that does not parse", filter(`.items[`), ".items["},
-		{"a seen layout", grep(` ERROR \[(\w+)\]`), ""},
-		{"a seen word behind an escape", grep(`\bTAB\b`), ""},
-		{"ignored case", grep(`(?i)error`), ""},
-		{"a layout never seen", grep(`ERROR: (\w+)`), "ERROR: "},
-		{"a word never seen", grep(`WARN|ERROR`), "WARN"},
-		{"a part of a longer word", grep(`ERR`), "ERR"},
-		{"a part of a longer word, ahead", grep(`quest_id=`), "quest_id="},
-		{"a pattern that does not parse", grep(`(`), "("},
-		{"a file", call{"read", map[string]any{"path": "orders.json"}}, ""},
-		{"a file never seen", call{"read", map[string]any{"path": "src/nodes.json"}}, "src nodes"},
-		{"an observation", call{"read", map[string]any{"path": "obs:k3v9q2m7x4ab"}}, ""},
-		{"an observation never seen", call{"read", map[string]any{"path": "obs:0000000000aa"}}, "0000000000aa"},
-		{"a pointer", call{"slice", map[string]any{"source": "pods.json", "at": "/items/0/status"}}, "status"},
-		{"a record", call{"slice", map[string]any{"source": "pods.json", "records": "2110-2112"}}, "2110 2112"},
-		{"one of several sources", call{"jq", map[string]any{"source": []string{"pods.json", "x.json"}}}, "x"},
-		{"an argument", call{"grep", map[string]any{"source": "pods.json", "invert": true}}, "invert"},
-		{"a tool", call{"find", map[string]any{"path": "pods.json"}}, "find"},
-	} {
+	for _, c := range corpus.Rows[struct {
+		Name, Tool string
+		Args       map[string]any
+		Want       string
+	}](t, "known.ndjson") {
 		r := caller{about: map[string]string{"jq": "a diff file {added}", "grep": "matching lines"}}
 		r.seen.learn(seen)
 		r.offered.learn(offered)
-		if got := strings.Join(r.unknown(c.call), " "); got != c.want {
-			t.Errorf("%s: %s %v: got unknown %q, want %q", c.name, c.call.tool, c.call.args, got, c.want)
+		if got := strings.Join(r.unknown(call{c.Tool, c.Args}), " "); got != c.Want {
+			t.Errorf("%s: %s %v: got unknown %q, want %q", c.Name, c.Tool, c.Args, got, c.Want)
 		}
-	}
-}
-
-func TestLearnJSON(t *testing.T) {
-	var v any
-	const list = `{"tools": [{"name": "jq", "about": "a\nlog {line}", "max": 1200}]}`
-	if err := json.Unmarshal([]byte(list), &v); err != nil {
-		t.Fatal(err)
-	}
-	var k known
-	k.learnJSON(v)
-	if got := fmt.Sprint(k.unknownWords("tools name jq about log line n")); got != "[n]" {
-		t.Errorf("unknown: %s", got)
 	}
 }

@@ -26,19 +26,7 @@ func TestTrial(t *testing.T) {
 	}
 	f.writeOutputs()
 	s := startServer(t, f.dir)
-	counter := tokens.New(tokens.O200k)
-	var rows []row
-	calls, shown := 0, 0
-	for _, q := range f.questions {
-		whole := f.outputs[q.source]
-		cut := truncate(whole, headTail, counter)
-		r := row{question: q, calls: len(q.calls), output: output{counter.Count(whole), cut, counter.Count(cut)}}
-		answer := f.run(s, q, func(text string) { r.tokens += counter.Count(text) })
-		if r.inCut = holds(cut, q.want); !holds(answer, q.want) {
-			t.Errorf("%s: %s: not all of %v in the answer:\n%.2500s", q.source, q.text, q.want, answer)
-		}
-		calls, shown, rows = calls+r.calls, shown+r.tokens, append(rows, r)
-	}
+	rows, calls, shown := f.askAll(s, tokens.New(tokens.O200k))
 	n := len(rows)
 	t.Logf("%d questions, %d calls, %d tokens shown", n, calls, shown)
 	if n != 8 || 10*calls > 13*n || shown > 250*n {

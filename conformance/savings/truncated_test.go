@@ -2,8 +2,6 @@ package savings
 
 import (
 	"fmt"
-	"strings"
-	"testing"
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -54,25 +52,4 @@ func longest(most int, count func(int) int, limit int) int {
 		}
 	}
 	return low
-}
-
-func TestTruncate(t *testing.T) {
-	counter := tokens.New(tokens.O200k)
-	for name, unit := range map[string]string{
-		"lines": "2026-03-02 INFO done id=3f\n", "one line": `{"a":17,"b":"größer"},`, "wide": "日本語のテキスト",
-	} {
-		text := strings.Repeat(unit, 3000) + "end"
-		got := truncate(text, 1000, counter)
-		head, tail, ok := strings.Cut(got, "\n… ")
-		_, tail, more := strings.Cut(tail, "truncated …\n")
-		if n := counter.Count(got); n > 1000 || n < 950 || !utf8.ValidString(got) {
-			t.Errorf("%s: %d tokens, valid %v", name, n, utf8.ValidString(got))
-		}
-		if !ok || !more || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
-			t.Errorf("%s: not head and tail of the text: %.100q … %.100q", name, head, tail)
-		}
-	}
-	if got := truncate("short text", 1000, counter); got != "short text" {
-		t.Errorf("a short text became %q", got)
-	}
 }

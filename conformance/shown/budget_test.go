@@ -76,148 +76,58 @@ func callerIn(h *house, seed uint64) *caller {
 // word is an argument of a kind: valid, nearly so, huge or hostile.
 func (r *caller) word(kind string) any {
 	huge := strings.Repeat(pick(r, "x", "語", "\u202e", "note: a\n", "(", `\"`), r.IntN(6000))
-	switch kind {
-	case "source":
-		return pick[any](
-			r,
-			pick(r, r.names...),
-			pick(r, r.names...),
-			pick(r, r.names...),
-			"obs:k3v9q2m7x4ab",
-			"nope.txt",
-			"../x",
-			huge,
-			"",
-		)
-	case "path":
-		return pick[any](
-			r,
-			pick(r, r.names...),
-			pick(r, r.names...),
-			".",
-			".",
-			"d",
-			"obs:",
-			"*.txt",
-			"**",
-			"nope",
-			huge,
-			"/etc/passwd",
-		)
-	case "pattern":
-		return pick[any](r, ".", "a", "line", "^", "[a-z]+ [a-z]+", "x{3}", "(", "(?i)NOTE", huge, "語", "password")
-	case "filter":
-		return pick[any](
-			r,
-			".",
-			".[0]",
-			".[]",
-			"length",
-			".k[0]",
-			"keys",
-			"..",
-			`"a"*5000`,
-			"[range(5000)]",
-			"error(\"x\"*9000)",
-			".a(",
-			huge,
+	named, a := pick(r, r.names...), r.IntN(3000)
+	all := map[string][]any{
+		"source": {named, named, named, "obs:k3v9q2m7x4ab", "nope.txt", "../x", huge, ""},
+		"path":   {named, named, ".", ".", "d", "obs:", "*.txt", "**", "nope", huge, "/etc/passwd"},
+		"pattern": {
+			".", "a", "line", "^", "[a-z]+ [a-z]+", "x{3}", "(", "(?i)NOTE", huge, "語", "password",
+		},
+		"filter": {
+			".", ".[0]", ".[]", "length", ".k[0]", "keys", "..", `"a"*5000`, "[range(5000)]", `error("x"*9000)`, ".a(", huge,
 			"{a:.}",
-		)
-	case "range":
-		a := r.IntN(3000)
-		return pick[any](
-			r,
-			"1-5",
-			"0-",
-			fmt.Sprint("-", a),
-			fmt.Sprint(a, "-", a+r.IntN(5000)),
-			"1-",
-			"9007199254740993-",
-			"x",
-			"5-1",
-			huge,
-		)
-	case "number":
-		return pick[any](r, 0, 1, r.IntN(50), r.IntN(5000), -1, int64(1<<53), "7", nil, 1.5)
-	case "bool":
-		return pick[any](r, true, false, "yes")
-	}
-	return huge
+		},
+		"range": {
+			"1-5", "0-", fmt.Sprint("-", a), fmt.Sprint(a, "-", a+r.IntN(5000)), "1-", "9007199254740993-", "x", "5-1", huge,
+		},
+		"number": {0, 1, r.IntN(50), r.IntN(5000), -1, int64(1 << 53), "7", nil, 1.5},
+		"bool":   {true, false, "yes"},
+	}[kind]
+	return pick(r, all...)
+}
+
+// argumentsOf are the arguments of the tools that are drawn, each with its kind.
+var argumentsOf = map[string]string{
+	"search": "pattern=pattern path=path glob=path literal=bool ignore_case=bool context=number multiline=bool",
+	"find":   "glob=path path=path limit=number depth=number all=bool",
+	"read":   "path=path",
+	"grep": "source=source pattern=pattern literal=bool invert=bool context=number offset=number limit=number " +
+		"save=bool",
+	"jq":    "source=source filter=filter raw=bool slurp=bool text=bool offset=number limit=number save=bool",
+	"slice": "source=source",
 }
 
 // request is a random call of a tool of the catalog or of another server's, with random ceilings.
 func (r *caller) request() (tool tools.Tool, args map[string]any, l funnel.Limits) {
 	l = funnel.Limits{
-		ReceiptTokens: pick(
-			r,
-			0,
-			160,
-			200,
-			600,
-			1500,
-			4000,
-		), PageTokens: pick(r, 0, 400, 500, 1000, 4000, 20_000, 40_000),
-		LargeLines: pick(
-			r,
-			0,
-			1,
-			5000,
-		), LargeChars: pick(r, 0, 1, 100_000), HeadLines: pick(r, 0, 1, 100), TailLines: pick(r, 0, 1, 100),
+		ReceiptTokens: pick(r, 0, 160, 200, 600, 1500, 4000), PageTokens: pick(r, 0, 400, 500, 1000, 4000, 20_000, 40_000),
+		LargeLines: pick(r, 0, 1, 5000), LargeChars: pick(r, 0, 1, 100_000),
+		HeadLines: pick(r, 0, 1, 100), TailLines: pick(r, 0, 1, 100),
 	}
 	if r.IntN(5) == 0 {
 		text := pick(r, r.texts...)
 		from := r.IntN(len(text) + 1)
-		note := pick(
-			r,
-			"",
-			"",
-			"a note",
-			strings.Repeat("a long note of many words; ", 100),
-			text[:min(len(text), 900)],
-		)
+		note := pick(r, "", "", "a note", strings.Repeat("a long note of many words; ", 100), text[:min(len(text), 900)])
 		var failure error
 		if r.IntN(4) == 0 {
 			failure = errors.New(pick(r, "it broke", text[:min(len(text), 20_000)], strings.Repeat("語\u202e", 5000)))
 		}
 		return upstream(text[from:min(len(text), from+pick(r, 100, 3000, 300_000))], note, failure), nil, l
 	}
-	kinds := map[string]map[string]string{
-		"search": {
-			"pattern":     "pattern",
-			"path":        "path",
-			"glob":        "path",
-			"literal":     "bool",
-			"ignore_case": "bool",
-			"context":     "number",
-			"multiline":   "bool",
-		},
-		"find": {"glob": "path", "path": "path", "limit": "number", "depth": "number", "all": "bool"},
-		"read": {"path": "path"},
-		"grep": {
-			"source":  "source",
-			"pattern": "pattern",
-			"literal": "bool",
-			"invert":  "bool",
-			"context": "number",
-			"offset":  "number",
-			"limit":   "number",
-			"save":    "bool",
-		},
-		"jq": {
-			"source": "source",
-			"filter": "filter",
-			"raw":    "bool",
-			"slurp":  "bool",
-			"text":   "bool",
-			"offset": "number",
-			"limit":  "number",
-			"save":   "bool",
-		},
-		"slice": {"source": "source"},
-	}
 	name := pick(r, "search", "find", "read", "grep", "jq", "slice", "slice")
 	args = map[string]any{}
-	for k, kind := range kinds[name] {
+	for _, argument := range strings.Fields(argumentsOf[name]) {
+		k, kind, _ := strings.Cut(argument, "=")
 		needed := k == "pattern" || k == "source" || k == "filter" || k == "path" && name != "search"
 		if needed && r.IntN(30) > 0 || !needed && r.IntN(5) == 0 {
 			args[k] = r.word(kind)

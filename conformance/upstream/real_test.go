@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -26,7 +27,7 @@ type realCall struct {
 // realCalls returns the calls of a server, those of testdata/real_calls.ndjson.
 func realCalls(t *testing.T, of string) []realCall {
 	t.Helper()
-	all := rowsOf[realCall](t, "real_calls.ndjson")
+	all := corpus.Rows[realCall](t, "real_calls.ndjson")
 	return slices.DeleteFunc(all, func(k realCall) bool { return k.Of != of })
 }
 

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 // referring is a client of a server whose tools show what they got: one tool for each schema of arguments, by name.
@@ -70,7 +72,7 @@ func TestReferenceOfASchema(t *testing.T) {
 	inParallel(t)
 	const item = `"$defs":{"I":{"type":"object","properties":{"a":{"type":"number"},"l":{"type":"array"}}},` +
 		`"L/1":{"$ref":"#/$defs/I"}}`
-	cases := rowsOf[struct {
+	cases := corpus.Rows[struct {
 		Name         string
 		Schema       json.RawMessage
 		Filter, Want string

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 // rows returns a JSON array of n records, each on a line of its own in JSON text.
@@ -27,7 +29,7 @@ func TestUnusualResults(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("none", state)...)...)
 	fill := strings.NewReplacer("$LARGE", strings.Repeat("a line of many\\n", 400), "$ROWS", rows(400),
 		`"$RECORDS"`, strings.ReplaceAll(rows(400), `\"`, `"`), "$BINARY", strings.Repeat(`name\u0000`, 2000))
-	for _, k := range rowsOf[struct {
+	for _, k := range corpus.Rows[struct {
 		Name   string
 		Result json.RawMessage
 		Want   []string

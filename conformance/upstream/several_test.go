@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 // configured writes a configuration file and returns the command that serves it.
@@ -170,7 +172,7 @@ func TestEndlessAnswer(t *testing.T) {
 
 func TestBadServers(t *testing.T) {
 	inParallel(t)
-	for _, c := range rowsOf[[2]string](t, "bad_servers.ndjson") {
+	for _, c := range corpus.Rows[[2]string](t, "bad_servers.ndjson") {
 		text, want := c[0], c[1]
 		words := configured(t, text, "wrap")
 		out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -239,21 +238,6 @@ func names(t testing.TB, list string) (all []string) {
 	}
 	for _, tool := range l.Tools {
 		all = append(all, tool.Name)
-	}
-	return all
-}
-
-// rowsOf reads a file of testdata that has a JSON value in each line.
-func rowsOf[T any](t testing.TB, name string) (all []T) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	for line := range bytes.Lines(text) {
-		var row T
-		err = errors.Join(err, json.Unmarshal(line, &row))
-		all = append(all, row)
-	}
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
 	}
 	return all
 }
