@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,14 +58,6 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestGrown(t *testing.T) {
-	recorded := map[string]float64{"a": 0.5, "b": 2, "gone": 1}
-	worse, unknown := grown(recorded, map[string]float64{"a": 1, "b": 3.99, "c": 1})
-	if !slices.Equal(worse, []string{"a"}) || !slices.Equal(unknown, []string{"c"}) {
-		t.Errorf("worse %q, unknown %q", worse, unknown)
-	}
-}
-
 func TestRatiosLeaveOutWhatSaysNothing(t *testing.T) {
 	full := func(r row, err error) result {
 		return result{row: r, ours: took(1), peer: took(2), served: took(3), err: err}
@@ -112,14 +103,6 @@ func TestNamedRowsExist(t *testing.T) {
 	}
 	if len(recorded) < 20 {
 		t.Errorf("only %d ratios are recorded", len(recorded))
-	}
-}
-
-func TestExponent(t *testing.T) {
-	for want, took := range map[float64]float64{1: 10, 2: 100, 0: 1} {
-		if got := exponent(step{work: 3, ours: 1}, step{work: 30, ours: took}); math.Abs(got-want) > 1e-9 {
-			t.Errorf("ten times the work in %g s: exponent %g, want %g", took, got, want)
-		}
 	}
 }
 
@@ -190,49 +173,6 @@ func TestListsAreSearchedAsWritten(t *testing.T) {
 	}
 }
 
-// The least of the values that benchmarks print counts, in the row's unit, with their note.
-func TestPrinted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "printed")
-	text := "note: of 3\nBenchmarkA-2 1 3000 ns/op 7 files\nBenchmarkA-2 1 2000 ns/op 9 files\nPASS\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for unit, want := range map[string]float64{"ms": 2e-6, "": 2e-6, "files": 7} {
-		if got, note, err := printed(path, unit); math.Abs(got-want) > 1e-12 || note != "of 3" || err != nil {
-			t.Errorf("unit %q: %g, note %q, %v", unit, got, note, err)
-		}
-	}
-	if _, _, err := printed(os.DevNull, ""); err == nil {
-		t.Error("nothing is a time")
-	}
-}
-
-// Inputs have the requested size, and the same bytes in every run.
-func TestInputs(t *testing.T) {
-	first, again := opened(t), opened(t)
-	for name := range first.table.Inputs {
-		if slices.Contains([]string{"files", "deep", "code", "list-IDs", "list-words", "csv", "json", "ndjson"}, name) {
-			continue // sizes that are not in bytes, and source that is there already
-		}
-		var texts [2][]byte
-		for i, b := range []*bench{first, again} {
-			path, err := b.file(name, 100_000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if texts[i], err = os.ReadFile(path); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n := len(texts[0]); n < 99_000 || n > 105_000 {
-			t.Errorf("%s of 100,000 bytes has %d", name, n)
-		}
-		if string(texts[0]) != string(texts[1]) {
-			t.Errorf("%s differs from one making to the next", name)
-		}
-	}
-}
-
 // A side's memory is that of its largest process, not that of this one, which starts it.
 func TestPeakMemory(t *testing.T) {
 	b := opened(t)
@@ -254,29 +194,6 @@ func TestPeakMemory(t *testing.T) {
 	b.starts(&failing, row{}, b.work, "false")
 	if failing.run(t.Context(), false) == nil || ballast[4096] != 1 {
 		t.Error("a command that fails is measured")
-	}
-}
-
-func TestWireTable(t *testing.T) {
-	const mega = 1 << 20
-	reference := &mcpServer{Name: "go-sdk", answerSize: bigSize, figures: map[string][]float64{
-		"start": {0.004, 0.002, 0.009}, "echo50": {0.001}, "echo99": {0.002}, "read50": {0.002}, "read99": {0.004},
-		"rate": {2000}, "large": {0.1}, "idle": {10 * mega},
-	}}
-	one := &mcpServer{Name: "one", Version: "v1", answerSize: 2048, figures: map[string][]float64{
-		"start": {0.008, 0.008, 0.001}, "read50": {0.001}, "read99": {0.008}, "rate": {1000, 3000, 500}, "large": {0.007},
-		"idle": {5 * mega},
-	}}
-	got := wireTable([]*mcpServer{one, reference}, 3, "a machine")
-	for _, want := range []string{
-		"Medians of 3 interleaved rounds, a machine.",
-		"| one | v1 | 8.0 ms (2.00) | – | 1000 / 8000 µs (0.50 / 2.00) | 1.0k/s (0.50) | 7.0 ms, answered by 2 kB | " +
-			"5 MB (0.50) |",
-		"| go-sdk |  | 4.0 ms | 1000 / 2000 µs | 2000 / 4000 µs | 2.0k/s | 100.0 ms | 10 MB |",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing:\n%s", want, got)
-		}
 	}
 }
 
