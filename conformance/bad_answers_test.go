@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 // badAnswer is a call on an odd input, a line of testdata/bad/answers.ndjson, and what its answer must contain. The
@@ -162,7 +164,7 @@ func TestBadInputsAreCounted(t *testing.T) {
 		write(t, filepath.Join(root, name), text)
 	}
 	s := serveStdio(t, root)
-	cases := rowsOf[badAnswer](t, "bad/answers.ndjson")
+	cases := corpus.Rows[badAnswer](t, "bad/answers.ndjson")
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) { c.check(t, s, "") })
 	}

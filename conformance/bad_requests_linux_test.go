@@ -96,9 +96,7 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 	cases := badCases(t, "requests")
 	host := strings.TrimPrefix(s.url, "http://")
 	tried, failures := requested(cases, promise.Size(2, 20), promise.Size(2, 1), host, 5*time.Minute, alive)
-	for _, f := range failures {
-		t.Error(f)
-	}
+	report(t, failures)
 	naive := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
 	}))

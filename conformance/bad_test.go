@@ -4,11 +4,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -114,23 +113,8 @@ func written(raw json.RawMessage) any {
 }
 
 // badCases reads a file of the corpus.
-func badCases(t testing.TB, name string) []badCase { return rowsOf[badCase](t, "bad/"+name+".ndjson") }
-
-// rowsOf reads a file of testdata that has a JSON value in each line.
-func rowsOf[T any](t testing.TB, name string) (all []T) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, line := range lines(string(text)) {
-		var row T
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatalf("%s, line %d: %v", name, n+1, err)
-		}
-		all = append(all, row)
-	}
-	return all
+func badCases(t testing.TB, name string) []badCase {
+	return corpus.Rows[badCase](t, "bad/"+name+".ndjson")
 }
 
 func (c badCase) bytes() ([]byte, error) {

@@ -123,5 +123,30 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
+// report shows the first faults of a proof as errors of its test.
+func report(t testing.TB, faults []string) {
+	t.Helper()
+	for _, fault := range faults[:min(len(faults), 20)] {
+		t.Error(fault)
+	}
+	if more := len(faults) - 20; more > 0 {
+		t.Errorf("and %d more", more)
+	}
+}
+
+// concurrently calls do for each item, n at a time.
+func concurrently[T any](n int, items []T, do func(T)) {
+	var all sync.WaitGroup
+	gate := make(chan struct{}, n)
+	for _, item := range items {
+		gate <- struct{}{}
+		all.Go(func() {
+			defer func() { <-gate }()
+			do(item)
+		})
+	}
+	all.Wait()
+}
+
 // lines splits a text for messages of tests.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }

@@ -1,9 +1,8 @@
 package conformance
 
 import (
-	"bufio"
 	"encoding/json"
-	"os/exec"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -32,45 +31,15 @@ type listedTool struct {
 // listTools requests tools/list from the binary and returns the list, parsed and as it was sent.
 func listTools(t *testing.T, flags ...string) (raw json.RawMessage, all []listedTool) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"--root", mustAbs(t, "..")}, flags...)...)
-	cmd.Env = environment(t)
-	cmd.Stdin = strings.NewReader(
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rules","version":"1"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/list"}
-`,
-	)
-	out, err := cmd.StdoutPipe()
+	m, err := serveStdio(t, mustAbs(t, ".."), flags...).ask("tools/list", object{})
+	var listed struct{ Tools json.RawMessage }
+	if err == nil {
+		err = errors.Join(json.Unmarshal(m.Result, &listed), json.Unmarshal(listed.Tools, &all))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	answers := bufio.NewReader(out)
-	for range 2 {
-		line, err := answers.ReadBytes('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m struct {
-			ID     int
-			Result struct{ Tools json.RawMessage }
-		}
-		if err := json.Unmarshal(line, &m); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if m.ID == 2 {
-			raw = m.Result.Tools
-		}
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
-	return raw, all
+	return listed.Tools, all
 }
 
 func TestCatalog(t *testing.T) {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,24 +20,29 @@ _mcp_funnel mcp-funnel
 printf '%s\n' "${COMPREPLY[@]}"
 `
 
+// printed runs a program that must succeed in a directory of its own, and returns what it printed.
+func printed(t testing.TB, l launch) (out, errs string) {
+	t.Helper()
+	l.dir = t.TempDir()
+	out, errs, code := l.output(t)
+	if code != 0 {
+		t.Fatalf("%q: exit code %d\n%s%s", l.flags, code, out, errs)
+	}
+	return out, errs
+}
+
 func TestBashCompletes(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
-	bash, bin := peer.Find(t, "bash"), filepath.Dir(binary(t))
-	env := append(environment(t), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	run := func(stdin string, name string, args ...string) string {
+	bash, env := peer.Find(t, "bash"), environment(t) // whose PATH has the binary
+	offered := func(line string) []string {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), name, args...)
-		c.Env, c.Dir, c.Stdin = env, t.TempDir(), strings.NewReader(stdin)
-		out, err := c.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-		}
-		return strings.TrimSpace(string(out))
+		out, _ := printed(t, launch{program: bash, env: env, flags: []string{"-c", tab, "bash", line}})
+		return strings.Fields(out)
 	}
-	offered := func(line string) []string { return strings.Fields(run("", bash, "-c", tab, "bash", line)) }
 
-	id := strings.TrimPrefix(shownID.FindString(run("kept", binary(t), "keep", "--name", "my tests")), "obs:")
+	_, kept := printed(t, launch{env: env, stdin: strings.NewReader("kept"), flags: []string{"keep", "--name", "my tests"}})
+	id := strings.TrimPrefix(shownID.FindString(kept), "obs:")
 	for line, want := range map[string][]string{
 		"mcp-funnel c":                          {"call", "context", "compact", "check", "chat", "completion"},
 		"mcp-funnel call ":                      {"search", "find", "read", "grep", "jq", "slice"},
@@ -108,35 +112,26 @@ complete -C "mcp-funnel call read path=obs:"
 // Each shell lists observations newest first, each with its tool, kind, size, age and name.
 func TestShellsDescribeObservations(t *testing.T) {
 	drivesOnly(t)
-	env := append(environment(t), "PATH="+filepath.Dir(binary(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
-	run := func(stdin string, name string, args ...string) (string, string) {
-		t.Helper()
-		c := exec.CommandContext(t.Context(), name, args...)
-		var said strings.Builder
-		c.Env, c.Dir, c.Stdin, c.Stderr = env, t.TempDir(), strings.NewReader(stdin), &said
-		out, err := c.Output()
-		if err != nil {
-			t.Fatalf("%s %q: %v\n%s%s", name, args, err, out, said.String())
-		}
-		return string(out), said.String()
-	}
+	env := environment(t)
 	var want []string // newest first
 	for _, k := range []struct{ text, name, about string }{
 		{"a line\n", "*", "keep, text, 7 bytes, AGE ago: *"},
 		{"{\"a\":1}\n{\"a\":2}\n", "two", "keep, ndjson, 16 bytes, AGE ago: two"},
 		{strings.Repeat("x y z\n", 300), "", "keep, text, 1.8 KiB, AGE ago"},
 	} {
-		out, _ := run(k.text, binary(t), "keep", "--json", "--name", k.name)
+		out, _ := printed(t, launch{
+			env: env, stdin: strings.NewReader(k.text), flags: []string{"keep", "--json", "--name", k.name},
+		})
 		_, id, _ := strings.Cut(out, `"observation_id": "`)
 		id, _, _ = strings.Cut(id, `"`)
 		want = append([]string{id + " " + k.about}, want...)
 	}
-	_, _ = run("", binary(t), "observations", "pin", want[2][:12])
+	printed(t, launch{env: env, flags: []string{"observations", "pin", want[2][:12]}})
 	want[2] = strings.Replace(want[2], "ago: *", "ago: [pinned] *", 1)
 	age := regexp.MustCompile(`\d+[smh] ago`)
 	for shell, script := range askers {
 		t.Run(shell, func(t *testing.T) {
-			out, said := run("", peer.Find(t, shell), "-c", script)
+			out, said := printed(t, launch{program: peer.Find(t, shell), env: env, flags: []string{"-c", script}})
 			var got []string
 			for _, line := range strings.Split(strings.TrimSpace(age.ReplaceAllString(out, "AGE ago")), "\n") {
 				line = strings.TrimPrefix(line, "path=obs:")
@@ -158,16 +153,11 @@ func TestCompletionScriptsParse(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {
 			path := peer.Find(t, shell)
-			script, err := exec.CommandContext(t.Context(), binary(t), "completion", shell).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			script, _ := printed(t, launch{flags: []string{"completion", shell}})
 			file := filepath.Join(t.TempDir(), "script")
-			if err := os.WriteFile(file, script, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if out, err := exec.CommandContext(t.Context(), path, "-n", file).CombinedOutput(); err != nil || len(out) > 0 {
-				t.Errorf("%v\n%s", err, out)
+			write(t, file, script)
+			if out, errs := printed(t, launch{program: path, flags: []string{"-n", file}}); out+errs != "" {
+				t.Error(out, errs)
 			}
 		})
 	}

@@ -72,9 +72,7 @@ func slowFolder(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
 	put := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(root, name), text)
 	}
 	put("null.json", "null")
 	put("list.json", "["+strings.Repeat(`{"a":[1,2,3],"b":"text"},`, 20_000)+"null]")
@@ -99,9 +97,7 @@ func slowFolder(t testing.TB) string {
 // sparse makes a file that uses disk space only for its beginning.
 func sparse(t testing.TB, path string, size int64, beginning string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(beginning), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, beginning)
 	if err := os.Truncate(path, size); err != nil {
 		t.Skipf("no file of %d bytes can be made here: %v", size, err)
 	}
@@ -111,27 +107,20 @@ func sparse(t testing.TB, path string, size int64, beginning string) {
 func timed(s *stdioClient, shapes []shape, deadline, slack time.Duration) (over []time.Duration, failures []string) {
 	s.limit = deadline + slack
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	gate := make(chan struct{}, 2)
-	for _, c := range shapes {
-		gate <- struct{}{}
-		all.Go(func() {
-			defer func() { <-gate }()
-			a, err := s.call(c.tool, c.args)
-			mu.Lock()
-			defer mu.Unlock()
-			args, _ := json.Marshal(c.args)
-			switch {
-			case err != nil:
-				failures = append(failures, fmt.Sprintf("%s %.200s: %v", c.tool, args, err))
-			case a.text() == "" && c.tool != "slice": // slice may be asked for a line end only
-				failures = append(failures, fmt.Sprintf("%s %.200s: an answer of nothing", c.tool, args))
-			default:
-				over = append(over, max(0, a.took-deadline))
-			}
-		})
-	}
-	all.Wait()
+	concurrently(2, shapes, func(c shape) {
+		a, err := s.call(c.tool, c.args)
+		mu.Lock()
+		defer mu.Unlock()
+		args, _ := json.Marshal(c.args)
+		switch {
+		case err != nil:
+			failures = append(failures, fmt.Sprintf("%s %.200s: %v", c.tool, args, err))
+		case a.text() == "" && c.tool != "slice": // slice may be asked for a line end only
+			failures = append(failures, fmt.Sprintf("%s %.200s: an answer of nothing", c.tool, args))
+		default:
+			over = append(over, max(0, a.took-deadline))
+		}
+	})
 	return over, failures
 }
 
@@ -155,9 +144,7 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 	root := slowFolder(t)
 	s := serveStdio(t, root, "--call-timeout", deadline.String())
 	over, failures := timed(s, shapes, deadline, slack())
-	for _, f := range failures {
-		t.Error(f)
-	}
+	report(t, failures)
 	s.limit = answerLimit
 	if err := s.ping(); err != nil {
 		t.Errorf("after all of them: %v", err)

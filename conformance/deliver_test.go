@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 )
 
@@ -221,54 +222,20 @@ func TestDeliverBadInput(t *testing.T) {
 	doc := plan(20)
 	_, begun := call(object{"part": doc[:900]})
 	_, whole := call(object{"part": doc})
-	utf16 := "\xff\xfe"
-	for _, b := range []byte(`{"a":1}`) {
-		utf16 += string([]byte{b, 0})
-	}
-	for _, tt := range []struct {
-		name string
-		args object
-		says string
-	}{
-		{"nothing", object{}, "content_type"},
-		{"the shape of an unknown thing", object{"as": "poem"}, "must be one of"},
-		{"no part", object{"after": begun.Kept}, "NO PART ARRIVED"},
-		{"a blank part", object{"after": begun.Kept, "part": " \n"}, "NO PART ARRIVED"},
-		{"an unknown document", object{"after": "obs:000000000000", "part": "x"}, "obs:000000000000"},
-		{"no handle", object{"after": "report.json", "part": "x"}, "no document"},
-		{"a whole document", object{"after": whole.Kept, "part": `{"b":1}`}, "whole already"},
-		{"another document", object{"after": begun.Kept, "part": `{"chapters": [{"title": "Another"}]}`}, "NOT JOINED"},
-		{"prose only", object{"part": "This is a text without any structure at all."}, "BROKEN"},
-		{"prose to a document", object{"after": begun.Kept, "part": "This is a text."}, "NOT JOINED"},
-		{"two fenced blocks", object{"part": "```json\n{}\n```\n\n```json\n{}\n```"}, "two fenced blocks"},
-		{"byte order mark", object{"part": "\ufeff{\"a\":1}"}, "WHOLE"},
-		{"NUL", object{"part": "{\"a\":1}\x00"}, "TRAILING TEXT"},
-		{"a lone surrogate", object{"part": `["\ud800"]`}, "WHOLE"},
-		{"a huge number", object{"part": `[1e309]`}, "WHOLE"},
-		{"a hundred thousand levels", object{"part": strings.Repeat("[", 100_000)}, "deep"},
-		{"text behind it", object{"part": `{"a":1} and more`}, "TRAILING TEXT"},
-		{"brackets in a string", object{"part": `{"a":"]}`}, "CUT OFF"},
-		{"NDJSON with a cut last line", object{"part": "{\"a\":1}\n{\"a\":2}\n{\"a\":"}, "CUT OFF"},
-		{"an object for the text", object{"part": object{"a": []any{1, 2}}}, "WHOLE"},
-		{"Markdown", object{"part": "# Title\n\nSome text\n"}, "not JSON"},
-		{"Markdown with JSON in it", object{"part": exampleInProse}, "not JSON"},
-		{"Markdown with JSON, of prose in brackets", object{"part": "[Home](x)\n\n" + exampleInProse}, "not JSON"},
-		{"JSON with a preface", object{"part": "Sure.\nHere\nit is:\n\n```json\n{\"a\":1}\n```\n"}, "WHOLE: 8 bytes"},
-		{"an intent with words around it", object{"as": "intent", "part": exampleInProse}, "NOT VALID"},
-		{"two examples as Markdown",
-			object{"as": "markdown", "part": "```json\n{}\n```\n\n```json\n{}\n```"}, "taken as text"},
-		{"text in a bracket", object{"as": "text", "part": "[draft] some words"}, "KEPT: 18 bytes"},
-		{"a template", object{"as": "code", "part": "{% if x %}\n{{ x }}\n{% endif %}"}, "KEPT: 30 bytes"},
-		{"JSON as text", object{"as": "text", "part": `{"a":1}`}, "KEPT: 7 bytes, taken as text"},
-		{"the shape of code", object{"as": "code"}, "as=code"},
-		{"text in a bracket, as JSON", object{"part": "[draft] some words"}, "as=text"},
-		{"an unknown intent", object{"part": `{"a":1}`, "intent": "obs:000000000000"}, "intent: obs:000000000000"},
-		{"an unknown argument", object{"text": "x"}, "valid arguments"},
-		{"a part of 200 KB", object{"part": `{"a":"` + longPart(200_000)}, "CUT OFF"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if text, _ := call(tt.args); !strings.Contains(text, tt.says) {
-				t.Errorf("%q is not in %s", tt.says, text)
+	fill := strings.NewReplacer("$BEGUN", begun.Kept, "$WHOLE", whole.Kept, "$DEEP", strings.Repeat("[", 100_000),
+		"$LONG", longPart(200_000), "$EXAMPLE", exampleInProse)
+	for _, c := range corpus.Rows[struct {
+		Name, Says string
+		Args       object
+	}](t, "deliver.ndjson") {
+		for name, v := range c.Args {
+			if text, ok := v.(string); ok {
+				c.Args[name] = fill.Replace(text)
+			}
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			if text, _ := call(c.Args); !strings.Contains(text, c.Says) {
+				t.Errorf("%q is not in %s", c.Says, text)
 			}
 		})
 	}

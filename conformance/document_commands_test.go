@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,14 +11,7 @@ import (
 // document runs a command of documents in dir.
 func document(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), args...)
-	cmd.Env, cmd.Dir, cmd.Stdin = environment(t), dir, strings.NewReader(stdin)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	return launch{dir: dir, stdin: strings.NewReader(stdin), flags: args}.output(t)
 }
 
 // TestDocumentEncodings has check, join and deliver agree on texts of several encodings.
@@ -52,9 +43,7 @@ func TestDocumentEncodings(t *testing.T) {
 		"a character between two reads": {`{"a":"` + strings.Repeat("\u20ac", 100_000) + `"}`, true},
 	} {
 		file := filepath.Join(dir, "document")
-		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, tt.text)
 		for _, command := range []string{"check", "join", "deliver"} {
 			out, errs, code := document(t, dir, "", command, file)
 			if (code == 0) != tt.whole || strings.Contains(out+errs, "\ufffd") {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,8 @@ type launch struct {
 	wrap    []string // a command that runs the program, as words
 	env     []string // all of it; nil: that of [environment]
 	flags   []string
+	dir     string
+	stdin   io.Reader // of a program that runs to its end
 
 	// Over stdio: the client's capabilities, and its answers to requests of the server, by method.
 	capabilities map[string]any
@@ -38,8 +41,20 @@ func (l launch) command(t testing.TB) *exec.Cmd {
 	}
 	words := append(append(append([]string{}, l.wrap...), l.program), l.flags...)
 	cmd := exec.Command(words[0], words[1:]...) //nolint:noctx // it ends with the test, or is killed
-	cmd.Env = l.env
+	cmd.Env, cmd.Dir = l.env, l.dir
 	return cmd
+}
+
+// output runs the program to its end, and returns what it printed and its exit code.
+func (l launch) output(t testing.TB) (out, errs string, code int) {
+	t.Helper()
+	cmd := l.command(t)
+	var o, e bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.stdin, &o, &e
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
 }
 
 // process is a program started by a test.

@@ -234,9 +234,12 @@ func (c *stdioClient) begin(method string, params any) pending {
 }
 
 // beginCall sends a tool call.
-func (c *stdioClient) beginCall(tool string, args any) pending {
-	return c.begin("tools/call", map[string]any{"name": tool, "arguments": args})
+func (c *stdioClient) beginCall(name string, args any) pending {
+	return c.begin("tools/call", map[string]any{"name": name, "arguments": args})
 }
+
+// tool returns the parameters of a tool call.
+func tool(name string, args object) object { return object{"name": name, "arguments": args} }
 
 // wait waits for the answer.
 func (p pending) wait() (message, error) {

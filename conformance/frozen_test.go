@@ -1,13 +1,10 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,14 +47,14 @@ func TestFrozen(t *testing.T) {
 
 // frozenProgram runs the binary in one directory, with one store.
 type frozenProgram struct {
-	t        *testing.T
-	dir, bin string
-	env      []string
+	t   *testing.T
+	dir string
+	env []string
 }
 
 func newFrozenProgram(t *testing.T) *frozenProgram {
 	t.Helper()
-	p := &frozenProgram{t: t, dir: plainDir(t), bin: binary(t), env: environment(t)}
+	p := &frozenProgram{t: t, dir: plainDir(t), env: environment(t)}
 	p.env = append(p.env, "MCP_FUNNEL_STORE="+filepath.Join(p.dir, "store"), "MCP_FUNNEL_MIN_FREE=0")
 	return p
 }
@@ -65,16 +62,9 @@ func newFrozenProgram(t *testing.T) *frozenProgram {
 // run returns what the command prints on standard output, and its exit code.
 func (p *frozenProgram) run(stdin string, env []string, words ...string) (string, int) {
 	p.t.Helper()
-	cmd := exec.CommandContext(p.t.Context(), p.bin, words...)
-	cmd.Dir, cmd.Env, cmd.Stdin = p.dir, append(slices.Clone(p.env), env...), strings.NewReader(stdin)
-	var out bytes.Buffer
-	cmd.Stdout = &out
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		p.t.Fatal(err)
-	}
-	return out.String(), cmd.ProcessState.ExitCode()
+	l := launch{dir: p.dir, env: append(slices.Clone(p.env), env...), stdin: strings.NewReader(stdin), flags: words}
+	out, _, code := l.output(p.t)
+	return out, code
 }
 
 var (

@@ -63,7 +63,7 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 	dir := t.TempDir()
 	disk := filepath.Join(dir, "disk")
 	d.out = filepath.Join(dir, "out")
-	for _, sub := range []string{disk, d.out, filepath.Join(dir, "root")} {
+	for _, sub := range []string{disk, d.out} {
 		if err := os.Mkdir(sub, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -72,9 +72,7 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 		"small.txt":      []byte("what is small\n"),
 		"root/large.txt": corpus.WarAndPeace()[:300_000],
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, name), string(text))
 	}
 	script := strings.NewReplacer("BOUND", "ulimit -f $1", "READONLY", "").Replace(onFullDisk)
 	words := []string{"sh", "-c"}
@@ -177,9 +175,7 @@ func TestS13RealFullDisk(t *testing.T) {
 	if d.lost == 0 {
 		t.Error("the disk was never full")
 	}
-	for _, w := range d.wrong {
-		t.Error(w)
-	}
+	report(t, d.wrong)
 	control := &fullDisk{}
 	control.run(t, "unlimited", false, `for f in "$store"/observations/keep_*; do printf x >"$f"; done`)
 	promise.Kept(t, promise.Proof{Promise: "S13", Cases: d.cases, Failures: len(d.wrong), Control: len(control.wrong),

@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,14 +13,7 @@ import (
 // generates runs mcp-funnel generate.
 func generates(t *testing.T, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"generate"}, args...)...)
-	cmd.Env, cmd.Stdin = environment(t), strings.NewReader(stdin)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	return launch{stdin: strings.NewReader(stdin), flags: append([]string{"generate"}, args...)}.output(t)
 }
 
 // example returns the last JSON object of the text that tells a model what a document looks like.
@@ -60,9 +51,7 @@ func TestOneWorkflowTakesThreeCompletions(t *testing.T) {
 			t.Errorf("%v: exit code %d, %s\n%s", step.args, code, errs, out)
 		}
 		if i == 0 {
-			if err := os.WriteFile(kept, []byte(out), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			write(t, kept, out)
 		}
 	}
 	requests := s.Requests()
@@ -107,19 +96,10 @@ func TestGenerateInParts(t *testing.T) {
 	if out != doc[:900] || code != 1 || !strings.Contains(errs, "too busy") {
 		t.Errorf("exit code %d, %d bytes, %s", code, len(out), errs)
 	}
-	var found bytes.Buffer
-	cmd := exec.CommandContext(
-		t.Context(),
-		binary(t),
-		"doctor",
-		"--endpoint",
-		"--endpoint-url",
-		chattest.New(t, chattest.Reply{Text: "yes"}).URL,
-	)
-	cmd.Env, cmd.Dir, cmd.Stdout = environment(t), plainDir(t), &found
-	_ = cmd.Run() // other lines of the report may be bad here
-	if !strings.Contains(found.String(), `answered "yes"`) || !strings.Contains(found.String(), "it reports usage") {
-		t.Errorf("%s", &found)
+	url := chattest.New(t, chattest.Reply{Text: "yes"}).URL
+	found, _, _ := launch{dir: plainDir(t), flags: []string{"doctor", "--endpoint", "--endpoint-url", url}}.output(t)
+	if !strings.Contains(found, `answered "yes"`) || !strings.Contains(found, "it reports usage") {
+		t.Error(found)
 	}
 }
 

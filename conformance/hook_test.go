@@ -51,14 +51,11 @@ func (h *hooked) event(tool string, input, response any) []byte {
 // run runs the program on an input; it must end with code 0.
 func (h *hooked) run(in io.Reader, words ...string) (out, complaints string) {
 	h.t.Helper()
-	cmd := exec.CommandContext(h.t.Context(), binary(h.t), words...)
-	cmd.Dir, cmd.Env, cmd.Stdin = h.dir, h.env, in
-	var o, e bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &o, &e
-	if err := cmd.Run(); err != nil {
-		h.t.Errorf("%q: %v: %s", words, err, e.String())
+	out, complaints, code := launch{dir: h.dir, env: h.env, stdin: in, flags: words}.output(h.t)
+	if code != 0 {
+		h.t.Errorf("%q: exit code %d: %s", words, code, complaints)
 	}
-	return o.String(), e.String()
+	return out, complaints
 }
 
 var receiptOf = regexp.MustCompile(`"LARGE OUTPUT DETECTED: kept whole as (obs:[0-9a-z]{12})(?:[^"\\]|\\.)*"`)
@@ -79,9 +76,7 @@ func TestHookReplacesLargeOutputs(t *testing.T) {
 	h := newHooked(t)
 	long, other := largeText("out"), largeText("err")
 	cut := filepath.Join(h.dir, "cut.txt")
-	if err := os.WriteFile(cut, []byte(long), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, cut, long)
 	type object = map[string]any
 	for name, c := range map[string]struct {
 		tool     string
@@ -193,9 +188,7 @@ func TestHookPrintsNothing(t *testing.T) {
 	large := bash(nil)
 	file := func(name, text string) string {
 		path := filepath.Join(h.dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 		return path
 	}
 	plain, link := file("plain", long+long), filepath.Join(h.dir, "link")
@@ -266,9 +259,7 @@ func TestHookMasksSecrets(t *testing.T) {
 func TestHookCountsAsCoverage(t *testing.T) {
 	h := newHooked(t)
 	for _, name := range []string{"a.go", "b.go"} {
-		if err := os.WriteFile(filepath.Join(h.dir, name), []byte("package a\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(h.dir, name), "package a\n")
 	}
 	investigate := func(words ...string) string {
 		all := []string{"--root", h.dir, "--toolsets", "core,investigation", "call", "investigate"}
@@ -296,9 +287,7 @@ func TestHookCountsAsCoverage(t *testing.T) {
 	opened("nothing")
 	read("package a\n")
 	opened("1 of 2 files, 50 % of the bytes")
-	if err := os.WriteFile(filepath.Join(h.dir, "a.go"), []byte("package b\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(h.dir, "a.go"), "package b\n")
 	opened("nothing")
 	read("package b\n")
 	opened("1 of 2 files, 50 % of the bytes")

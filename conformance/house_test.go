@@ -286,50 +286,32 @@ func TestImportRulesBite(t *testing.T) {
 	}
 }
 
-// Every package says in its comment what it is.
-func TestPackageComments(t *testing.T) {
+// TestPackages checks that every package says in its comment what it is, and that none has an init function, which runs
+// where no reader looks for it.
+func TestPackages(t *testing.T) {
 	for _, p := range packages(t) {
 		doc := ""
 		for _, name := range p.GoFiles {
-			f, err := parser.ParseFile(
-				token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.PackageClauseOnly|parser.ParseComments,
-			)
+			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f.Doc != nil {
-				if doc != "" {
-					t.Errorf("%s has two package comments", p.ImportPath)
-				}
-				doc = f.Doc.Text()
+			if f.Doc != nil && doc != "" {
+				t.Errorf("%s has two package comments", p.ImportPath)
 			}
-		}
-		if len(p.GoFiles) == 0 {
-			continue
-		}
-		first := "Package " + filepath.Base(p.ImportPath) + " "
-		if p.ImportPath == "cmd/mcp-funnel" || strings.HasPrefix(p.ImportPath, "docs/examples/") {
-			first = "Command " + filepath.Base(p.ImportPath) + " "
-		}
-		if !strings.HasPrefix(doc, first) {
-			t.Errorf("%s: the package comment must begin with %q", p.ImportPath, first)
-		}
-	}
-}
-
-// init runs where no reader looks for it; the house has lists instead.
-func TestNoInit(t *testing.T) {
-	for _, p := range packages(t) {
-		for _, name := range p.GoFiles {
-			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc += f.Doc.Text()
 			for _, d := range f.Decls {
 				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
 					t.Errorf("%s/%s has an init function", p.ImportPath, name)
 				}
 			}
+		}
+		first := "Package " + filepath.Base(p.ImportPath) + " "
+		if p.ImportPath == "cmd/mcp-funnel" || strings.HasPrefix(p.ImportPath, "docs/examples/") {
+			first = "Command " + filepath.Base(p.ImportPath) + " "
+		}
+		if len(p.GoFiles) > 0 && !strings.HasPrefix(doc, first) {
+			t.Errorf("%s: the package comment must begin with %q", p.ImportPath, first)
 		}
 	}
 }

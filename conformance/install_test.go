@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,13 +15,11 @@ func TestInstall(t *testing.T) {
 	env := append(environment(t), "HOME="+home, "XDG_CONFIG_HOME="+home+"/.config", "XDG_STATE_HOME="+home+"/state")
 	run := func(code int, words ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), binary(t), words...)
-		cmd.Dir, cmd.Env = project, env
-		out, _ := cmd.CombinedOutput() //nolint:errcheck // the code is compared
-		if cmd.ProcessState.ExitCode() != code {
-			t.Errorf("%q: code %d\n%s", words, cmd.ProcessState.ExitCode(), out)
+		out, errs, got := launch{dir: project, env: env, flags: words}.output(t)
+		if got != code {
+			t.Errorf("%q: code %d\n%s%s", words, got, out, errs)
 		}
-		return string(out)
+		return out + errs
 	}
 	says := func(text string, parts ...string) {
 		t.Helper()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
@@ -26,16 +25,11 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	root := filepath.Join(dir, "root")
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	texts := map[string][]byte{}
 	for i := range 8 {
 		name := fmt.Sprintf("%d.txt", i)
 		texts[name] = bytes.Repeat(fmt.Appendf(nil, "a row of file %d\n", i), 2000<<(i/2))
-		if err := os.WriteFile(filepath.Join(root, name), texts[name], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(root, name), string(texts[name]))
 	}
 	try := func(program, store string, kills int) (said, lost int) {
 		flags := []string{"--root", root, "--store", store, "--min-free", "0", "--quota", "8GiB"}

@@ -6,9 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,74 +16,12 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
-// namedProgram is a program with a unique name, so that its processes differ from those of other tests.
-type namedProgram struct {
-	t    *testing.T
-	path string
-}
-
-func ownProgram(t *testing.T, path string) namedProgram {
-	t.Helper()
-	own := filepath.Join(t.TempDir(), filepath.Base(path)) // a variant acts by its name
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(own, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	p := namedProgram{t, own}
-	t.Cleanup(func() {
-		for _, pid := range p.running() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
-	return p
-}
-
-// running returns the processes of the program: the server and its workers.
-func (p namedProgram) running() (pids []int) {
-	all, err := os.ReadDir("/proc")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, d := range all {
-		pid, err := strconv.Atoi(d.Name())
-		if err != nil {
-			continue
-		}
-		if exe, err := os.Readlink("/proc/" + d.Name() + "/exe"); err == nil && exe == p.path {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// first returns the process whose parent is not among them: the server. Process numbers do not show this: the system
-// reuses small ones.
-func (p namedProgram) first() int {
-	all := p.running()
-	for _, pid := range all {
-		if state, parent := stat(pid); state != 0 && !slices.Contains(all, parent) {
-			return pid
-		}
-	}
-	p.t.Fatalf("of %v none is the first", all)
-	return 0
-}
-
-// until waits until the number of processes is n.
-func (p namedProgram) until(limit time.Duration, wanted func(n int) bool) (took time.Duration, ok bool) {
-	start := time.Now()
-	ok = waitFor(limit, func() bool { return wanted(len(p.running())) })
-	return time.Since(start), ok
-}
-
 // client is the state that the ways to end a server act on.
 type client struct {
 	in, out *os.File // its ends of the pipes
 	server  *os.Process
 	parent  *os.Process // of the server
+	pids    []int       // of the server and its worker
 }
 
 // ways are the ways in which a server learns that its client has ended.
@@ -109,7 +45,7 @@ var ways = map[string]func(c client) error{
 
 // startBusy starts a server below a parent of its own, and a jq program without an end in its worker. It holds the
 // pipes itself: how they are closed is what is tried.
-func startBusy(t *testing.T, p namedProgram) client {
+func startBusy(t *testing.T, program string) client {
 	t.Helper()
 	inR, in, err := os.Pipe()
 	if err != nil {
@@ -122,7 +58,7 @@ func startBusy(t *testing.T, p namedProgram) client {
 	root := t.TempDir()
 	write(t, root+"/ok.json", "{}\n")
 	parent := launch{
-		program: p.path,
+		program: program,
 		wrap:    []string{"sh", "-c", `"$@"; true`, "sh"},
 		flags:   []string{"--root", root},
 	}.command(t)
@@ -144,17 +80,21 @@ func startBusy(t *testing.T, p namedProgram) client {
 			t.Fatal(err)
 		}
 	}
-	if _, ok := p.until(starts, func(n int) bool { return n >= 1 }); !ok {
-		t.Fatal("no server was started")
+	own := func() []int { return below(parent.Process.Pid) }
+	if err := awaitWork(starts, own, func() bool { return false }); err != nil {
+		t.Fatal(err)
 	}
-	server, err := os.FindProcess(p.first())
+	pids := own()
+	t.Cleanup(func() { left(0, pids) })
+	first := slices.IndexFunc(pids, func(pid int) bool { _, of := stat(pid); return of == parent.Process.Pid })
+	if first < 0 {
+		t.Fatalf("of %v none is the server", pids)
+	}
+	server, err := os.FindProcess(pids[first])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitWork(starts, func() []int { return below(server.Pid) }, func() bool { return false }); err != nil {
-		t.Fatal(err)
-	}
-	return client{in, out, server, parent.Process}
+	return client{in, out, server, parent.Process, pids}
 }
 
 // A server with a busy worker ends as fast, and the worker with it.
@@ -170,26 +110,26 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	failures, control := 0, 0
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
-			p := ownProgram(t, binary(t))
-			if err := end(startBusy(t, p)); err != nil {
+			c := startBusy(t, binary(t))
+			if err := end(c); err != nil {
 				t.Fatal(err)
 			}
-			d, ok := p.until(slowest, func(n int) bool { return n == 0 })
+			d, n := left(slowest, c.pids)
 			mu.Lock()
 			defer mu.Unlock()
-			if took = append(took, d); !ok {
+			if took = append(took, d); n > 0 {
 				failures++
-				t.Errorf("%d processes are left after %s", len(p.running()), d)
+				t.Errorf("%d processes are left after %s", n, d)
 			}
 		})
 	}
 	for _, way := range []string{"closed stdout", "killed parent"} {
 		t.Run("unwatched, "+way, func(t *testing.T) {
-			p := ownProgram(t, weak.binary(t))
-			if err := ways[way](startBusy(t, p)); err != nil {
+			c := startBusy(t, weak.binary(t))
+			if err := ways[way](c); err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := p.until(2*time.Second, func(n int) bool { return n == 0 }); !ok {
+			if _, n := left(2*time.Second, c.pids); n > 0 {
 				control++
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -93,7 +94,7 @@ func TestLimitsAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range rowsOf[limit](t, "limits.ndjson") {
+	for _, l := range corpus.Rows[limit](t, "limits.ndjson") {
 		for _, words := range quotedWords.FindAllString(l.Told, -1) {
 			for _, piece := range standIns.Split(strings.Trim(words, "`"), -1) {
 				if piece = strings.Trim(piece, " ;:()[]"); len(piece) > 3 && !strings.Contains(source.String(), piece) {
@@ -141,7 +142,7 @@ each is reported. Written by ’make update’ from the constants of the program
 [INTENT.md](INTENT.md)), ’investigate’ ([INVESTIGATION.md](INVESTIGATION.md)), and ’wrap’ ([UPSTREAM.md](UPSTREAM.md)).
 `)
 	of := ""
-	for _, l := range rowsOf[limit](t, "limits.ndjson") {
+	for _, l := range corpus.Rows[limit](t, "limits.ndjson") {
 		if l.Of != of {
 			of = l.Of
 			fmt.Fprintf(&b, "\n## %s\n\n| what | at most | how it is reported |\n|---|---|---|\n", of)
@@ -164,9 +165,7 @@ func TestLimitsPage(t *testing.T) {
 	path := filepath.Join("..", "docs", "LIMITS.md")
 	want := limitsPage(t)
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, want)
 		return
 	}
 	got, err := os.ReadFile(path)

@@ -70,9 +70,7 @@ func gluttons(t testing.TB, root string) []glutton {
 			lines,
 		),
 	} {
-		if err := os.WriteFile(at(name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, at(name), string(text))
 	}
 	files := promise.Size(4_000, 1_000_000)
 	for i := range files {
@@ -206,19 +204,12 @@ func (g glutton) feed(t testing.TB, program, root string, deadline time.Duration
 // glut makes calls concurrently and returns those without an answer.
 func glut(s *stdioClient, calls []shape, at int) (failures []string) {
 	var mu sync.Mutex
-	var all sync.WaitGroup
-	gate := make(chan struct{}, at)
-	for _, c := range calls {
-		gate <- struct{}{}
-		all.Go(func() {
-			defer func() { <-gate }()
-			if _, err := s.call(c.tool, c.args); err != nil {
-				mu.Lock()
-				failures = append(failures, fmt.Sprintf("%s %v: %v", c.tool, c.args, err))
-				mu.Unlock()
-			}
-		})
-	}
-	all.Wait()
+	concurrently(at, calls, func(c shape) {
+		if _, err := s.call(c.tool, c.args); err != nil {
+			mu.Lock()
+			failures = append(failures, fmt.Sprintf("%s %v: %v", c.tool, c.args, err))
+			mu.Unlock()
+		}
+	})
 	return failures
 }

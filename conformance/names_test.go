@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,19 +13,52 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
+// inProcessCall makes a call as the server does, without a server.
+type inProcessCall func(ctx context.Context, src source.Set, l funnel.Limits, tool string, args any) answer
+
+func inProcess(t testing.TB, o funnel.Options) inProcessCall {
+	t.Helper()
+	f, err := funnel.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]tools.Tool{}
+	for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}}) {
+		byName[tool.Name] = tool
+	}
+	return func(ctx context.Context, src source.Set, l funnel.Limits, tool string, args any) answer {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			return answer{blocks: []string{err.Error()}, failed: true}
+		}
+		a, err := f.Call(ctx, funnel.Request{
+			Tool: byName[tool], Args: raw, Who: funnel.Session{ID: "local", Owner: observations.Local}, Sources: src, Limits: l,
+		})
+		if err != nil {
+			return answer{blocks: []string{err.Error()}, failed: true}
+		}
+		texts := make([]string, len(a.Blocks))
+		for i, b := range a.Blocks {
+			texts[i] = b.Text
+		}
+		return answer{blocks: texts, failed: a.Failed}
+	}
+}
+
 // desk calls tools as a model does, and reads what it is shown.
 type desk struct {
-	t      *rapid.T
-	f      *funnel.Funnel
-	offers map[string]tools.Tool
-	src    source.Set
+	t    *rapid.T
+	made inProcessCall
+	src  source.Set
 }
 
 func (d *desk) call(tool string, kv ...any) (shown string, failed bool) {
@@ -32,24 +66,8 @@ func (d *desk) call(tool string, kv ...any) (shown string, failed bool) {
 	for i := 0; i < len(kv); i += 2 {
 		args[kv[i].(string)] = kv[i+1]
 	}
-	b, err := json.Marshal(args)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	a, err := d.f.Call(
-		d.t.Context(),
-		funnel.Request{
-			Tool: d.offers[tool], Args: b, Sources: d.src, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
-		},
-	)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	var text []string
-	for _, b := range a.Blocks {
-		text = append(text, b.Text)
-	}
-	return strings.Join(text, "\n"), a.Failed
+	a := d.made(d.t.Context(), d.src, funnel.Limits{LargeLines: 10_000, LargeChars: 200_000}, tool, args)
+	return a.text(), a.failed
 }
 
 // hostileName is a file's name with what makes names hard to show: hidden characters, line ends, bytes that are no
@@ -71,19 +89,12 @@ func TestNamesAreAcceptedAsShown(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		t.Skipf("%s allows no such names", runtime.GOOS)
 	}
-	f, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	offers := map[string]tools.Tool{}
-	for _, tool := range server.Catalog(server.Parts{}) {
-		offers[tool.Name] = tool
-	}
+	call := inProcess(t, funnel.Options{Counter: tokens.New(tokens.O200k)})
 	top := t.TempDir()
 	n, shown := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
-		d := &desk{t: t, f: f, offers: offers}
+		d := &desk{t: t, made: call}
 		var dirs []string
 		for i := range rapid.IntRange(1, 2).Draw(t, "roots") {
 			dirs = append(dirs, filepath.Join(top, fmt.Sprintf("r%d-%d", n, i)))

@@ -349,19 +349,13 @@ func TestPipedCallsAreAnswered(t *testing.T) {
 	env := environment(t)
 	answered := 0
 	for run := range runs {
-		cmd := exec.CommandContext(t.Context(), binary(t), "--root", root)
-		cmd.Env = env
-		cmd.Stdin = strings.NewReader(strings.Join(lines, "\n")) // no newline at the end
-		out, err := cmd.Output()
-		if err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				err = fmt.Errorf("%w: %s", err, exit.Stderr)
-			}
-			t.Fatalf("run %d: %v", run, err)
+		input := strings.NewReader(strings.Join(lines, "\n")) // no newline at the end
+		out, errs, code := launch{env: env, stdin: input, flags: []string{"--root", root}}.output(t)
+		if code != 0 {
+			t.Fatalf("run %d: exit code %d: %s", run, code, errs)
 		}
 		n := 0
-		for line := range bytes.Lines(out) {
+		for line := range bytes.Lines([]byte(out)) {
 			var m noted
 			if err := json.Unmarshal(line, &m); err != nil || m.Result == nil ||
 				bytes.Contains(m.Result, []byte(`"isError":true`)) {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -51,79 +51,24 @@ func marked(word string) (pids []int) {
 	return pids
 }
 
-// commandEndings are the ways in which a command's call ends. Each starts a server and the command, waits until run is
-// seen at work, and ends the call.
-var commandEndings = map[string]func(t testing.TB, root, command, mark string) error{
-	"time-out": func(t testing.TB, root, command, mark string) error {
-		s := serveCommands(t, root)
-		answer := s.beginCall("run", map[string]any{"command": command, "timeout_s": 2})
-		if err := atWorkUntil(mark, answer.answered); err != nil {
-			return err
-		}
-		_, err := answer.wait()
+// endCommand runs a command on a server of its own, waits until processes with the mark run, and ends the call.
+func endCommand(t testing.TB, way, root, command, mark string) error {
+	d, err := startDoomed(t, way, root, "--toolsets", "core,shell")
+	if err != nil {
 		return err
-	},
-	"cancel": func(t testing.TB, root, command, mark string) error {
-		s := serveCommands(t, root)
-		answer := s.beginCall("run", map[string]any{"command": command})
-		if err := atWorkUntil(mark, answer.answered); err != nil {
-			return err
-		}
-		answer.cancel()
-		return nil
-	},
-	"client killed": func(t testing.TB, root, command, mark string) error {
-		exe, err := os.Executable()
-		if err != nil {
-			return err
-		}
-		cmd := exec.CommandContext(
-			t.Context(), exe, binary(t), "--root", root, "--min-free", "0", "--toolsets", "core,shell",
-		)
-		cmd.Env = append(environment(t), roleKey+"=client")
-		s := connect(t, cmd, launch{})
-		answer := s.beginCall("run", map[string]any{"command": command})
-		if err := atWorkUntil(mark, answer.answered); err != nil {
-			return err
-		}
-		pid := strconv.Itoa(cmd.Process.Pid)
-		servers, err := os.ReadFile("/proc/" + pid + "/task/" + pid + "/children")
-		if err != nil {
-			return err
-		}
-		t.Cleanup(func() { // the server writes its trace until it ends: the test's directory is removed after that
-			waitFor(patience, func() bool {
-				return !slices.ContainsFunc(strings.Fields(string(servers)), func(pid string) bool {
-					_, err := os.Stat("/proc/" + pid)
-					return err == nil
-				})
-			})
-		})
-		return cmd.Process.Kill()
-	},
-	"server killed": func(t testing.TB, root, command, mark string) error {
-		s := serveCommands(t, root)
-		answer := s.beginCall("run", map[string]any{"command": command})
-		if err := atWorkUntil(mark, answer.answered); err != nil {
-			return err
-		}
-		return s.cmd.Process.Kill()
-	},
-}
-
-func serveCommands(t testing.TB, root string) *stdioClient {
-	return serveStdio(t, root, "--toolsets", "core,shell", "--min-free", "0")
-}
-
-// atWorkUntil waits until processes with the mark run.
-func atWorkUntil(mark string, answered func() bool) error {
-	if !waitFor(starts, func() bool { return len(marked(mark)) > 0 || answered() }) {
+	}
+	args := map[string]any{"command": command}
+	if way == byTimeout {
+		args["timeout_s"] = 2
+	}
+	answer := d.beginCall("run", args)
+	if !waitFor(starts, func() bool { return len(marked(mark)) > 0 || answer.answered() }) {
 		return errors.New("the command did not start")
 	}
-	if answered() {
+	if answer.answered() {
 		return errors.New("the command ended before it was seen")
 	}
-	return nil
+	return d.end(answer)
 }
 
 func TestS9NoCommandOutlivesItsCall(t *testing.T) {
@@ -131,53 +76,27 @@ func TestS9NoCommandOutlivesItsCall(t *testing.T) {
 	t.Parallel()
 	needsContainment(t)
 	root := t.TempDir()
-	times := promise.Size(1, 25)
-	var mu sync.Mutex
-	cases, failures, late, number := 0, 0, 0, os.Getpid()*1000
-	t.Run("all", func(t *testing.T) {
-		for way, name := range slices.Sorted(maps.Keys(commandEndings)) {
-			for at, shape := range slices.Sorted(maps.Keys(commandShapes)) {
-				if !promise.Full() && (way+at)%2 != 0 { // each shape ends in two ways
-					continue
-				}
-				end, command := commandEndings[name], commandShapes[shape]
-				t.Run(name+"/"+shape, func(t *testing.T) {
-					t.Parallel()
-					for range times {
-						mu.Lock()
-						number++
-						mark := "9" + strconv.Itoa(number)
-						mu.Unlock()
-						if err := end(t, root, strings.ReplaceAll(command, "MARK", mark), mark); err != nil {
-							t.Fatal(err)
-						}
-						begun := time.Now()
-						gone := waitFor(patience, func() bool { return len(marked(mark)) == 0 })
-						mu.Lock()
-						cases++
-						if !gone {
-							failures++
-							t.Errorf("%d processes are left after %s", len(marked(mark)), patience)
-						}
-						if time.Since(begun) > time.Second {
-							late++
-						}
-						mu.Unlock()
-					}
-				})
-			}
+	var number atomic.Int64
+	next := func() string { return strconv.FormatInt(int64(os.Getpid())*1000+number.Add(1), 10) }
+	shapes := slices.Sorted(maps.Keys(commandShapes))
+	took, failures, late := outlived(t, shapes, 2, func(t *testing.T, way, shape string) (time.Duration, int, error) {
+		mark := "9" + next()
+		if err := endCommand(t, way, root, strings.ReplaceAll(commandShapes[shape], "MARK", mark), mark); err != nil {
+			return 0, 0, err
 		}
+		begun := time.Now()
+		waitFor(patience, func() bool { return len(marked(mark)) == 0 })
+		return time.Since(begun), len(marked(mark)), nil
 	})
 	promise.Kept(t, promise.Proof{
-		Promise: "S9", Cases: cases, Failures: failures, Control: plainOrphans(t, strconv.Itoa(number+1)),
+		Promise: "S9", Cases: len(took), Failures: failures, Control: plainOrphans(t, "8"+next()),
 		Figures: fmt.Sprintf("commands: %d shapes, %d ways to end; after 1 s %d had processes left",
-			len(commandShapes), len(commandEndings), late),
+			len(shapes), len(endings), late),
 	})
 }
 
 // plainOrphans is the control: the same shapes in a plain shell, of which the group is killed, leave processes.
 func plainOrphans(t *testing.T, mark string) (n int) {
-	mark = "8" + mark
 	for _, shape := range []string{"has its own session", "is a daemon"} {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", strings.ReplaceAll(commandShapes[shape], "MARK", mark))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -201,10 +120,8 @@ func plainOrphans(t *testing.T, mark string) (n int) {
 // needsContainment skips a test where this machine cannot contain commands, and says why.
 func needsContainment(t testing.TB) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), "doctor", "--toolsets", "shell", "--root", t.TempDir())
-	cmd.Env = environment(t)
-	out, _ := cmd.Output()
-	for line := range strings.Lines(string(out)) {
+	out, _, _ := launch{flags: []string{"doctor", "--toolsets", "shell", "--root", t.TempDir()}}.output(t)
+	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "BAD  commands") {
 			t.Skip(strings.TrimSpace(line))
 		}

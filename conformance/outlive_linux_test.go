@@ -39,9 +39,9 @@ const patience = promise.HangAfter
 const starts = 5 * time.Minute
 
 // left waits until processes have ended. It returns the time, and the number of those that did not end, which it kills.
-func left(pids []int) (took time.Duration, n int) {
+func left(limit time.Duration, pids []int) (took time.Duration, n int) {
 	begun := time.Now()
-	waitFor(patience, func() bool { return !slices.ContainsFunc(pids, alive) })
+	waitFor(limit, func() bool { return !slices.ContainsFunc(pids, alive) })
 	took = time.Since(begun)
 	for _, pid := range pids {
 		if alive(pid) {
@@ -52,24 +52,67 @@ func left(pids []int) (took time.Duration, n int) {
 	return took, n
 }
 
-// ending is one way in which a call ends while its worker works.
-type ending struct {
-	name string
-	// run makes a call on a server of its own and ends it. It gives all processes there were, which are to be gone.
-	run func(t testing.TB, root string, call map[string]any) (pids []int, err error)
+// Ways in which a call ends.
+const (
+	byTimeout      = "timeout"
+	byCancel       = "cancel"
+	byClientKilled = "client killed"
+	byServerKilled = "server killed"
+)
+
+var endings = []string{byTimeout, byCancel, byClientKilled, byServerKilled}
+
+// doomed is a server whose call ends in one of the ways. Below a client that is killed it is a process of that one.
+type doomed struct {
+	*stdioClient
+	way    string
+	server int
+}
+
+func startDoomed(t testing.TB, way, root string, flags ...string) (doomed, error) {
+	if way != byClientKilled {
+		s := serveStdio(t, root, flags...)
+		return doomed{s, way, s.pid()}, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return doomed{}, err
+	}
+	cmd := exec.Command(exe, append([]string{binary(t), "--root", root, "--min-free", "0"}, flags...)...)
+	cmd.Env = append(environment(t), roleKey+"=client")
+	s := connect(t, cmd, launch{})
+	said, whole := "", false // by that client, but not before its server answers
+	waitFor(starts, func() bool { said, whole = s.log.after(""); return whole })
+	server, err := strconv.Atoi(said)
+	if err != nil {
+		return doomed{}, fmt.Errorf("the client did not say which process its server is: %q", s.log.String())
+	}
+	t.Cleanup(func() { waitFor(patience, func() bool { return !alive(server) }) }) // until then it writes in the directory
+	return doomed{s, way, server}, nil
+}
+
+// end ends a call in the way.
+func (d doomed) end(answer pending) error {
+	switch d.way {
+	case byTimeout:
+		_, err := answer.wait()
+		return err
+	case byCancel:
+		answer.cancel()
+		return nil
+	}
+	return d.cmd.Process.Kill()
 }
 
 // atWork makes a call, waits until its worker works, and gives all processes below the server. A call that came to
 // its own end before its worker was seen at work is made again: one that takes all its memory does so within a
 // second, which a machine that is busy with others may let go by between two looks.
-func atWork(
-	s *stdioClient, server int, call map[string]any, limit time.Duration,
-) (answer pending, pids []int, err error) {
+func (d doomed) atWork(call map[string]any, limit time.Duration) (answer pending, pids []int, err error) {
 	for begun := time.Now(); ; {
-		answer = s.beginCall("jq", call)
-		err = awaitWork(limit, func() []int { return below(server) }, answer.answered)
+		answer = d.beginCall("jq", call)
+		err = awaitWork(limit, func() []int { return below(d.server) }, answer.answered)
 		if err == nil {
-			return answer, below(server), nil
+			return answer, below(d.server), nil
 		}
 		if !answer.answered() || time.Since(begun) > limit {
 			return answer, nil, err
@@ -77,151 +120,126 @@ func atWork(
 	}
 }
 
-var endings = []ending{
-	{"timeout", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		for deadline := 500 * time.Millisecond; ; deadline *= 8 { // on a busy machine a worker may not start that soon
-			s := serveStdio(t, root, "--call-timeout", deadline.String(), "--max-observation", "1MiB")
-			answer, pids, missing := atWork(s, s.pid(), call, deadline)
-			if _, err := answer.wait(); err != nil {
-				return nil, err
-			}
-			if missing == nil || deadline > 10*time.Second {
-				return append(pids, s.children()...), missing
-			}
+// endWork makes a call on a server of its own and ends it. It gives all processes there were, which are to be gone.
+func endWork(t testing.TB, way, root string, call map[string]any) ([]int, error) {
+	for deadline := 500 * time.Millisecond; ; deadline *= 8 { // on a busy machine a worker may not start that soon
+		flags, limit := []string{"--max-observation", "1MiB"}, starts
+		if way == byTimeout {
+			flags, limit = append(flags, "--call-timeout", deadline.String()), deadline
 		}
-	}},
-	{"cancel", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		s := serveStdio(t, root, "--max-observation", "1MiB")
-		answer, pids, err := atWork(s, s.pid(), call, starts)
+		d, err := startDoomed(t, way, root, flags...)
 		if err != nil {
 			return nil, err
 		}
-		answer.cancel()
+		answer, pids, missing := d.atWork(call, limit)
+		if missing != nil && (way != byTimeout || deadline > 10*time.Second) {
+			return nil, missing
+		}
+		if err := d.end(answer); err != nil {
+			return nil, err
+		}
+		switch {
+		case missing != nil:
+			continue
+		case way == byTimeout:
+			pids = append(pids, d.children()...)
+		case way == byClientKilled:
+			pids = append(pids, d.server)
+		}
 		return pids, nil
-	}},
-	{"client killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		exe, err := os.Executable()
-		if err != nil {
-			return nil, err
+	}
+}
+
+// killWaiting kills a server while a worker waits for its next job.
+func killWaiting(t testing.TB, root string) ([]int, error) {
+	s := serveStdio(t, root)
+	if _, err := s.call("jq", map[string]any{"source": "null.json", "filter": "[limit(3; repeat(1))]"}); err != nil {
+		return nil, err
+	}
+	var pids []int
+	if !waitFor(starts, func() bool { pids = s.children(); return len(pids) > 0 }) {
+		return nil, errors.New("no worker waits for the next job")
+	}
+	return pids, s.cmd.Process.Kill()
+}
+
+// outlived tries each shape with each way to end it, and returns how long the processes took to end. At modest size it
+// tries one combination in so many; each shape is in.
+func outlived(
+	t *testing.T, shapes []string, oneIn int, try func(t *testing.T, way, shape string) (took time.Duration, left int, err error),
+) (all []time.Duration, failures, late int) {
+	var mu sync.Mutex
+	t.Run("all", func(t *testing.T) {
+		for n, way := range endings {
+			for at, shape := range shapes {
+				if !promise.Full() && (n+at)%oneIn != 0 {
+					continue
+				}
+				t.Run(way+"/"+shape, func(t *testing.T) {
+					t.Parallel()
+					for range promise.Size(1, 25) { // each starts a server
+						took, n, err := try(t, way, shape)
+						if err != nil {
+							t.Fatal(err)
+						}
+						mu.Lock()
+						all = append(all, took)
+						if took > time.Second {
+							late++
+						}
+						if n > 0 {
+							failures++
+							t.Errorf("%d processes are left after %s", n, took)
+						}
+						mu.Unlock()
+					}
+				})
+			}
 		}
-		cmd := exec.Command(
-			exe, binary(t), "--root", root, "--min-free", "0", "--max-observation", "1MiB",
-		) //nolint:noctx // killed here
-		cmd.Env = append(environment(t), roleKey+"=client")
-		s := connect(t, cmd, launch{})
-		var server int // which that client tells, but not before its server answers
-		if !waitFor(starts, func() bool {
-			said, _, whole := strings.Cut(s.log.String(), "\n")
-			server, err = strconv.Atoi(said)
-			return whole && err == nil
-		}) {
-			return nil, fmt.Errorf("the client did not say which process its server is: %q", s.log.String())
-		}
-		_, pids, err := atWork(s, server, call, starts)
-		if err != nil {
-			return nil, err
-		}
-		return append(pids, server), cmd.Process.Kill()
-	}},
-	{"server killed", func(t testing.TB, root string, call map[string]any) ([]int, error) {
-		s := serveStdio(t, root, "--max-observation", "1MiB")
-		_, pids, err := atWork(s, s.pid(), call, starts)
-		if err != nil {
-			return nil, err
-		}
-		return pids, s.cmd.Process.Kill()
-	}},
-	{"server killed, while a worker waits for its next job", func(t testing.TB, root string, _ map[string]any) ([]int, error) {
-		s := serveStdio(t, root)
-		if _, err := s.call("jq", map[string]any{"source": "null.json", "filter": "[limit(3; repeat(1))]"}); err != nil {
-			return nil, err
-		}
-		var pids []int
-		if !waitFor(starts, func() bool { pids = s.children(); return len(pids) > 0 }) {
-			return nil, errors.New("no worker waits for the next job")
-		}
-		return pids, s.cmd.Process.Kill()
-	}},
+	})
+	return all, failures, late
 }
 
 func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "null.json"), []byte("null"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(root, "null.json"), "null")
 	sparse(t, filepath.Join(root, "line.txt"), 8<<30, strings.Repeat("begin ", 20_000))
 	sparse(t, filepath.Join(root, "utf16.txt"), 8<<30, "\xff\xfe"+strings.Repeat("a\x00\n\x00", 40_000))
-	times := promise.Size(1, 25) // each starts a server
-	calls := maps.Clone(lasting)
+	const waits = "waits for its next job"
+	shapes := append(slices.Sorted(maps.Keys(lasting)), waits)
 	if testing.Short() && !promise.Full() {
-		maps.DeleteFunc(calls, func(name string, _ map[string]any) bool {
-			return name != "spins" &&
-				name != "is deaf in a built-in"
-		})
+		shapes = []string{"spins", "is deaf in a built-in"}
 	}
-	var mu sync.Mutex
-	var took []time.Duration
-	cases, failures := 0, 0
-	t.Run("all", func(t *testing.T) {
-		for way, e := range endings {
-			for at, name := range slices.Sorted(maps.Keys(calls)) {
-				call := calls[name]
-				if strings.Contains(e.name, "waits") {
-					if name != "spins" { // what it did before makes no difference
-						continue
-					}
-				} else if !promise.Full() && (way+at)%3 != 0 { // each call ends in one way, or two
-					continue
-				}
-				t.Run(e.name+"/"+name, func(t *testing.T) {
-					t.Parallel()
-					for range times {
-						pids, err := e.run(t, root, call)
-						if err != nil {
-							t.Fatal(err)
-						}
-						d, n := left(pids)
-						mu.Lock()
-						cases++
-						took = append(took, d)
-						if n > 0 {
-							failures++
-						}
-						mu.Unlock()
-						if n > 0 {
-							t.Errorf("%d of %d processes are left after %s", n, len(pids), patience)
-						}
-					}
-				})
-			}
+	took, failures, late := outlived(t, shapes, 3, func(t *testing.T, way, shape string) (time.Duration, int, error) {
+		var pids []int
+		var err error
+		switch {
+		case shape != waits:
+			pids, err = endWork(t, way, root, lasting[shape])
+		case way != byServerKilled:
+			t.Skip("there is no call that ends")
+		default:
+			pids, err = killWaiting(t, root)
 		}
+		if err != nil {
+			return 0, 0, err
+		}
+		d, n := left(patience, pids)
+		return d, n, nil
 	})
-	late := 0
-	for _, d := range took {
-		if d > time.Second {
-			late++
-		}
-	}
-	slices.Sort(took)
-	figures := fmt.Sprintf("%d shapes, %d ways to end; after 1 s %d had processes left", len(calls), len(endings), late)
-	if len(took) > 0 {
-		figures += fmt.Sprintf(", the last was gone after %s", took[len(took)-1].Round(time.Millisecond))
-	}
 	promise.Kept(t, promise.Proof{
-		Promise:  "S9",
-		Cases:    cases,
-		Failures: failures,
-		Control:  orphans(t, root),
-		Figures:  figures,
+		Promise: "S9", Cases: len(took), Failures: failures, Control: orphans(t, root),
+		Figures: fmt.Sprintf("%d shapes, %d ways to end; after 1 s %d had processes left, the last was gone after %s",
+			len(shapes), len(endings), late, slices.Max(append(took, 0)).Round(time.Millisecond)),
 	})
 }
 
 // orphans is the control: a worker that is not tied to its server survives when the server is killed.
 func orphans(t *testing.T, root string) (n int) {
 	s := launch{program: untied.binary(t), flags: []string{"--root", root}}.stdio(t)
-	_, pids, err := atWork(s, s.pid(), lasting["spins"], starts)
+	_, pids, err := doomed{s, byServerKilled, s.pid()}.atWork(lasting["spins"], starts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,13 +247,6 @@ func orphans(t *testing.T, root string) (n int) {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second) // what is promised; here it is not kept
-	for _, pid := range pids {
-		if alive(pid) {
-			n++
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
-		}
-	}
+	_, n = left(0, pids)
 	return n
 }

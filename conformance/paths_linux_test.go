@@ -2,10 +2,8 @@ package conformance
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -113,7 +112,7 @@ func (s surroundings) globs(t testing.TB) []string { return s.named(t, "outside_
 func (s surroundings) named(t testing.TB, file string) (names []string) {
 	t.Helper()
 	fill := strings.NewReplacer("$PARENT", s.parent, "$ROOT", s.root, "$STORE", s.store)
-	for _, name := range rowsOf[parts](t, file) {
+	for _, name := range corpus.Rows[parts](t, file) {
 		names = append(names, fill.Replace(name.String()))
 	}
 	return names
@@ -253,12 +252,8 @@ func TestS1NothingOutsideTheRoots(t *testing.T) {
 	s := surround(t)
 	before := s.snapshot(t)
 	watched := s.watch(t)
-	failures := 0
-	fail := func(what string) {
-		if failures++; failures <= 20 {
-			t.Error(what)
-		}
-	}
+	var faults []string
+	fail := func(what string) { faults = append(faults, what) }
 	every := promise.Size(2, 1)
 	if testing.Short() {
 		every = 8
@@ -274,6 +269,7 @@ func TestS1NothingOutsideTheRoots(t *testing.T) {
 	}
 	cases += 2
 
+	report(t, faults)
 	// The control: paths are checked by their beginning.
 	control, w := 0, surround(t)
 	watched = w.watch(t)
@@ -287,7 +283,7 @@ func TestS1NothingOutsideTheRoots(t *testing.T) {
 	promise.Kept(t, promise.Proof{
 		Promise:  "S1",
 		Cases:    cases,
-		Failures: failures,
+		Failures: len(faults),
 		Control:  control,
 		Figures:  fmt.Sprintf("%d tools and arguments, each answer compared with that for what does not exist", len(places)),
 	})
@@ -327,16 +323,11 @@ func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int
 			t.Fatal(err)
 		}
 		cases++
-		cmd := exec.CommandContext(
-			t.Context(), binary(t), "--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args),
-		)
-		cmd.Env, cmd.Dir = env, s.parent
-		out, err := cmd.CombinedOutput()
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-			t.Fatal(err)
-		}
-		if leak := leaks(name, answer{blocks: []string{string(out)}, failed: err != nil}); leak != "" {
-			fail(fmt.Sprintf("call %s %.100q shows %s: %.200q", p.tool, name, leak, out))
+		out, errs, code := launch{dir: s.parent, env: env, flags: []string{
+			"--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args),
+		}}.output(t)
+		if leak := leaks(name, answer{blocks: []string{out + errs}, failed: code != 0}); leak != "" {
+			fail(fmt.Sprintf("call %s %.100q shows %s: %.200q", p.tool, name, leak, out+errs))
 		}
 	}
 	return cases

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,49 +16,8 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/server"
-	"github.com/mcp-funnel/mcp-funnel/system/tree"
-	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
+	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
-
-// inProcess makes calls on a root as the server does, without a server.
-func inProcess(t testing.TB, dir string) func(ctx context.Context, tool string, args any) answer {
-	t.Helper()
-	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = root.Close() })
-	f, err := funnel.New(funnel.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	byName := map[string]tools.Tool{}
-	for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}}) {
-		byName[tool.Name] = tool
-	}
-	return func(ctx context.Context, tool string, args any) answer {
-		raw, err := json.Marshal(args)
-		if err != nil {
-			return answer{blocks: []string{err.Error()}, failed: true}
-		}
-		a, err := f.Call(ctx, funnel.Request{
-			Tool: byName[tool], Args: raw, Who: funnel.Session{ID: "local", Owner: observations.Local},
-			Sources: source.Set{Roots: []*tree.Root{root}},
-		})
-		if err != nil {
-			return answer{blocks: []string{err.Error()}, failed: true}
-		}
-		texts := make([]string, len(a.Blocks))
-		for i, b := range a.Blocks {
-			texts[i] = b.Text
-		}
-		return answer{blocks: []string{strings.Join(texts, "\n")}, failed: a.Failed}
-	}
-}
 
 // Whatever a path is, no tool shows anything of the outside.
 func FuzzPath(f *testing.F) {
@@ -69,7 +27,7 @@ func FuzzPath(f *testing.F) {
 			f.Add(uint8(i%len(places)), name)
 		}
 	}
-	call := inProcess(f, s.root)
+	call, src := inProcess(f, funnel.Options{}), toolstest.Roots(f, s.root)
 	f.Fuzz(func(t *testing.T, place uint8, name string) {
 		if strings.Contains(name, canaryText) || strings.Contains(name, "48613") || strings.Contains(name, canaryYear) {
 			t.Skip("it would be repeated")
@@ -77,7 +35,7 @@ func FuzzPath(f *testing.F) {
 		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer stop()
 		p := places[int(place)%len(places)]
-		if leak := leaks(name, call(ctx, p.tool, p.args(name))); leak != "" {
+		if leak := leaks(name, call(ctx, src, funnel.Limits{}, p.tool, p.args(name))); leak != "" {
 			t.Errorf("%s %q shows %s", p.tool, name, leak)
 		}
 	})
@@ -116,7 +74,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	if err := os.Remove(s.root + "/top"); err != nil { // by its name no walk goes through it; here it need not be tried
 		t.Fatal(err)
 	}
-	call := inProcess(t, s.root)
+	call, src := inProcess(t, funnel.Options{}), toolstest.Roots(t, s.root)
 	names := []string{".", "", "pipe-swap", "sub/in.txt", "ok.txt"}
 	for a := range pairs {
 		names = append(names, a, a+"/known.txt", a+"/deep/known.txt", a+"/deep", a+"/")
@@ -187,7 +145,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	inside := func(tool string, args any) (answer, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		return call(ctx, tool, args), nil
+		return call(ctx, src, funnel.Limits{}, tool, args), nil
 	}
 	few := promise.Size(300, 5_000) // on the server as it is released: a call of it takes longer
 	if testing.Short() {
@@ -196,9 +154,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	binary := launch{flags: []string{"--root", s.root, "--call-timeout", "20s"}}.stdio(t)
 	failures := raced(names, 1_000, caller{size / 2, inside}, caller{size / 2, inside}, caller{few, binary.call})
 	cases, swapped, refused := operations.Load(), swaps.Load(), failed.Load()
-	for _, f := range failures[:min(len(failures), 10)] {
-		t.Error(f)
-	}
+	report(t, failures)
 
 	// The control: the same race on the binary without a root that holds, which one call in a few falls for. It gets the
 	// names whose other side is one file: below a link to / it would walk through all of this machine.

@@ -163,12 +163,8 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
-	failures := 0
-	fail := func(what string) {
-		if failures++; failures <= 20 {
-			t.Error(what)
-		}
-	}
+	var faults []string
+	fail := func(what string) { faults = append(faults, what) }
 	e := settle(t)
 	before := fingerprint(t, e.root, e.store)
 	cases := e.tryEnvironment(t, fail) + e.tryConfigurations(t, fail) + tryCatalog(t, fail)
@@ -179,9 +175,10 @@ func TestS26TheAgentCannotWidenItsRights(t *testing.T) {
 	mounts, told := tryMounts(t, fail)
 	cases += mounts
 
+	report(t, faults)
 	control := 0
 	settle(t).try(t, weak.binary(t), nil, 7, func(string) { control++ })
-	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: failures, Control: control, Figures: told})
+	promise.Kept(t, promise.Proof{Promise: "S26", Cases: cases, Failures: len(faults), Control: control, Figures: told})
 }
 
 // tryMounts mounts store and configuration into a root: another name that no link shows.
@@ -259,11 +256,10 @@ func (e estate) tryConfigurations(t testing.TB, fail func(string)) (cases int) {
 		if named {
 			args = append([]string{"--config", large}, args...)
 		}
-		cmd := exec.CommandContext(t.Context(), binary(t), args...)
-		cmd.Dir, cmd.Env = e.root, append(environment(t), "HOME="+e.root, "XDG_CONFIG_HOME="+e.root+"/.config", "PWD="+e.root)
-		out, err := cmd.CombinedOutput()
-		if cases++; err != nil || strings.Contains(string(out), "LARGE OUTPUT") != named {
-			fail(fmt.Sprintf("a configuration is named: %t: %v %.300q", named, err, out))
+		env := append(environment(t), "HOME="+e.root, "XDG_CONFIG_HOME="+e.root+"/.config", "PWD="+e.root)
+		out, errs, code := launch{dir: e.root, env: env, flags: args}.output(t)
+		if cases++; code != 0 || strings.Contains(out, "LARGE OUTPUT") != named {
+			fail(fmt.Sprintf("a configuration is named: %t: exit code %d: %.300q %.300q", named, code, out, errs))
 		}
 	}
 	return cases

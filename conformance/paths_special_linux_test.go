@@ -243,11 +243,8 @@ func TestS4SpecialFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	all, missing := specials(t, dir)
-	failures := 0
-	fail := func(what string) {
-		failures++
-		t.Error(what)
-	}
+	var faults []string
+	fail := func(what string) { faults = append(faults, what) }
 	c := serveStdio(t, dir)
 	took := trySpecials(
 		t, c, slices.DeleteFunc(slices.Clone(all), func(s special) bool { return s.name == "sparse" }), fail,
@@ -317,6 +314,7 @@ func TestS4SpecialFiles(t *testing.T) {
 	if most := took[len(took)-1]; promise.Full() && most > slow {
 		fail(fmt.Sprintf("answered within %s, four times; promised %s", most, slow))
 	}
+	report(t, faults)
 	kinds := len(all) + 2 + len(kernel)
 	figures := fmt.Sprintf("%d kinds, p50 %s, p99 %s, most %s; sparse at most %s, kernel files at most %s", kinds, took[len(took)/2].Round(time.Millisecond), p99, took[len(took)-1].Round(time.Millisecond),
 		slices.Max(big).Round(time.Millisecond), slices.Max(waiting).Round(time.Millisecond))
@@ -326,7 +324,7 @@ func TestS4SpecialFiles(t *testing.T) {
 	promise.Kept(t, promise.Proof{
 		Promise:  "S4",
 		Cases:    len(took) + len(big) + len(waiting),
-		Failures: failures,
+		Failures: len(faults),
 		Control:  control,
 		Figures:  figures,
 	})

@@ -72,13 +72,11 @@ func TestReadmeClients(t *testing.T) {
 	drivesOnly(t)
 	project, env := plainDir(t), environment(t)
 	install := func(words ...string) string {
-		cmd := exec.CommandContext(t.Context(), binary(t), append([]string{"install"}, words...)...)
-		cmd.Dir, cmd.Env = project, env
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("install %q: %v", words, err)
+		out, errs, code := launch{dir: project, env: env, flags: append([]string{"install"}, words...)}.output(t)
+		if code != 0 {
+			t.Fatalf("install %q: exit code %d: %s", words, code, errs)
 		}
-		return string(out)
+		return out
 	}
 	paths := strings.NewReplacer(binary(t), "/path/to/mcp-funnel/bin/mcp-funnel", project, "/path/to/project")
 	brackets := strings.NewReplacer("{ ", "{", " }", "}", "[ ", "[", " ]", "]")
@@ -142,11 +140,8 @@ func TestReadmeLinks(t *testing.T) {
 
 // TestReadmeSettings holds the list of settings to what --help prints.
 func TestReadmeSettings(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), binary(t), "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	between(t, "../docs/SETTINGS.md", "<!-- help -->\n```\n", "```\n<!-- end of help -->", string(out))
+	out, _, _ := launch{flags: []string{"--help"}}.output(t)
+	between(t, "../docs/SETTINGS.md", "<!-- help -->\n```\n", "```\n<!-- end of help -->", out)
 }
 
 // between compares, or with -update rewrites, the part of a file between two marks.
@@ -165,9 +160,7 @@ func between(t *testing.T, path, from, to, want string) {
 		return
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(before+from+want+to+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, before+from+want+to+after)
 		return
 	}
 	t.Errorf("%s needs updating, run: make update\n%s", path, cmp.Diff(lines(got), lines(want)))
@@ -226,9 +219,7 @@ func replayPage(t *testing.T, page string) int {
 	}
 	fresh.Write(text[end:])
 	if *update {
-		if err := os.WriteFile(page, []byte(fresh.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, page, fresh.String())
 	}
 	return len(blocks)
 }

@@ -27,9 +27,7 @@ func TestScripts(t *testing.T) {
 		"cjk.txt":           corpus.CJK(),
 		"random.bin":        corpus.Random(1 << 20), "edited.diff": corpus.WarAndPeaceDiff(),
 	} {
-		if err := os.WriteFile(filepath.Join(inputs, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(inputs, name), string(text))
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",

@@ -2,28 +2,20 @@ package conformance
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestServeHTTP(t *testing.T) {
 	drivesOnly(t)
 	env := environment(t)
 	root := t.TempDir()
-	if err := os.WriteFile(
-		filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600,
-	); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(root, "long.txt"), strings.Repeat("a line to be found\n", 500))
 	s := launch{env: env, flags: []string{"--root", root, "--log-level", "debug"}}.http(t)
 	path, ok := strings.CutPrefix(s.told, "the token is in ")
 	if !ok {
@@ -73,60 +65,11 @@ func TestServeHTTP(t *testing.T) {
 	s.end(os.Interrupt)
 }
 
-func TestServeHTTPTokenFile(t *testing.T) {
-	drivesOnly(t)
-	env := environment(t)
-	root := t.TempDir()
-	anna, bob := strings.Repeat("a", 40), strings.Repeat("b", 40)
-	file := filepath.Join(root, "tokens") // within a root, where no tool may read it
-	if err := os.WriteFile(file, []byte("anna: "+anna+"\nbob: "+bob+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(
-		filepath.Join(root, "long.txt"), bytes.Repeat([]byte("a line to be found\n"), 500), 0o600,
-	); err != nil {
-		t.Fatal(err)
-	}
-	s := launch{env: env, flags: []string{"--root", root, "--token-file", file, "--log-level", "debug"}}.http(t)
-	as, bs := s.open(anna), s.open(bob)
-	id := shownID.FindString(as.mustCall("search", object{"pattern": "found"}))
-	if got := as.mustCall("grep", object{"source": id, "pattern": "found", "limit": 1}); !strings.Contains(
-		got, "to be found",
-	) {
-		t.Errorf("anna: %s", got)
-	}
-	if a, err := bs.call("grep", object{"source": id, "pattern": "found", "limit": 1}); err != nil ||
-		strings.Contains(a.text(), "to be found") || !a.failed {
-		t.Errorf("bob: %v %s", err, a.text())
-	}
-	if status := (httpSession{
-		s, bob, as.id,
-	}).status(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusNotFound {
-		t.Errorf("bob in anna's session: %d", status)
-	}
-	for _, path := range []string{"tokens", "*"} {
-		if a, err := as.call("read", object{"path": path}); err != nil || strings.Contains(string(a.result), bob) {
-			t.Errorf("a tool reads the token file: %v %s", err, a.result)
-		}
-	}
-	if a, err := as.call("search", object{"pattern": "bbbb", "all": true}); err != nil ||
-		strings.Contains(string(a.result), bob) {
-		t.Errorf("a tool finds the token: %v %s", err, a.result)
-	}
-	if log := s.end(syscall.SIGHUP); strings.Contains(log, anna) || strings.Contains(log, bob) {
-		t.Error("the log holds a token")
-	}
-}
-
 func TestServeHTTPRefuses(t *testing.T) {
 	drivesOnly(t)
-	env := environment(t)
 	file := filepath.Join(t.TempDir(), "tokens")
-	err := os.WriteFile(file, []byte(strings.Repeat("a", 40)), 0o644)
-	if err == nil {
-		err = os.Chmod(file, 0o644) // whatever the umask
-	}
-	if err != nil {
+	write(t, file, strings.Repeat("a", 40))
+	if err := os.Chmod(file, 0o644); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	for _, k := range []struct {
@@ -134,25 +77,19 @@ func TestServeHTTPRefuses(t *testing.T) {
 		env  string
 		want string
 	}{
-		{[]string{"--http", "0.0.0.0:0"}, "", "can be reached from other machines"},
-		{[]string{"--http", "127.0.0.1:0", "--token-file", file}, "", "chmod 600"},
+		{[]string{"--http", "0.0.0.0:0"}, "A=", "can be reached from other machines"},
+		{[]string{"--http", "127.0.0.1:0", "--token-file", file}, "A=", "chmod 600"},
 		{[]string{"--http", "127.0.0.1:0", "--token-file", file}, "MCP_FUNNEL_TOKEN=x", "unset one"},
 		{[]string{"--http", "127.0.0.1:0"}, "MCP_FUNNEL_TOKEN=short", "openssl rand"},
 		{[]string{"--http", "127.0.0.1:0"}, "MCP_FUNNEL_TOKEN=", "openssl rand"},
-		{[]string{"--http", "nowhere"}, "", "HOST:PORT"},
-		{[]string{"--http", "127.0.0.1:0", "--allow-origin", "*"}, "", "https://example.com"},
-		{[]string{"--sse"}, "", "--http"},
+		{[]string{"--http", "nowhere"}, "A=", "HOST:PORT"},
+		{[]string{"--http", "127.0.0.1:0", "--allow-origin", "*"}, "A=", "https://example.com"},
+		{[]string{"--sse"}, "A=", "--http"},
 	} {
-		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
-		cmd := exec.CommandContext(ctx, binary(t), append([]string{"serve", "--root", t.TempDir()}, k.args...)...)
-		cmd.Env = slices.Clone(env)
-		if k.env != "" {
-			cmd.Env = append(cmd.Env, k.env)
-		}
-		out, err := cmd.CombinedOutput()
-		stop()
-		if err == nil || !strings.Contains(string(out), k.want) || strings.Contains(string(out), "=short") {
-			t.Errorf("%v %s: %v\n%s", k.args, k.env, err, out)
+		l := launch{env: append(environment(t), k.env), flags: append([]string{"serve", "--root", t.TempDir()}, k.args...)}
+		out, errs, code := l.output(t)
+		if out += errs; code == 0 || !strings.Contains(out, k.want) || strings.Contains(out, "=short") {
+			t.Errorf("%v %s: exit code %d\n%s", k.args, k.env, code, out)
 		}
 	}
 }

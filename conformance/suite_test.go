@@ -75,10 +75,7 @@ func TestSuite(t *testing.T) {
 	for _, scenario := range []string{"tools-call-with-progress", "tools-call-with-logging"} {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			times := 20
-			if testing.Short() && !promise.Full() {
-				times = 5
-			}
+			times := promise.Size(5, 20)
 			ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer stop()
 			out, err := nodeCommand(t, ctx, "again.mjs", strconv.Itoa(times), scenario, url).CombinedOutput()

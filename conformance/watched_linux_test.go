@@ -101,9 +101,7 @@ func wrapping(t *testing.T, root string, servers int) watched {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "servers.json")
-	if err := os.WriteFile(config, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, config, string(text))
 	c := launch{flags: []string{"--config", config, "--min-free", "0", "wrap"}}.stdio(t)
 	return watched{"wrap", c.pid(), func() error {
 		for n := range servers {
@@ -199,9 +197,7 @@ func TestS31NothingGrows(t *testing.T) {
 		}
 		cases, share, growth = cases+len(last), max(share, s), max(growth, g)
 	}
-	for _, fault := range faults {
-		t.Error(fault)
-	}
+	report(t, faults)
 	control, _, _ := idleFaults(first[len(all)], sampleTree(leaking.pid))
 	promise.Kept(t, promise.Proof{Promise: "S31", Cases: cases, Failures: len(faults), Control: len(control),
 		Figures: fmt.Sprintf("%d processes idle for %s after rounds of work %v: at most %.2f %% of a core and %d KiB more",

@@ -62,9 +62,7 @@ func TestWire(t *testing.T) {
 				got := playWire(t, archive)
 				if *update {
 					archive.Files[i].Data = got
-					if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					write(t, name, string(txtar.Format(archive)))
 				} else if diff := cmp.Diff(string(f.Data), string(got)); diff != "" {
 					t.Errorf("the wire has changed (-want +got); if it should have, run with -update\n%s", diff)
 				}
