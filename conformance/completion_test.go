@@ -43,30 +43,15 @@ func TestBashCompletes(t *testing.T) {
 
 	_, kept := printed(t, launch{env: env, stdin: strings.NewReader("kept"), flags: []string{"keep", "--name", "my tests"}})
 	id := strings.TrimPrefix(shownID.FindString(kept), "obs:")
-	for line, want := range map[string][]string{
-		"mcp-funnel c":                          {"call", "context", "compact", "check", "chat", "completion"},
-		"mcp-funnel call ":                      {"search", "find", "read", "grep", "jq", "slice"},
-		"mcp-funnel call s":                     {"search", "slice"},
-		"mcp-funnel call slice ":                {"at=", "bytes=", "chars=", "lines=", "records=", "source="},
-		"mcp-funnel call slice source=a ":       {"at=", "bytes=", "chars=", "lines=", "records="},
-		"mcp-funnel call slice a ":              {"at=", "bytes=", "chars=", "lines=", "records="},
-		"mcp-funnel call grep 'pattern=a b' in": {"invert="},
-		// bash replaces only the text after the =
-		"mcp-funnel call search show=":                {"matches", "files", "counts", "dirs", "groups"},
-		"mcp-funnel call grep source=obs:":            {id},
-		"mcp-funnel call grep source=":                nil, // bash then completes names of files
-		"mcp-funnel observations cat ":                {id},
-		"mcp-funnel obs show obs:" + id[:3]:           {id},
-		"mcp-funnel obs rm " + id[:3]:                 {id},
-		"mcp-funnel --store /nowhere/at/all obs cat ": nil,
-		"mcp-funnel --log-format ":                    {"text", "json"},
-		"mcp-funnel --model clau":                     {"claude"},
-		"mcp-funnel --model=gem":                      {"gemini"},
-		"mcp-funnel keep --na":                        {"--name"},
-		"mcp-funnel completion ":                      {"bash", "zsh", "fish"},
-		"mcp-funnel call nosuch ":                     nil,
-	} {
-		if got := offered(line); !slices.Equal(got, want) {
+	text, err := os.ReadFile(filepath.Join("testdata", "completion.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("$ID", id, "$BEGIN", id[:3])
+	for _, line := range lines(string(text)) {
+		// bash replaces only the text after a =, and completes names of files where nothing is offered
+		line, words, _ := strings.Cut(fill.Replace(line), "<tab>")
+		if got, want := offered(line), strings.Fields(words); !slices.Equal(got, want) {
 			t.Errorf("%q<tab>: %q, want %q", line, got, want)
 		}
 	}

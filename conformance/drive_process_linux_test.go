@@ -58,13 +58,15 @@ func (p *process) descriptors() int {
 // children returns the descendants of the process.
 func (p *process) children() []int { return below(p.pid()) }
 
+// statFields returns the fields of /proc/PID/stat from the state on; none: there is no such process.
+func statFields(pid int) []string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
 // stat returns the state and the parent of a process from /proc; state 0: no such process.
 func stat(pid int) (state byte, parent int) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0
-	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	f := statFields(pid)
 	if len(f) < 2 {
 		return 0, 0
 	}
@@ -133,11 +135,7 @@ func awaitWork(limit time.Duration, pids func() []int, over func() bool) error {
 
 // ticks returns the processor time of a process, in ticks of 10 ms.
 func ticks(pid int) int {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	f := statFields(pid)
 	if len(f) < 13 {
 		return 0
 	}

@@ -29,21 +29,9 @@ var escapes = map[string]func(arg string) error{
 		_, err := unix.ProcessVMReadv(number(arg), local, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
 		return err
 	},
-	"pidfd": func(arg string) error { return closeAfter(unix.PidfdOpen(number(arg), 0)) },
-	"tcp": func(arg string) error {
-		c, err := net.DialTimeout("tcp", arg, time.Second)
-		if err == nil {
-			_ = c.Close()
-		}
-		return err
-	},
-	"unix socket": func(arg string) error {
-		c, err := net.DialTimeout("unix", arg, time.Second) // "@x" is an abstract one
-		if err == nil {
-			_ = c.Close()
-		}
-		return err
-	},
+	"pidfd":       func(arg string) error { return closeAfter(unix.PidfdOpen(number(arg), 0)) },
+	"tcp":         func(arg string) error { return dial("tcp", arg) },
+	"unix socket": func(arg string) error { return dial("unix", arg) }, // "@x" is an abstract one
 	"unix socket of a pair": func(arg string) error {
 		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 		if err != nil {
@@ -111,6 +99,14 @@ var escapes = map[string]func(arg string) error{
 		}
 		return err
 	},
+}
+
+func dial(network, address string) error {
+	c, err := net.DialTimeout(network, address, time.Second)
+	if err == nil {
+		_ = c.Close()
+	}
+	return err
 }
 
 func number(arg string) int {

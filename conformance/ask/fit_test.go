@@ -5,15 +5,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
 // asked is a question over files, with what its answer has and lacks.
 type asked struct {
-	files    map[string]string
-	question string   // after a path and a tab, if it is asked of one
-	has      []string // in this order
-	lacks    []string
+	Files    map[string]string
+	Question string   // after a path and a tab, if it is asked of one
+	Has      []string // in this order
+	Lacks    []string
+}
+
+// inTestdata returns the questions of a file.
+func inTestdata(t *testing.T, file string) map[string]asked {
+	t.Helper()
+	all := map[string]asked{}
+	for _, c := range corpus.Rows[struct {
+		Name string
+		asked
+	}](t, file) {
+		all[c.Name] = c.asked
+	}
+	return all
 }
 
 // answers asks each question of its own directory.
@@ -22,16 +36,16 @@ func answers(t *testing.T, tests map[string]asked) {
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for name, text := range c.files {
+			for name, text := range c.Files {
 				write(t, dir, name, []byte(text))
 			}
-			path, question, some := strings.Cut(c.question, "\t")
+			path, question, some := strings.Cut(c.Question, "\t")
 			if !some {
 				path, question = "", path
 			}
 			_, text := newBench(t, dir).ask(ask.Args{Question: question, Path: path})
 			rest := text
-			for _, want := range c.has {
+			for _, want := range c.Has {
 				at := strings.Index(rest, want)
 				if at < 0 {
 					t.Errorf("lacks %q, or not in order:\n%s", want, text)
@@ -39,7 +53,7 @@ func answers(t *testing.T, tests map[string]asked) {
 				}
 				rest = rest[at+len(want):]
 			}
-			for _, unwanted := range c.lacks {
+			for _, unwanted := range c.Lacks {
 				if strings.Contains(text, unwanted) {
 					t.Errorf("has %q:\n%s", unwanted, text)
 				}
@@ -122,38 +136,7 @@ func TestFits(t *testing.T) {
 }
 
 // TestUnits takes an item of a list and wrapped prose whole.
-func TestUnits(t *testing.T) {
-	const flat = "The deposit of the flat was paid by Quillon on 4 May."
-	for _, c := range []struct{ name, text, question, has, lacks string }{
-		{"item.md", "# Lease\n\n- The deposit is due within\n  ten days of signing.\n- Pets are allowed.\n",
-			"when is the deposit due", "3-4: The deposit is due within ten days of signing.", "Pets"},
-		{"no_indent.txt", "1. The deposit is due within\nten days of signing.\n2. Pets are allowed.\n",
-			"when is the deposit due", "1-2: 1. The deposit is due within ten days of signing.", "Pets"},
-		{"record.yaml", "terms:\n  - name: Quillon\n    deposit: 900\n  - name: Brandt\n    deposit: 800\n",
-			"what is the deposit of Quillon", "name: Quillon, deposit: 900", ""},
-		{"text.yaml", "rooms: 3\nnote: >\n  The deposit of the flat was paid\n  by Quillon on 4 May.\npets: no\n",
-			"who paid the deposit of the flat", "2-4: note: " + flat, "pets"},
-		{"comment.yaml", "# The deposit of the flat was paid\n# by Quillon on 4 May.\npets: no\n",
-			"who paid the deposit of the flat", "1-2: " + flat, "pets"},
-		{"short.yaml", "log:\n  level: warn\n  # The deposit is due\n  # in ten days.\n  file: a\n",
-			"when is the deposit due", "3-4: The deposit is due in ten days.\n", ""},
-		{"indented.txt", "Minutes\n\n    It was said of the heating that it works again. The deposit of\n" +
-			"    the flat was paid by Quillon on 4 May. The roof was left for the next time.\n",
-			"who paid the deposit of the flat", "3-4: " + flat, "roof"},
-		{"folded.txt", "Deposit: paid by Quillon\n   in two parts\nPets: none\n",
-			"who paid the deposit", "1-2: Deposit: paid by Quillon in two parts", "Pets"},
-		{"sign.txt", "Storage\n\n-18 °C is the temperature of the freezer.\n",
-			"what is the temperature of the freezer", "3: -18 °C is", ""},
-		{"keys.json", "{\n  \"deposit\": 900,\n  \"tenant\": \"Quillon\",\n  \"pets\": \"none\"\n}\n",
-			"what is the deposit", "2: \"deposit\": 900,\n", "pets"},
-	} {
-		lacks := []string{c.lacks}
-		if c.lacks == "" {
-			lacks = nil
-		}
-		answers(t, map[string]asked{c.name: {map[string]string{c.name: c.text}, c.question, []string{c.has}, lacks}})
-	}
-}
+func TestUnits(t *testing.T) { answers(t, inTestdata(t, "units.ndjson")) }
 
 // TestNumbers finds numbers however their digits are grouped.
 func TestNumbers(t *testing.T) {
@@ -173,30 +156,4 @@ func TestNumbers(t *testing.T) {
 }
 
 // TestAboutFiles answers with the size or the time in the first line, and looks at what files say if none has the name.
-func TestAboutFiles(t *testing.T) {
-	files := map[string]string{
-		"staff.csv": "id,name\n1,Quillon\n", "app.txt": "The log levels are debug and error.\n", "x.log": "started\n",
-	}
-	tree := map[string]string{"reports/a.txt": "x", "reports/b.csv": "x", "data/c.txt": "x"}
-	types := map[string]string{"a.doc": "x", "b.docx": "x", "c.docx": "x", "d.txt": "x"}
-	answers(t, map[string]asked{
-		"size": {files, "how big is staff.csv", []string{"staff.csv has 18 bytes (no model)\n"}, nil},
-		"time": {files, "when was staff.csv last modified", []string{"staff.csv was last modified 20"},
-			[]string{"1 file called"}},
-		"birth":     {files, "when was staff.csv created", []string{"staff.csv was created "}, nil},
-		"German":    {files, "Wie groß ist staff.csv?", []string{"staff.csv has 18 bytes"}, nil},
-		"two types": {types, "how many .doc and .docx files are there?", []string{"3 .doc/.docx files"}, nil},
-		"no such file": {files, "is there a file called error?", []string{
-			"The log levels are debug", `note: 0 files with "error" in the name`,
-		}, []string{"no file has"}},
-		"nothing": {files, "is there a file called zebra?", []string{`0 files with "zebra" in the name (no model)`}, nil},
-		"folder":  {tree, "how many files are in the reports folder", []string{"2 files in reports (no model)\n"}, nil},
-		"no folder": {tree, "how many files are in the nosuch folder", []string{
-			"3 files (no model)", `note: no directory is called "nosuch"`,
-		}, nil},
-		"condition": {tree, "how many txt files are larger than 1 MB", []string{
-			"2 .txt files", "note: not applied, of the question: larger",
-		}, nil},
-		"log levels": {files, "list all log levels", []string{"The log levels are debug"}, []string{"1 .log"}},
-	})
-}
+func TestAboutFiles(t *testing.T) { answers(t, inTestdata(t, "about_files.ndjson")) }

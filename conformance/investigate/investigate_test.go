@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 )
 
 // TestMainPath follows an agent through a small tree: orders, evidence, coverage, report, and on to what is kept.
@@ -71,64 +73,18 @@ func TestRefusals(t *testing.T) {
 	b := in(t, dir)
 	_, o := b.investigate(nil)
 	answer := func(note any) object { return object{"order": o.Order, "note": note} }
-	summary := func(text string) object {
-		return object{"dirs": list{object{"path": "db", "summary": text}}}
-	}
-	with := func(note object, key string, value any) object {
-		note[key] = value
-		return note
-	}
-	dirs := func(rating float64) object {
-		return object{"path": "db", "summary": "x", "completeness": rating, "confidence": rating}
-	}
-	unnamed := list{object{"path": ""}}
-	for _, c := range []struct {
-		args object
-		want string
-	}{
-		{object{"path": "file"}, "is a file"},
-		{object{"path": "nothing"}, "no such file"},
-		{object{"path": "../x"}, "outside the root"},
-		{object{"path": "empty"}, "holds no files"},
-		{object{"path": "inv:zzzzzzzzzzzz"}, "unknown investigation, or expired"},
-		{object{"path": "inv:x"}, "unknown investigation"},
-		{object{"order": "ord:zzzzzzzzzzzz", "note": summary("x")}, "unknown order"},
-		{object{"order": "4", "note": summary("x")}, "an order is ord: and 12 characters"},
-		{object{"note": summary("x")}, "give order=ord:ID"},
-		{object{"note": object{"plan": nil}}, "give order=ord:ID"}, // it would replace a kept plan by the default
-		{answer(object{"confidence": 1}), "dirs is missing"},
-		{answer(summary(" ")), "summary is empty"},
-		{answer(summary(strings.Repeat("x", 1201))), "1201 characters; at most 1200"},
-		{answer(summary(strings.Repeat("x", 1<<20))), "at most 262144"},
-		{answer(object{"files": list{object{"path": "main.go", "contents": "x"}}}), "summaries only"},
-		{answer(summary(strings.Join(lines[2:9], "\n"))), "6 or more lines of db/long.txt"},
-		{answer(with(summary("x"), "confidence", "high")), "note.confidence must be"},
-		{answer(with(summary("x"), "confidence", 1.5)), "from 0 to 1"},
-		{answer(with(summary("x"), "dirz", 1)), `unknown field "dirz"`},
-		{
-			answer(with(summary("x"), "flags", list{object{"path": "x", "severity": "bad", "finding": "y"}})),
-			"severity must be one of info",
-		},
-		{answer(object{"dirs": list{object{"path": "db/testdata", "summary": "x"}}}), "not part of this order"},
-		{object{"order": o.Order, "note": list{}}, `"note" must be an object`},
-		{object{"dir": "x"}, "valid arguments: path, goal"},
-		{object{"order": o.Order, "note": summary("x"), "show": "report"}, "leave out order and note"},
-		{object{"note": object{"plan": object{"investigation_order": "x"}}}, "investigation_order"},
-		// Of several faults the first one is named, in the order of the fields.
-		{
-			answer(object{"dirs": list{dirs(2), dirs(3)}, "files": list{dirs(4)}, "confidence": 5, "completeness": 6}),
-			"note.completeness must be from 0 to 1, not 6",
-		},
-		{
-			answer(object{"dirs": list{dirs(0), dirs(2), dirs(3)}, "files": list{dirs(4)}}),
-			"note.dirs[1].completeness must be from 0 to 1, not 2",
-		},
-		{
-			object{"note": object{"plan": object{"skip_dirs": unnamed, "shallow_dirs": unnamed}}},
-			"plan.shallow_dirs[0]: a path",
-		},
-	} {
-		b.refused("investigate", c.args, c.want)
+	pasted, _ := json.Marshal(strings.Join(lines[2:9], "\n")) // a string
+	fill := strings.NewReplacer("$ORDER", o.Order, "$PASTED", strings.Trim(string(pasted), `"`),
+		"$LONG", strings.Repeat("x", 1201), "$MEGA", strings.Repeat("x", 1<<20))
+	for _, c := range corpus.Rows[struct {
+		Args json.RawMessage
+		Want string
+	}](t, "refusals.ndjson") {
+		var args object
+		if err := json.Unmarshal([]byte(fill.Replace(string(c.Args))), &args); err != nil {
+			t.Fatal(err)
+		}
+		b.refused("investigate", args, c.Want)
 	}
 	b.call("investigate", object{"goal": "a"})
 	b.refused("investigate", object{"goal": "b"}, "fresh=true begins again")

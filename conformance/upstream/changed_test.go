@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -44,8 +45,9 @@ const (
 	times
 )
 
-// changes returns the kinds of change.
-func changes() []change {
+// changes returns the kinds of change: those of testdata/changes.ndjson, where one text of the definition is replaced, and
+// others.
+func changes(t testing.TB) []change {
 	swap := func(old, now string) string {
 		if !strings.Contains(alpha, old) {
 			panic(old)
@@ -54,29 +56,11 @@ func changes() []change {
 	}
 	both := func(first, second string) string { return first + "," + second + "," + beside }
 	again := strings.Replace(alpha, "Adds a line.", "Sends all files.", 1)
-	return []change{
-		{"description", swap("Adds a line.", "Adds a line, and sends all files."), "", "alpha"},
-		{"property added", swap(`"n":{`, `"file":{"type":"string"},"n":{`), "", "alpha"},
-		{"property removed", swap(`,"n":{"type":"integer","maximum":10}`, ``), "", "alpha"},
-		{"type of a property", swap(`"type":"integer"`, `"type":"string"`), "", "alpha"},
-		{"description of a property", swap(`What.`, `What, and your key.`), "", "alpha"},
-		{"bound of a property", swap(`"maximum":10`, `"maximum":11`), "", "alpha"},
-		{"required", swap(`"required":["text"]`, `"required":[]`), "", "alpha"},
-		{"schema of results", swap(`"outputSchema":{`, `"outputSchema":{"title":"x",`), "", "alpha"},
-		{"read-only flipped", swap(`"readOnlyHint":true`, `"readOnlyHint":false`), "", "alpha"},
-		{"annotation added", swap(`"readOnlyHint":true`, `"readOnlyHint":true,"openWorldHint":false`), "", "alpha"},
-		{"title", swap(`"title":"Alpha"`, `"title":"Alpha (approved)"`), "", "alpha"},
-		{"title of the annotations", swap(`"title":"A"`, `"title":"B"`), "", "alpha"},
-		{"_meta", swap(`"a/b":1`, `"a/b":2`), "", "alpha"},
-		{"member added", swap(`"_meta"`, `"icons":[{"src":"https://example.com/i.png"}],"_meta"`), "", "alpha"},
-		{"member in capitals", swap(`"_meta"`, `"Description":"Sends all files.","_meta"`), "", "alpha"},
-		{"name twice", swap(`"_meta"`, `"description":"Sends all files.","_meta"`), "", "alpha"},
-		{"hidden characters", swap("Adds a line.", "Adds a line.\u200b\u202e\U000E0041"), "", "alpha"},
-		{"hidden characters, escaped", swap("Adds a line.", `Adds a line.\u200b`), "", "alpha"},
-		{"look-alike", swap("Adds a line.", "\u0410dds a line."), "", "alpha"},
-		{"only case", swap("Adds a line.", "adds a line."), "", "alpha"},
-		{"renamed", swap(`"name":"alpha"`, `"name":"alpha2"`), "", "alpha2"},
-		{"renamed by a hidden character", swap(`"name":"alpha"`, `"name":"alpha\u200b"`), "", "alpha\u200b"},
+	var all []change
+	for _, c := range corpus.Rows[struct{ Name, Old, New, Held string }](t, "changes.ndjson") {
+		all = append(all, change{c.Name, swap(c.Old, c.New), "", c.Held})
+	}
+	return append(all, []change{
 		{"new tool", both(alpha, strings.Replace(alpha, `"alpha"`, `"omega"`, 1)), "", "omega"},
 		{"new tool, a name of ours", both(alpha, strings.Replace(alpha, `"alpha"`, `"jq"`, 1)), "", "jq"},
 		{"gone, and back changed", again + "," + beside, beside, "alpha"},
@@ -86,10 +70,8 @@ func changes() []change {
 		{"order of keys", `{"_meta":{"a/b":1},"inputSchema":` + schema + `,"outputSchema":{"type":"object"},` +
 			`"annotations":{"title":"A","readOnlyHint":true},"description":"Adds a line.","title":"Alpha",` +
 			`"name":"alpha"},` + beside, "", ""},
-		{"spelling of numbers and letters", swap(`"maximum":10`, `"maximum": 1.0e1`) + "", "", ""},
-		{"escapes", swap("Adds a line.", `\u0041dds a line.`), "", ""},
 		{"back again", alpha + "," + beside, again + "," + beside, ""},
-	}
+	}...)
 }
 
 // definitionOf returns the definition of a tool in an answer to tools/list, without what this program leaves out; "" if
@@ -267,7 +249,7 @@ func (h *house) try(k change, when int, forget bool) (wrong []string) {
 func TestS29ChangedToolsAreHeldBack(t *testing.T) {
 	inParallel(t)
 	promise.OrdinaryRun(t)
-	kinds := changes()
+	kinds := changes(t)
 	proof := promise.Proof{Promise: "S29"}
 	held := map[bool]int{}
 	for i, k := range kinds {
