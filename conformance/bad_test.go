@@ -3,12 +3,10 @@ package conformance
 import (
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 // badCase is one bad input of the corpus, a line of testdata/bad/*.ndjson.
@@ -122,30 +120,4 @@ func (c badCase) bytes() ([]byte, error) {
 		return hex.DecodeString(c.Hex)
 	}
 	return []byte(c.Text.String()), nil
-}
-
-// Every case of the corpus has a name of its own.
-func TestBadCasesAreNamed(t *testing.T) {
-	t.Parallel()
-	promise.WithoutRace(t)
-	total := 0
-	for _, file := range []string{
-		"paths", "files", "patterns", "globs", "programs", "frames", "arguments", "beginnings", "commands", "requests",
-	} {
-		seen := map[string]bool{}
-		for _, c := range badCases(t, file) {
-			total++
-			if c.Name == "" || seen[c.Name] {
-				t.Errorf("%s: the name %q stands twice, or is none", file, c.Name)
-			}
-			seen[c.Name] = true
-			if c.Large {
-				continue // too large for one string
-			}
-			if _, err := c.bytes(); err != nil {
-				t.Errorf("%s, %s: %v", file, c.Name, err)
-			}
-		}
-	}
-	t.Log(fmt.Sprint(total, " bad inputs"))
 }

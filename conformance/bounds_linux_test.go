@@ -22,7 +22,7 @@ const maxKeep = 96 << 20
 func TestKeepIsBounded(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
-	size := promise.Size(int64(384<<20), 1<<30)
+	size := promise.Size(int64(192<<20), 1<<30)
 	if testing.Short() && !promise.Full() {
 		size = 64 << 20
 	}

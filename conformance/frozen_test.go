@@ -214,18 +214,21 @@ func frozenSetting(p *frozenProgram, name string, flag frozenFlag) string {
 		text += ", one of " + strings.Join(strings.Fields(words), " ")
 	}
 	variable := "MCP_FUNNEL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	write(p.t, config, "")
-	if _, code := p.run("", []string{variable + "=" + value}, "tokens"); code == 0 {
+	set, key, list := variable+"="+value, name+": "+value+"\n", name+": ["+value+"]\n"
+	accepted := func(configured string, env ...string) bool {
+		write(p.t, config, configured)
+		_, code := p.run("", env, "--config", config, "tokens")
+		return code == 0
+	}
+	both := accepted(key, set) // as most are: what is unknown is refused
+	if both || accepted("", set) {
 		text += ", " + variable
 	}
-	for _, form := range []struct{ line, means string }{
-		{name + ": " + value, ", key " + name},
-		{name + ": [" + value + "]", ", key takes a list"},
-	} {
-		write(p.t, config, form.line+"\n")
-		if _, code := p.run("", nil, "--config", config, "tokens"); code == 0 {
-			text += form.means
-		}
+	if both || accepted(key) {
+		text += ", key " + name
+	}
+	if accepted(list) {
+		text += ", key takes a list"
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -135,7 +136,7 @@ func TestNotes(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
 	url := fixture(t)
-	rounds := promise.Size(5, 50)
+	rounds := promise.Size(3, 50)
 	for name, round := range map[string]func(context.Context, *testing.T, *ledger) error{
 		"stdio": notesOverStdio,
 		"http": func(ctx context.Context, t *testing.T, l *ledger) error {
@@ -234,6 +235,26 @@ func eachOnItsOwn(ctx context.Context, url string, l *ledger, meta string, heade
 	return all
 }
 
+// openStream opens the stream of what the server sends on its own; session is "" where there is none yet.
+func openStream(ctx context.Context, url, session string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	if session != "" {
+		request.Header.Set("Mcp-Session-Id", session)
+	}
+	stream, err := http.DefaultClient.Do(request)
+	if err == nil && stream.StatusCode != http.StatusOK {
+		err = errors.Join(fmt.Errorf("the stream: %s", stream.Status), stream.Body.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return stream.Body, nil
+}
+
 func notesOverHTTP(ctx context.Context, url string, l *ledger) error {
 	response, err := post(ctx, url, hello)
 	if err != nil {
@@ -244,26 +265,17 @@ func notesOverHTTP(ctx context.Context, url string, l *ledger) error {
 	// The session's own stream is open meanwhile; nothing about the calls may come on it.
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
-	request, err := http.NewRequestWithContext(listening, http.MethodGet, url, nil)
+	stream, err := openStream(listening, url, session)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept", "text/event-stream")
-	request.Header.Set("Mcp-Session-Id", session)
-	stream, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stream.Body.Close() }()
-	if stream.StatusCode != http.StatusOK {
-		return fmt.Errorf("the stream: %s", stream.Status)
-	}
+	defer func() { _ = stream.Close() }()
 	own := newReader(l)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		// ends with an error when we stop listening
-		_ = events(stream.Body, func(_, data string) bool { own.take([]byte(data)); return true })
+		_ = events(stream, func(_, data string) bool { own.take([]byte(data)); return true })
 	}()
 	err = eachOnItsOwn(ctx, url, l, "", "Mcp-Session-Id", session, "MCP-Protocol-Version", "2025-11-25")
 	stop()
@@ -281,16 +293,11 @@ func notesStateless(ctx context.Context, url string, l *ledger) error {
 func notesOverSSE(ctx context.Context, url string, l *ledger) error {
 	listening, stop := context.WithCancel(ctx)
 	defer stop()
-	request, err := http.NewRequestWithContext(listening, http.MethodGet, url+"/sse", nil)
+	stream, err := openStream(listening, url+"/sse", "")
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept", "text/event-stream")
-	stream, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = stream.Body.Close() }()
+	defer func() { _ = stream.Close() }()
 	r := newReader(l, noteIDs()...)
 	sent := make(chan error, noteCalls)
 	begun := false
@@ -302,7 +309,7 @@ func notesOverSSE(ctx context.Context, url string, l *ledger) error {
 		return err
 	}
 	endpoint := ""
-	err = events(stream.Body, func(event, data string) bool {
+	err = events(stream, func(event, data string) bool {
 		switch {
 		case event == "endpoint":
 			endpoint = url + data
@@ -333,10 +340,7 @@ func notesOverSSE(ctx context.Context, url string, l *ledger) error {
 func TestPipedCallsAreAnswered(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()
-	runs := promise.Size(25, 100)
-	if testing.Short() && !promise.Full() {
-		runs = 10
-	}
+	runs := promise.Size(10, 100)
 	root := clientWorkspace(t)
 	lines := []string{hello}
 	for i := range 8 {

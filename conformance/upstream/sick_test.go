@@ -87,11 +87,10 @@ func serveSick(usual, state string) {
 			switch fault {
 			case "exits on discover":
 				os.Exit(1)
-			case "modern", "environment, modern", "discover, then initialize":
+			case "modern", "environment, modern":
 				result(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete"}`)
 			case "newer":
 				result(`{"supportedVersions":["2099-01-01"],"capabilities":{},"resultType":"complete"}`)
-			case "silent on discover":
 			default:
 				noMethod()
 			}
