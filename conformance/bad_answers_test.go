@@ -149,9 +149,7 @@ func badTexts(t testing.TB) map[string]string {
 func marshal(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -191,9 +189,7 @@ func (c badAnswer) check(t *testing.T, s *stdioClient, id string) {
 		c.Args["glob"] = all
 	}
 	a, err := s.call(c.Tool, c.Args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := a.text()
 	if a.failed != c.Fails {
 		t.Errorf("failed is %v: %.500s", a.failed, text)

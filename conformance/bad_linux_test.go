@@ -61,9 +61,7 @@ func badRoot(t testing.TB) (root string, fill *strings.Replacer) {
 			link(target, name)
 		}
 	}
-	if err := os.Rename(filepath.Join(root, "long-50"), filepath.Join(root, "chain-50")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(root, "long-50"), filepath.Join(root, "chain-50")))
 	for _, c := range badCases(t, "files") {
 		badFile(t, root, outside, c)
 	}
@@ -77,13 +75,9 @@ func badFile(t testing.TB, root, outside string, c badCase) {
 	t.Helper()
 	path := filepath.Join(root, c.File)
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := c.bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	switch c.Make {
 	case "":
 		err = os.WriteFile(path, text, 0o600)
@@ -314,9 +308,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 
 	// The control: a naive server without checks.
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(exe) //nolint:noctx // killed at the test's end
 	cmd.Env = append(os.Environ(), roleKey+"=fragile", "GOMEMLIMIT=1GiB")
 	cmd.Dir = root

@@ -121,9 +121,7 @@ func TestBadBeginnings(t *testing.T) {
 	for _, c := range badCases(t, "beginnings") {
 		t.Run(c.Name, func(t *testing.T) {
 			s := launch{flags: []string{"--root", root}, first: c.Text}.stdio(t)
-			if err := s.ping(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.ping())
 			if a, err := s.call("read", map[string]any{"path": "ok.txt"}); err != nil || !strings.Contains(a.text(), badWord) {
 				t.Errorf("%v %s", err, a.text())
 			}
@@ -166,9 +164,7 @@ func TestBadCommandLines(t *testing.T) {
 			var out, told strings.Builder
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &told
 			cmd.Stdin = strings.NewReader(hello + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Start())
 			late := time.AfterFunc(answerLimit, func() { _ = cmd.Process.Kill() })
 			err := cmd.Wait()
 			late.Stop()

@@ -36,9 +36,7 @@ func TestKeepIsBounded(t *testing.T) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	peak, err := peakOf(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.HasPrefix(out.String(), "SAVED as obs:") {
 		t.Fatalf("no receipt:\n%s", out.String())
 	}
@@ -90,9 +88,7 @@ func TestOneLongLine(t *testing.T) {
 	}
 	root := t.TempDir()
 	f, err := os.Create(filepath.Join(root, "line.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = f.Close() }()
 	for _, part := range []struct {
 		at   int64

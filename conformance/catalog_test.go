@@ -36,9 +36,7 @@ func listTools(t *testing.T, flags ...string) (raw json.RawMessage, all []listed
 	if err == nil {
 		err = errors.Join(json.Unmarshal(m.Result, &listed), json.Unmarshal(listed.Tools, &all))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return listed.Tools, all
 }
 

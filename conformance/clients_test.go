@@ -40,8 +40,8 @@ func clientWorkspace(t *testing.T) string {
 // clientChecks is the number of checks of each client.
 const clientChecks = 10
 
-// TestClients runs the clients of the official SDKs against the binary over every transport, at full size in both eras: list, call,
-// large receipt, jq on it, resource, progress, cancel, a bad call. Each client prints one line per check.
+// TestClients runs the clients of the official SDKs against the binary over every transport, at full size in both eras:
+// list, call, large receipt, jq on it, resource, progress, cancel, a bad call. Each client prints one line per check.
 func TestClients(t *testing.T) {
 	drivesOnly(t)
 	t.Parallel()

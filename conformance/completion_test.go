@@ -41,12 +41,11 @@ func TestBashCompletes(t *testing.T) {
 		return strings.Fields(out)
 	}
 
-	_, kept := printed(t, launch{env: env, stdin: strings.NewReader("kept"), flags: []string{"keep", "--name", "my tests"}})
+	keep := []string{"keep", "--name", "my tests"}
+	_, kept := printed(t, launch{env: env, stdin: strings.NewReader("kept"), flags: keep})
 	id := strings.TrimPrefix(shownID.FindString(kept), "obs:")
 	text, err := os.ReadFile(filepath.Join("testdata", "completion.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fill := strings.NewReplacer("$ID", id, "$BEGIN", id[:3])
 	for _, line := range lines(string(text)) {
 		// bash replaces only the text after a =, and completes names of files where nothing is offered

@@ -81,15 +81,11 @@ func slowFolder(t testing.TB) string {
 	put("grown.json", "["+strings.Repeat("[],", 1<<20)+"[]]")
 	sparse(t, filepath.Join(root, "sparse.bin"), 1<<40, "")
 	sparse(t, filepath.Join(root, "line.txt"), 1<<30, strings.Repeat("begin ", 20_000))
-	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600))
 	down := filepath.Join(root, "down")
 	for range 60 {
 		down = filepath.Join(down, "deeper and deeper")
-		if err := os.MkdirAll(down, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(down, 0o700))
 	}
 	return root
 }

@@ -51,9 +51,7 @@ func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
 func (c *stdioClient) deliver(t testing.TB, args object) (a answer, d delivered) {
 	t.Helper()
 	a, err := c.call("deliver", args)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !a.failed {
 		d, _ = a.delivered(t)
 	}
@@ -199,9 +197,7 @@ func TestDeliverInputsExist(t *testing.T) {
 		d.Kept: true, "obs:000000000000": false, "obs:": false, "nothing.csv": false,
 	} {
 		var action object
-		if err := json.Unmarshal([]byte(example(t, intent.Action)), &action); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(example(t, intent.Action)), &action))
 		action["requiredInputDocuments"] = []string{name}
 		part, _ := json.Marshal(action)
 		a, _ := c.deliver(t, object{"part": string(part), "as": "action"})

@@ -139,9 +139,7 @@ func (s *httpServer) open(token string) httpSession {
 	ctx, stop := context.WithTimeout(s.t.Context(), answerLimit)
 	defer stop()
 	response, err := post(ctx, s.url+"/mcp", hello, "Authorization", "Bearer "+token)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	_ = response.Body.Close()
 	return httpSession{s, token, response.Header.Get("Mcp-Session-Id")}
 }
@@ -152,9 +150,7 @@ func (h httpSession) status(message string) int {
 	ctx, stop := context.WithTimeout(h.server.t.Context(), answerLimit)
 	defer stop()
 	response, err := send(ctx, h.server.url+"/mcp", message, "Authorization", "Bearer "+h.token, "Mcp-Session-Id", h.id)
-	if err != nil {
-		h.server.t.Fatal(err)
-	}
+	must(h.server.t, err)
 	_ = response.Body.Close()
 	return response.StatusCode
 }
@@ -216,8 +212,6 @@ func (h httpSession) call(tool string, args any) (answer, error) {
 func (h httpSession) mustCall(tool string, args any) string {
 	h.server.t.Helper()
 	a, err := h.call(tool, args)
-	if err != nil {
-		h.server.t.Fatal(err)
-	}
+	must(h.server.t, err)
 	return a.text()
 }

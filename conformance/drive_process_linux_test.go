@@ -49,9 +49,7 @@ func descriptorsOf(pid int) (int, error) {
 func (p *process) descriptors() int {
 	p.t.Helper()
 	n, err := descriptorsOf(p.pid())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return n
 }
 

@@ -72,9 +72,7 @@ func run(t testing.TB, cmd *exec.Cmd) *process {
 	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr = &p.log
 	cmd.WaitDelay = 5 * time.Second // for descendants that still hold its output
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	go func() {
 		p.err = cmd.Wait()
 		close(p.ended)
@@ -94,9 +92,7 @@ func (p *process) kill() {
 // process goes on, or does not end well.
 func (p *process) end(signal os.Signal) string {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(signal); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.cmd.Process.Signal(signal))
 	select {
 	case <-p.ended:
 	case <-time.After(5 * time.Minute):

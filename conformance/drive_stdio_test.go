@@ -90,9 +90,7 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 		heard:   map[string]int{},
 	}
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stdout = &lineSplitter{each: c.take}
 	c.process = run(t, cmd)
 	go c.send(in)

@@ -30,9 +30,7 @@ func (o outside) program() string { return filepath.Join(o.dir, "mcp-funnel") }
 func (o outside) attempts(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "attempts.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fill := strings.NewReplacer("ESCAPE", roleKey+"=escape "+o.probe, "ROOT", o.root, "OUTSIDE", o.dir, "SOCKET", o.socket,
 		"TCP", o.tcp, "ABSTRACT", o.abstract, "SERVER", strconv.Itoa(o.server))
 	list := map[string]string{}
@@ -51,18 +49,14 @@ func (o outside) attempts(t testing.TB) map[string]string {
 func prepareOutside(t *testing.T) outside {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := outside{
 		root:  filepath.Join(top, "root"),
 		dir:   filepath.Join(top, "outside"),
 		probe: filepath.Join(top, "root", "probe"),
 	}
 	for _, dir := range []string{o.root, o.dir} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o700))
 	}
 	// Another user, as whom a server is run, must reach these.
 	for _, dir := range []string{filepath.Dir(top), top, o.root, o.dir} {
@@ -77,27 +71,19 @@ func prepareOutside(t *testing.T) outside {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(filepath.Join(o.dir, "secret"), filepath.Join(o.root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(o.dir, "secret"), filepath.Join(o.root, "link")))
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for from, to := range map[string]string{exe: o.probe, binary(t): o.program()} {
 		program, err := os.ReadFile(from)
 		if err == nil {
 			err = os.WriteFile(to, program, 0o755) //nolint:gosec // it is run
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	listen := func(network, address string) string {
 		l, err := net.Listen(network, address) //nolint:noctx // closed with the test
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		go func() {
 			for {
@@ -130,17 +116,13 @@ func (o outside) try(t *testing.T, wrap []string, flags ...string) (succeeded []
 	attempts := o.attempts(t)
 	for _, name := range slices.Sorted(maps.Keys(attempts)) {
 		a, err := s.call("run", map[string]any{"command": attempts[name], "timeout_s": 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var result struct {
 			Meta map[string]struct {
 				Metadata map[string]float64 `json:"metadata"`
 			} `json:"_meta"`
 		}
-		if err := json.Unmarshal(a.result, &result); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(a.result, &result))
 		code, ran := result.Meta["funnel/receipt"].Metadata["exit_code"]
 		switch {
 		case !ran:

@@ -35,14 +35,10 @@ func TestS13AnswerOnFailingDisk(t *testing.T) {
 		dir := filepath.Join(place, "store")
 		defer func() { _ = os.RemoveAll(dir) }()
 		s, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = s.Close() }()
 		f, err := funnel.New(funnel.Options{Store: s, Counter: counter})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text := bytes.Repeat([]byte("a line of the log\n"), size/18)
 		speech := text
 		speak := tools.New(

@@ -38,9 +38,7 @@ func frozenAnswers(t *testing.T) []string {
 	out := []string{"# exit code: command, the fixed phrases of its answer, the keys of its JSON"}
 	ids := strings.NewReplacer()
 	calls, err := os.ReadFile(filepath.Join("testdata", "frozen", "calls.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, call := range lines(string(calls)) {
 		call, isJSON := strings.CutPrefix(call, "json: ")
 		call, stdin, _ := strings.Cut(call, " < ")
@@ -104,9 +102,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(out)
 	out = append([]string{"", "# files of the store"}, out...)
 	for _, f := range []struct{ title, path string }{
@@ -115,9 +111,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		{"quota", filepath.Join(store, "state", "quota.json")},
 	} {
 		text, err := os.ReadFile(f.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, "", "# keys: "+f.title)
 		out = append(out, frozenKeys(t, string(text))...)
 	}

@@ -19,9 +19,7 @@ func TestFrozenFindsChanges(t *testing.T) {
 		"const key = \"funnel/receipt\"\n"
 	facts := func(text string) string {
 		s := newSourceFacts()
-		if err := s.add([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.add([]byte(text)))
 		return strings.Join(s.lines(), "\n")
 	}
 	want := facts(before)

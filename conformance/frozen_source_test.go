@@ -51,9 +51,7 @@ func frozenSource(t *testing.T, root string) []string {
 		}
 		return facts.add(text)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return facts.lines()
 }
 

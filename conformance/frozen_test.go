@@ -35,9 +35,7 @@ func TestFrozen(t *testing.T) {
 				return
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(lines(string(want)), got); diff != "" {
 				t.Errorf("%s has changed (-want +got); if it should have, run with -update\n%s", path, diff)
 			}

@@ -64,9 +64,7 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 	disk := filepath.Join(dir, "disk")
 	d.out = filepath.Join(dir, "out")
 	for _, sub := range []string{disk, d.out} {
-		if err := os.Mkdir(sub, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(sub, 0o700))
 	}
 	for name, text := range map[string][]byte{
 		"small.txt":      []byte("what is small\n"),

@@ -41,9 +41,7 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

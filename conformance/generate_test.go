@@ -108,9 +108,7 @@ func TestKeyIsNeverShown(t *testing.T) {
 	drivesOnly(t)
 	const key = "an-endpoint-key-of-no-known-form"
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(key), 0o600))
 	s := chattest.New(t, chattest.Reply{Status: 401, Raw: `{"error":{"message":"the key ` + key + ` is wrong"}}`})
 	out, errs, code := generates(t, "x", "--endpoint-url", s.URL, "--endpoint-key-file", file, "--log-level", "debug")
 	if code != 1 || strings.Contains(out+errs, key) || !strings.Contains(errs, "[key]") {

@@ -36,9 +36,7 @@ func (h *hooked) event(tool string, input, response any) []byte {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b) // as JSON.stringify writes it
 		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			h.t.Fatal(err)
-		}
+		must(h.t, e.Encode(v))
 		return bytes.TrimSpace(b.Bytes())
 	}
 	h.response = raw(response)
@@ -133,9 +131,7 @@ func TestHookReplacesLargeOutputs(t *testing.T) {
 				if name == "Bash, cut" {
 					text = text[:2000]
 				}
-				if err := e.Encode(text); err != nil {
-					t.Fatal(err)
-				}
+				must(t, e.Encode(text))
 				got = strings.Replace(got, found[i][0], strings.TrimSpace(b.String()), 1)
 			}
 			if got != want {
@@ -192,9 +188,7 @@ func TestHookPrintsNothing(t *testing.T) {
 		return path
 	}
 	plain, link := file("plain", long+long), filepath.Join(h.dir, "link")
-	if err := os.Symlink(plain, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(plain, link))
 	cut := func(path string) []byte { return bash(object{"persistedOutputPath": path, "persistedOutputSize": 9}) }
 	for name, c := range map[string]struct {
 		in    []byte

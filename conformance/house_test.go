@@ -293,9 +293,7 @@ func TestPackages(t *testing.T) {
 		doc := ""
 		for _, name := range p.GoFiles {
 			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if f.Doc != nil && doc != "" {
 				t.Errorf("%s has two package comments", p.ImportPath)
 			}
@@ -319,9 +317,7 @@ func TestPackages(t *testing.T) {
 // TestArchitectureNamesFiles checks that every file and directory that ARCHITECTURE.md names exists.
 func TestArchitectureNamesFiles(t *testing.T) {
 	text, err := os.ReadFile("../ARCHITECTURE.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := map[string]bool{}
 	for _, file := range goFiles(t) {
 		names[filepath.Base(file)] = true

@@ -33,9 +33,7 @@ func inspector(t *testing.T, env, target []string, args ...string) (result map[s
 func mustAbs(t testing.TB, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return abs
 }
 

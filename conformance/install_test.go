@@ -52,9 +52,7 @@ func TestInstall(t *testing.T) {
 	} {
 		file := filepath.Join(home, k.file)
 		says(run(1, "install", client, "--yes"), "not to be installed", filepath.Base(k.file), "--file")
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		if client == "opencode" || client == "claude-code" {
 			write(t, file, k.text)
 		}

@@ -13,7 +13,7 @@ func TestInvestigationOnTheWire(t *testing.T) {
 	drivesOnly(t)
 	root := filepath.Join(t.TempDir(), "shop")
 	write(t, root+"/main.go", "// Command shop sells things.\npackage main\n\nfunc main() {}\n")
-	write(t, root+"/db/pool.go", "// Package db keeps connections.\npackage db\n\n// Pool is bounded.\ntype Pool struct{}\n")
+	write(t, root+"/db/pool.go", "// Package db keeps connections.\npackage db\n\ntype Pool struct{}\n")
 	c := serveStdio(t, root, "--toolsets", "core,investigation")
 	ask := func(method string, params object) string {
 		t.Helper()

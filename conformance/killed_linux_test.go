@@ -91,9 +91,7 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 func missing(t *testing.T, dir string, acknowledged map[string]string, texts map[string][]byte) (n int) {
 	t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = store.Close() }()
 	for id, name := range acknowledged {
 		r, err := store.Open(observations.Local, observations.ID(id))

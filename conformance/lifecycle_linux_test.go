@@ -48,13 +48,9 @@ var ways = map[string]func(c client) error{
 func startBusy(t *testing.T, program string) client {
 	t.Helper()
 	inR, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	root := t.TempDir()
 	write(t, root+"/ok.json", "{}\n")
 	parent := launch{
@@ -63,9 +59,7 @@ func startBusy(t *testing.T, program string) client {
 		flags:   []string{"--root", root},
 	}.command(t)
 	parent.Stdin, parent.Stdout = inR, outW
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, parent.Start())
 	_, _ = inR.Close(), outW.Close()
 	t.Cleanup(func() {
 		_, _ = in.Close(), out.Close()
@@ -81,9 +75,7 @@ func startBusy(t *testing.T, program string) client {
 		}
 	}
 	own := func() []int { return below(parent.Process.Pid) }
-	if err := awaitWork(starts, own, func() bool { return false }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, awaitWork(starts, own, func() bool { return false }))
 	pids := own()
 	t.Cleanup(func() { left(0, pids) })
 	first := slices.IndexFunc(pids, func(pid int) bool { _, of := stat(pid); return of == parent.Process.Pid })
@@ -91,9 +83,7 @@ func startBusy(t *testing.T, program string) client {
 		t.Fatalf("of %v none is the server", pids)
 	}
 	server, err := os.FindProcess(pids[first])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client{in, out, server, parent.Process, pids}
 }
 
@@ -111,9 +101,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			c := startBusy(t, binary(t))
-			if err := end(c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, end(c))
 			d, n := left(slowest, c.pids)
 			mu.Lock()
 			defer mu.Unlock()
@@ -126,9 +114,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for _, way := range []string{"closed stdout", "killed parent"} {
 		t.Run("unwatched, "+way, func(t *testing.T) {
 			c := startBusy(t, weak.binary(t))
-			if err := ways[way](c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ways[way](c))
 			if _, n := left(2*time.Second, c.pids); n > 0 {
 				control++
 			}

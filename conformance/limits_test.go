@@ -41,9 +41,7 @@ func valueOf(t *testing.T, where string) int64 {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range parsed.Decls {
 			group, ok := d.(*ast.GenDecl)
 			if !ok || group.Tok != token.CONST {
@@ -91,9 +89,7 @@ func TestLimitsAreTold(t *testing.T) {
 		source.Write(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, l := range corpus.Rows[limit](t, "limits.ndjson") {
 		for _, words := range quotedWords.FindAllString(l.Told, -1) {
 			for _, piece := range standIns.Split(strings.Trim(words, "`"), -1) {
@@ -169,9 +165,7 @@ func TestLimitsPage(t *testing.T) {
 		return
 	}
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if string(got) != want {
 		t.Error("docs/LIMITS.md is not what the constants say: run go test ./conformance -run TestLimitsPage -update")
 	}

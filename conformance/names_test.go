@@ -28,9 +28,7 @@ type inProcessCall func(ctx context.Context, src source.Set, l funnel.Limits, to
 func inProcess(t testing.TB, o funnel.Options) inProcessCall {
 	t.Helper()
 	f, err := funnel.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	byName := map[string]tools.Tool{}
 	for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}}) {
 		byName[tool.Name] = tool
@@ -41,7 +39,8 @@ func inProcess(t testing.TB, o funnel.Options) inProcessCall {
 			return answer{blocks: []string{err.Error()}, failed: true}
 		}
 		a, err := f.Call(ctx, funnel.Request{
-			Tool: byName[tool], Args: raw, Who: funnel.Session{ID: "local", Owner: observations.Local}, Sources: src, Limits: l,
+			Tool: byName[tool], Args: raw, Sources: src, Limits: l,
+			Who: funnel.Session{ID: "local", Owner: observations.Local},
 		})
 		if err != nil {
 			return answer{blocks: []string{err.Error()}, failed: true}
@@ -118,13 +117,9 @@ func TestNamesAreAcceptedAsShown(t *testing.T) {
 					texts[text] = true
 				}
 			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(dir, 0o755))
 			r, err := tree.Open(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() { _ = r.Close() }()
 			d.src.Roots = append(d.src.Roots, r)
 		}

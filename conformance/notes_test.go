@@ -158,9 +158,7 @@ func TestNotes(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				err := round(ctx, t, l)
 				stop()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			t.Logf(
 				"%d rounds: of %d notes %d lost, %d on another's stream, %d after the answer", rounds, l.told, l.lost, l.strange,

@@ -166,7 +166,8 @@ func killWaiting(t testing.TB, root string) ([]int, error) {
 // outlived tries each shape with each way to end it, and returns how long the processes took to end. At modest size it
 // tries one combination in so many; each shape is in.
 func outlived(
-	t *testing.T, shapes []string, oneIn int, try func(t *testing.T, way, shape string) (took time.Duration, left int, err error),
+	t *testing.T, shapes []string, oneIn int,
+	try func(t *testing.T, way, shape string) (took time.Duration, left int, err error),
 ) (all []time.Duration, failures, late int) {
 	var mu sync.Mutex
 	t.Run("all", func(t *testing.T) {
@@ -179,9 +180,7 @@ func outlived(
 					t.Parallel()
 					for range promise.Size(1, 25) { // each starts a server
 						took, n, err := try(t, way, shape)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						mu.Lock()
 						all = append(all, took)
 						if took > time.Second {
@@ -240,12 +239,8 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 func orphans(t *testing.T, root string) (n int) {
 	s := launch{program: untied.binary(t), flags: []string{"--root", root}}.stdio(t)
 	_, pids, err := doomed{s, byServerKilled, s.pid()}.atWork(lasting["spins"], starts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.cmd.Process.Kill())
 	time.Sleep(time.Second) // what is promised; here it is not kept
 	_, n = left(0, pids)
 	return n

@@ -38,9 +38,7 @@ type surroundings struct{ parent, root, second, store string }
 func surround(t testing.TB) surroundings {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := surroundings{parent, parent + "/root", parent + "/second", parent + "/state"}
 	for _, path := range []string{
 		"secret.txt", "vault/known.txt", "vault/" + canaryName, "vault/inner/" + canaryName, "root-evil/known.txt",
@@ -81,26 +79,20 @@ func surround(t testing.TB) surroundings {
 	} {
 		symlink(t, target, filepath.Join(s.root, name))
 	}
-	if err := os.Link(s.root+"/ok.txt", s.root+"/ok-hard"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Link(s.root+"/ok.txt", s.root+"/ok-hard"))
 	err = filepath.WalkDir(parent, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && !strings.HasPrefix(path, s.root+"/") && path != parent {
 			err = os.Chtimes(path, canaryTime, canaryTime)
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
 func symlink(t testing.TB, target, path string) {
 	t.Helper()
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(target, path))
 }
 
 // outside are names that lead out of the root, or would to somebody, written for what exists there.
@@ -319,9 +311,7 @@ func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int
 		}
 		p := places[i/9%len(places)]
 		args, err := json.Marshal(p.args(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cases++
 		out, errs, code := launch{dir: s.parent, env: env, flags: []string{
 			"--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args),
@@ -347,9 +337,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 			fmt.Fprintf(&b, "%s %o %d %v %v\n", path, at.Mode, at.Size, at.Mtim, at.Ctim)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return b.String()
 }
@@ -358,9 +346,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 func (s surroundings) watch(t testing.TB) (events func() []string) {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range []string{"secret.txt", "vault", "vault/inner", "root-evil"} {
 		if _, err := unix.InotifyAddWatch(fd, filepath.Join(s.parent, path), unix.IN_ALL_EVENTS); err != nil {
 			t.Fatal(err)

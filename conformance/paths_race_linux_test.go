@@ -60,9 +60,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 		pairs[file] = fmt.Sprintf("file-other-%d", i)
 	}
 	write(t, s.root+"/pipe-swap", "an inside word\n")
-	if err := unix.Mkfifo(s.root+"/pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(s.root+"/pipe", 0o600))
 	pairs["pipe-swap"] = "pipe"
 	exchange := func(a, b string) {
 		if err := unix.Renameat2(

@@ -26,14 +26,10 @@ const estateSecret = "FUNNEL_CANARY=environment-" + canaryText
 func settle(t testing.TB) estate {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := estate{root: parent + "/root"}
 	e.store, e.config = e.root+"/state", e.root+"/conf/funnel.yaml"
-	if err := os.MkdirAll(e.store, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(e.store, 0o700))
 	write(t, e.store+"/"+canaryName, canaryText+"\n")
 	write(t, e.config, "# "+canaryText+"\nlarge-lines: 50\n")
 	write(t, e.root+"/ok.txt", "an inside word\n")
@@ -63,14 +59,10 @@ func settle(t testing.TB) estate {
 		"chain":         "to-store",
 		"file-in-store": "state/" + canaryName,
 	} {
-		if err := os.MkdirAll(filepath.Dir(e.root+"/"+name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(e.root+"/"+name), 0o755))
 		symlink(t, target, e.root+"/"+name)
 	}
-	if err := os.Link(e.config, e.root+"/config-hard"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Link(e.config, e.root+"/config-hard"))
 	return e
 }
 
@@ -98,9 +90,7 @@ func (e estate) try(t testing.TB, program string, wrap []string, every int, fail
 	for _, moved := range []bool{false, true} {
 		if moved && wrap == nil {
 			for from, to := range map[string]string{e.store: "moved", e.config: "moved-config"} {
-				if err := os.Rename(from, e.root+"/"+to); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Rename(from, e.root+"/"+to))
 			}
 			symlink(t, "moved", e.root+"/moved-link")
 		}
@@ -152,9 +142,7 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
@@ -194,9 +182,7 @@ func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 	// The root granted is another directory, into which all of the estate is mounted.
 	other := filepath.Dir(e.root) + "/other"
 	write(t, other+"/ok.txt", "an inside word\n")
-	if err := os.Mkdir(other+"/mount", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(other+"/mount", 0o755))
 	mounted := estate{root: other, store: e.store, config: e.config}
 	return mounted.try(
 		t, binary(t), []string{"unshare", "-Urm", "sh", "-c", inside, "sh", e.root, other + "/mount"}, promise.Size(2, 1),

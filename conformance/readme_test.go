@@ -40,9 +40,7 @@ func TestReadmeToolTable(t *testing.T) {
 			Properties map[string]any `json:"properties"`
 			Required   []string       `json:"required"`
 		}
-		if err := json.Unmarshal(tool.Schema, &schema); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(tool.Schema, &schema))
 		var required, optional []string
 		for name := range schema.Properties {
 			optional = append(optional, "`"+name+"`")
@@ -106,14 +104,10 @@ func TestReadmeClients(t *testing.T) {
 func TestReadmeLinks(t *testing.T) {
 	linked := map[string]bool{}
 	top, err := filepath.Glob("../[A-Z]*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, page := range append(pages(t)[1:], top...) {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if page == readme && len(text) > readmeBytes {
 			t.Errorf("README has %d bytes, at most %d; move text to docs", len(text), readmeBytes)
 		}
@@ -148,9 +142,7 @@ func TestReadmeSettings(t *testing.T) {
 func between(t *testing.T, path, from, to, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, rest, ok := strings.Cut(string(text), from)
 	got, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
@@ -196,9 +188,7 @@ func TestReadmeExamples(t *testing.T) {
 func replayPage(t *testing.T, page string) int {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := console.FindAllSubmatchIndex(text, -1)
 	if len(blocks) == 0 {
 		return 0

@@ -245,9 +245,7 @@ func rightRoot(t testing.TB, random *rand.Rand) (root string, texts, jsons []str
 		"strings/builder.go", "sort/sort.go", "strings/replace.go",
 	}) {
 		b, err := os.ReadFile(filepath.Join(source, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		put(&texts, "go/"+name, string(b))
 	}
 	words := strings.Fields("alpha beta gamma delta error warning naïve 世界 0 42 3.14 x=1 (a) [b] {c} end. café Straße")
@@ -307,9 +305,7 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 	}
 	for _, text := range texts {
 		b, err := os.ReadFile(filepath.Join(root, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		own := strings.Fields(string(b))
 		lines := strings.Count(string(b), "\n")
 		grep := func(pattern string, args map[string]any, flags ...string) {

@@ -30,9 +30,7 @@ type rootsClaimed struct {
 func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
 	drivesOnly(t)
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range []string{
 		"work/top.txt", "work/one/one.txt", "work/two/two.txt", "outside/secret.txt", "work-evil/secret.txt",
 	} {
@@ -102,9 +100,7 @@ func tryRoots(
 			c.notify("notifications/roots/list_changed", map[string]any{})
 		}
 		found, err := c.call("find", object{"glob": "**/*.txt"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if asked := c.toldOnItsOwn()["roots/list"]; asked <= i {
 			t.Fatalf("roots that are %s: asked for %d times in all", claim.name, asked)
 		}

@@ -26,9 +26,7 @@ type tokenHouse struct {
 func newTokenHouse(t testing.TB) tokenHouse {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := tokenHouse{
 		root:   parent + "/root",
 		inFile: strings.Repeat("file-token-", 4),
@@ -55,12 +53,8 @@ func newTokenHouse(t testing.TB) tokenHouse {
 func (h tokenHouse) writeTokens(t testing.TB) {
 	t.Helper()
 	write(t, h.file+".new", "# a comment that ends in word\nanna: "+h.inFile+"\n")
-	if err := os.Chmod(h.file+".new", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(h.file+".new", h.file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(h.file+".new", 0o600))
+	must(t, os.Rename(h.file+".new", h.file))
 }
 
 // makeToken has the binary make the token of the store, and gives it.
@@ -69,9 +63,7 @@ func (h tokenHouse) makeToken(t testing.TB) string {
 	s := launch{flags: h.flags()}.http(t)
 	path, _ := strings.CutPrefix(s.told, "the token is in ")
 	made, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if path != h.store+"/state/http-token" {
 		t.Fatalf("the token is in %s", path)
 	}
@@ -148,9 +140,7 @@ func TestS26NoToolReadsTheToken(t *testing.T) {
 		"made-hard": h.store + "/state/http-token",
 		"made.txt":  h.store + "/state/http-token",
 	} {
-		if err := os.Link(target, h.root+"/"+name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Link(target, h.root+"/"+name))
 	}
 	tokens := []string{h.inFile, h.inEnv, made}
 	inEnv := append(environment(t), "MCP_FUNNEL_TOKEN="+h.inEnv)

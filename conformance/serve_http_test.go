@@ -22,14 +22,10 @@ func TestServeHTTP(t *testing.T) {
 		t.Fatalf("the token's file is not named: %s", s.told)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token := strings.TrimSpace(string(text))
 	response, err := send(t.Context(), s.url+"/mcp", `{}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	if err != nil || response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" ||
@@ -38,9 +34,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 	session := s.open(token)
 	found, err := session.call("search", object{"pattern": "found"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	receipt := string(found.result)
 	if !strings.Contains(receipt, "LARGE OUTPUT DETECTED") || strings.Contains(receipt, "saved to") ||
 		strings.Contains(receipt, "full_output_saved_to") {

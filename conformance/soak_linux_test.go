@@ -116,7 +116,9 @@ var usualCalls = []usualCall{
 		pattern := pick("Prince", "panic", "ERROR|WARN", `"id"`, "nothing of it")
 		return object{"pattern": pattern, "context": rand.IntN(3)}
 	}},
-	{tool: "find", explained: gone, params: func(*soaking) object { return object{"glob": pick("**", "*.log", "sub/**")} }},
+	{tool: "find", explained: gone, params: func(*soaking) object {
+		return object{"glob": pick("**", "*.log", "sub/**")}
+	}},
 	{tool: "find", explained: gone, params: func(*soaking) object { return object{"path": "obs:"} }},
 	{tool: "read", params: func(*soaking) object { return object{"path": pick(files...)} }},
 	{tool: "grep", explained: gone, params: func(k *soaking) object {
@@ -137,7 +139,8 @@ var usualCalls = []usualCall{
 	{tool: "slice", explained: gone, params: func(k *soaking) object {
 		return object{"source": k.observation(), "lines": "1-20"}
 	}},
-	{method: "resources/read", explained: regexp.MustCompile("."), params: func(k *soaking) object { // it may be a file's name
+	// It may be the name of a file.
+	{method: "resources/read", explained: regexp.MustCompile("."), params: func(k *soaking) object {
 		return object{"uri": "observation://" + strings.TrimPrefix(k.observation(), "obs:")}
 	}},
 	{method: "resources/list"}, {method: "prompts/list"}, {method: "tools/list"}, {method: "ping"},
@@ -483,9 +486,7 @@ func TestS31RunsForDays(t *testing.T) {
 		once.make(idle)
 	}
 	rest, err := idle.rest(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	usual := idle.goroutines()
 
 	k := newSoaking(t, false)

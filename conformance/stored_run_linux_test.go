@@ -19,9 +19,7 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 				`echo warned >&2; sleep .1; echo ']'`,
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := anyID.FindString(a.text())
 	later := serveStdio(t, dir, "--store", store)
 	for tool, k := range map[string]struct {
@@ -33,9 +31,7 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 		"grep": {object{"source": id, "pattern": "warned"}, []string{"warned"}},
 	} {
 		got, err := later.call(tool, k.args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, want := range k.want {
 			if !strings.Contains(got.text(), want) {
 				t.Errorf("%s: no %q: %s", tool, want, got.text())

@@ -101,9 +101,7 @@ func TestSuiteOfWrap(t *testing.T) {
 	) //nolint:noctx // it ends with the test
 	cmd.Env = append(environment(t), "MCP_FUNNEL_TOKEN="+testToken)
 	target, err := url.Parse(strings.TrimSuffix(listening(t, cmd, "serving MCP at ").url, "/mcp"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // a scenario asks for other hosts

@@ -97,9 +97,7 @@ func wrapping(t *testing.T, root string, servers int) watched {
 		}}
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := filepath.Join(t.TempDir(), "servers.json")
 	write(t, config, string(text))
 	c := launch{flags: []string{"--config", config, "--min-free", "0", "wrap"}}.stdio(t)

@@ -180,9 +180,7 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 func (v variant) binary(t testing.TB) string {
 	t.Helper()
 	weakened, err := buildWeakened()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(filepath.Dir(weakened), string(v))
 	if err := os.Link(weakened, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)

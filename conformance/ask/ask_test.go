@@ -79,9 +79,7 @@ func TestChangesAreSeen(t *testing.T) {
 	if len(r.Files) != 2 || r.Facts[0].Text == "" {
 		t.Errorf("%q", r.Files)
 	}
-	if err := os.Remove(filepath.Join(dir, "a3.txt")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "a3.txt")))
 	if r, _ = b.ask(ask.Args{Question: "where is the treasure?"}); len(r.Files) != 1 || r.Facts[0].Lines != "paragraph 1" {
 		t.Errorf("%+v", r.Facts)
 	}

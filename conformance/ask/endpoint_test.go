@@ -36,9 +36,7 @@ func scripted(t *testing.T, replies ...chattest.Reply) (*answerer.Answerer, *cha
 	t.Helper()
 	s := chattest.New(t, replies...)
 	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answerer.New(client, "m"), s
 }
 
@@ -48,9 +46,7 @@ func answeredBy(t *testing.T, b *bench, a ask.Args, replies ...chattest.Reply) (
 	by, s := scripted(t, replies...)
 	b.k.Use(by)
 	r, _, err := b.try(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r, s
 }
 

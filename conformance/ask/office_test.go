@@ -44,21 +44,15 @@ func newBench(t testing.TB, dir string) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: dir, owner: observations.Local, counter: tokens.New(tokens.O200k)}
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	b.f, err = funnel.New(funnel.Options{
 		Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.k = ask.New(ask.Options{Store: store.Dir()})
 	b.sources = source.Set{
 		Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store.Dir(), "texts")),
@@ -70,14 +64,10 @@ func newBench(t testing.TB, dir string) *bench {
 func (b *bench) call(ctx context.Context, tool tools.Tool, args any) string {
 	b.t.Helper()
 	raw, err := json.Marshal(args)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	who := funnel.Session{ID: "s", Owner: b.owner}
 	a, err := b.f.Call(ctx, funnel.Request{Tool: tool, Args: raw, Who: who, Sources: b.sources})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return a.Blocks[0].Text
 }
 
@@ -107,12 +97,8 @@ func (b *bench) ask(a ask.Args) (*ask.Result, string) {
 func write(t testing.TB, dir, name string, text []byte) {
 	t.Helper()
 	at := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(at, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(at), 0o755))
+	must(t, os.WriteFile(at, text, 0o600))
 }
 
 // docx returns a document with one paragraph for each line.
@@ -259,5 +245,16 @@ func TestOffice(t *testing.T) {
 	t.Logf("%d questions: %d of %d single facts shown, %d files silent", len(questions), right, single, silent)
 	if right*100 < single*95 {
 		t.Error("under 95 %")
+	}
+}
+
+// must ends the test if there is an error.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -24,9 +24,7 @@ type tried struct{ code, number string }
 func allTried(t *testing.T) (all []tried) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "formats.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var numbers []string
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -57,9 +55,7 @@ func workbookOf(t *testing.T, all []tried) []byte {
 			f.SetCellValue("Sheet1", number, n), f.SetCellStyle("Sheet1", number, number, styles[x.code]))
 	}
 	b, err := f.WriteToBuffer()
-	if err := errors.Join(append(failed, err)...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(append(failed, err)...))
 	return b.Bytes()
 }
 
@@ -74,9 +70,7 @@ func office(t *testing.T, from, filter string) []byte {
 	}
 	ext, _, _ := strings.Cut(filter, ":")
 	b, err := os.ReadFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(from), filepath.Ext(from))+"."+ext))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -103,14 +97,10 @@ func TestNumberFormats(t *testing.T) {
 	all := allTried(t)
 	book := workbookOf(t, all)
 	path := filepath.Join(t.TempDir(), "formats.xlsx")
-	if err := os.WriteFile(path, book, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, book, 0o600))
 	filter := "csv:Text - txt - csv (StarCalc):44,34,76,1,,1033,false,true" // UTF-8, English, numbers as shown
 	theirs, err := csv.NewReader(bytes.NewReader(office(t, path, filter))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours := strings.Split(strings.TrimSuffix(string(textOf(t, "xlsx", book).Body), "\n"), "\n")
 	if len(ours) != len(all) || len(theirs) != len(all) {
 		t.Fatalf("%d rows here and %d there, of %d", len(ours), len(theirs), len(all))
@@ -135,8 +125,6 @@ func TestNumberFormats(t *testing.T) {
 func textOf(t *testing.T, format string, document []byte) extract.Text {
 	t.Helper()
 	x, err := extract.Read(t.Context(), format, bytes.NewReader(document), int64(len(document)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }

@@ -204,9 +204,7 @@ func TestEndpoint(t *testing.T) {
 				timeout = 100 * time.Millisecond
 			}
 			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000, Timeout: timeout})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b.i.Use(b.model(client), false)
 			out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{Goal: "what is this?"}, nil)
 			if err != nil || out.Brief == "" || out.Detailed == "" {
@@ -224,9 +222,7 @@ func TestEndpoint(t *testing.T) {
 			names, _ := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", out.ID, "dirs", "*.json"))
 			for _, n := range names {
 				raw, err := os.ReadFile(n)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				entries += string(raw) + "\n"
 			}
 			if got := strings.Contains(entries, `"partial":true`); got != (c.partial != "") {
@@ -269,9 +265,7 @@ func TestEndpointForCallers(t *testing.T) {
 		return reply
 	})
 	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 300 * time.Millisecond})
 	t.Cleanup(b.i.Close)
 	b.i.Use(b.model(client), true)

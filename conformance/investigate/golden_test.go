@@ -40,14 +40,10 @@ func TestTexts(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "texts.golden")
 	if *update {
-		if err := os.WriteFile(path, []byte(all.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(all.String()), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(all.String(), "\n")); diff != "" {
 		t.Errorf("the texts changed (-want +got); if they should have, run with -update\n%s", diff)
 	}

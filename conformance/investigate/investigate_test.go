@@ -67,9 +67,7 @@ func TestRefusals(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("line %d of a longer file", i))
 	}
 	write(t, dir, map[string]string{"db/long.txt": strings.Join(lines, "\n") + "\n", "file": "x\n"})
-	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	b := in(t, dir)
 	_, o := b.investigate(nil)
 	answer := func(note any) object { return object{"order": o.Order, "note": note} }
@@ -81,9 +79,7 @@ func TestRefusals(t *testing.T) {
 		Want string
 	}](t, "refusals.ndjson") {
 		var args object
-		if err := json.Unmarshal([]byte(fill.Replace(string(c.Args))), &args); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(fill.Replace(string(c.Args))), &args))
 		b.refused("investigate", args, c.Want)
 	}
 	b.call("investigate", object{"goal": "a"})
@@ -91,9 +87,7 @@ func TestRefusals(t *testing.T) {
 	has(t, b.text(object{"order": o.Order}), "WORK ORDER "+o.Order)
 	// A note as a JSON string, which some clients send, after all that was refused.
 	raw, err := json.Marshal(o.note("About %s."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	has(t, b.text(answer(string(raw))), "kept: ")
 	has(t, b.text(answer(o.note("Again %s."))), "was answered already")
 	b.owner = "anna"
@@ -229,9 +223,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	b := in(t, dir)
 	_, o := b.investigate(nil)
 	write(t, dir, map[string]string{"db/query.go": "package db\n\n// changed\n"})
-	if err := os.RemoveAll(filepath.Join(dir, "web")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(dir, "web")))
 	text, next := b.answer(o, o.note("About %s."))
 	has(t, text, "db changed since the order was given out, and is due again", "web is gone")
 	if next.Step != "directory" || !strings.Contains(fmt.Sprint(next.Dirs), "{db ") {

@@ -41,17 +41,13 @@ func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 func (r *runner) call(args object, after time.Duration) (text string, o order, ok bool) {
 	r.t.Helper()
 	raw, err := json.Marshal(args)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	ctx, stop := context.WithTimeout(r.t.Context(), 5*time.Minute)
 	defer stop()
 	c := r.command(ctx, "--toolsets", "core,investigation", "call", "--json", "investigate", string(raw))
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
-	if err := c.Start(); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, c.Start())
 	if after > 0 {
 		timer := time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		defer timer.Stop()
@@ -136,9 +132,7 @@ func (r *runner) finish(kill func() time.Duration) {
 func (r *runner) report() string {
 	r.t.Helper()
 	out, err := r.command(r.t.Context(), "investigations", "report").Output()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return unstable.ReplaceAllString(string(out), "_")
 }
 

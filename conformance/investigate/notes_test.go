@@ -71,9 +71,7 @@ func TestWhatIsGone(t *testing.T) {
 	b := in(t, dir)
 	b.finished("The directory %s uses b/x.go:2 \"var Zed\".")
 	away := filepath.Join(t.TempDir(), "b")
-	if err := os.Rename(filepath.Join(dir, "b"), away); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Join(dir, "b"), away))
 	v := b.verify()
 	if len(v.Lost) < 2 || !strings.Contains(fmt.Sprint(v.Stale), "b is gone") {
 		t.Errorf("%+v", v)
@@ -82,9 +80,7 @@ func TestWhatIsGone(t *testing.T) {
 	if r.Evidence.Holds > 0 || r.Evidence.Absent == 0 {
 		t.Errorf("%+v", r.Evidence)
 	}
-	if err := os.Rename(away, filepath.Join(dir, "b")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(away, filepath.Join(dir, "b")))
 	if v := b.verify(); !v.Holds() {
 		t.Errorf("after it came back: %+v", v)
 	}
@@ -148,9 +144,7 @@ func TestReadOnlyStore(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return all.String()
 	}
 	kept := files()
@@ -216,9 +210,7 @@ func TestTurnsOfAnOrder(t *testing.T) {
 		t.Fatal(raw, err)
 	}
 	text, err := os.ReadFile(raw[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	has(t, string(text), fmt.Sprintf(`"total_turns_used":%d,`, opened))
 }
 
@@ -231,9 +223,7 @@ func TestVerifyNamesGoneFiles(t *testing.T) {
 	note := o.note("About %s.")
 	note["files"] = list{object{"path": file, "summary": "A file."}}
 	b.answer(o, note)
-	if err := os.Remove(filepath.Join(dir, file)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, file)))
 	v, err := b.i.Verify(t.Context(), b.caller(), o.Investigation)
 	if err != nil || !slices.Contains(v.Stale, file+" is gone") {
 		t.Errorf("%+v, %v", v, err)

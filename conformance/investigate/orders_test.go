@@ -132,9 +132,7 @@ func TestSyntheticSurvey(t *testing.T) {
 		"Lines by language: ")
 	b = in(t, many(t, 6))
 	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	has(t, b.read("inv:"+out.ID), `{"kind":"survey","confidence":0,`)
 	order, o := b.investigate(nil)
 	lacks(t, order, "survey: ")

@@ -88,9 +88,7 @@ func TestStaleness(t *testing.T) {
 				}
 			}
 			v, err := b.i.Verify(t.Context(), b.caller(), "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var touched []string
 			for p := range want {
 				touched = append(touched, p)
@@ -113,9 +111,7 @@ func TestStaleness(t *testing.T) {
 // listing is the names and contents of a directory's files.
 func listing(t testing.TB, dir string) string {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all strings.Builder
 	for _, e := range entries {
 		text, _ := os.ReadFile(filepath.Join(dir, e.Name())) // a directory has none
@@ -128,9 +124,7 @@ func listing(t testing.TB, dir string) string {
 func stamps(t testing.TB, b *bench) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", "*", "dirs", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]string{}
 	for _, n := range names {
 		var e struct {
@@ -141,9 +135,7 @@ func stamps(t testing.TB, b *bench) map[string]string {
 		if err == nil {
 			err = json.Unmarshal(raw, &e)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[e.Relative] = e.At
 	}
 	return all
@@ -240,9 +232,7 @@ func TestNothingInvented(t *testing.T) {
 	dir := filepath.Join(goroot(t), "src", "net")
 	b := in(t, dir)
 	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkReport(t, b, out.Report, 5, 10)
 	if v := b.verify(); !v.Holds() || v.Citations < 5 {
 		t.Errorf("%+v", v)

@@ -38,16 +38,10 @@ func startWith(t *testing.T, command ...string) *client {
 	cmd := exec.Command(binary, append([]string{"--store", filepath.Join(dir, "store")}, command...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{},
 		binary: binary, store: filepath.Join(dir, "store")}
@@ -69,9 +63,7 @@ func startWith(t *testing.T, command ...string) *client {
 // list returns the instructions and the list of tools, as the client got them.
 func (s *client) list() string {
 	text, err := json.Marshal(s.offered)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return string(text)
 }
 

@@ -62,12 +62,8 @@ func newRandom() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
 func (f *fixture) write(name, text string) {
 	path := filepath.Join(f.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(f.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // size returns the number of elements of an output: n, or a tenth of it in the short form.

@@ -148,9 +148,7 @@ func TestByReference(t *testing.T) {
 		}
 		whole, _ := json.Marshal(map[string]any{task.from: want}) // plain values
 		again, err := os.ReadFile(taken)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		typed := counter.Count("{}") + counter.Count(string(whole)) + counter.Count(`{"`+task.arg+`":`+string(again)+"}") +
 			counter.Count("done\n")
 		// How much a receipt shows depends on how its random ID is tokenized.
@@ -171,9 +169,7 @@ const mostByName = 300
 func arrived(t *testing.T, from, arg, taken string) (want, got []record) {
 	t.Helper()
 	raw, err := os.ReadFile(taken)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if arg == "samples" {
 		if err := json.Unmarshal(raw, &got); err != nil {
 			t.Fatalf("%v: %.300s", err, raw)

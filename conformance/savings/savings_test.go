@@ -154,9 +154,7 @@ func keep(t *testing.T, command, rows string) {
 	t.Helper()
 	if *update {
 		table := filepath.Join(t.TempDir(), "table.md")
-		if err := os.WriteFile(table, []byte(rows), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(table, []byte(rows), 0o600))
 		replace := exec.CommandContext(t.Context(), "../../scripts/page", page, command, table)
 		if out, err := replace.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -164,9 +162,7 @@ func keep(t *testing.T, command, rows string) {
 		return
 	}
 	old, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, kept, _ := strings.Cut(string(old), "<!-- begin: "+command+" -->\n")
 	kept, _, ok := strings.Cut(kept, "<!-- end: "+command+" -->")
 	if diff := differ(kept, rows); !ok || diff != "" {
@@ -198,4 +194,15 @@ func differ(old, fresh string) string {
 		}
 	}
 	return ""
+}
+
+// must ends the test if there is an error.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -36,9 +36,7 @@ func TestLongSessions(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(compacted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	whole, sent := sentTexts(t, session), sentTexts(t, text)
 	cut := oldestGone(whole, counter)
 	of := output{countAll(whole, counter), strings.Join(cut, "\n"), countAll(cut, counter)}
@@ -139,9 +137,7 @@ func (f *fixture) sessionQuestions(results int, compacted string) (all []questio
 func sentTexts(t *testing.T, session []byte) (all []string) {
 	t.Helper()
 	read, err := transcript.Read(session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range read.Blocks {
 		if b := &read.Blocks[i]; b.Sent {
 			all = append(all, b.Name+b.Args.Text()+b.Text())

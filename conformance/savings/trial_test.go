@@ -90,9 +90,7 @@ func terraformPlan(f *fixture) {
 		})
 	}
 	text, err := json.Marshal(map[string]any{"format_version": "1.2", "resource_changes": changes})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	f.outputs[name] = string(text)
 	want := append(counted(actions), words(gone)...)
 	f.ask(name, "How many changes of each action are planned, and what is to be deleted?", want, read(name),

@@ -6,26 +6,28 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 )
 
+// with runs with another value of a variable.
+func with[T any](variable *T, value T, run func()) {
+	was := *variable
+	*variable = value
+	defer func() { *variable = was }()
+	run()
+}
+
 // withoutVisible runs with hidden characters passed on as they are, as the control of what is promised of them.
 func withoutVisible(run func()) {
-	was := text.Visible
-	text.Visible = func(s string, _ bool) string { return s }
-	defer func() { text.Visible = was }()
-	run()
+	with(&text.Visible, func(s string, _ bool) string { return s }, run)
 }
 
 // withoutFence runs with lines that imitate this server's passed on as they are.
 func withoutFence(run func()) {
-	was := text.Escape
-	text.Escape = func(s string, _ text.Position) string { return s }
-	defer func() { text.Escape = was }()
-	run()
+	with(&text.Escape, func(s string, _ text.Position) string { return s }, run)
 }
 
 // withOneMark runs with lines that imitate this server's marked only where no mark stands before them yet.
 func withOneMark(run func()) {
 	was := text.Escape
-	text.Escape = func(s string, at text.Position) string {
+	with(&text.Escape, func(s string, at text.Position) string {
 		lines := strings.SplitAfter(s, "\n")
 		for i, l := range lines {
 			if !strings.HasPrefix(l, ">") {
@@ -33,7 +35,5 @@ func withOneMark(run func()) {
 			}
 		}
 		return strings.Join(lines, "")
-	}
-	defer func() { text.Escape = was }()
-	run()
+	}, run)
 }

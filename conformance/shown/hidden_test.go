@@ -87,9 +87,7 @@ func TestS21HiddenCharactersAreSeen(t *testing.T) {
 		in := []byte(strings.Repeat("mid"+h+"dle of a line\n", 500))
 		a := home.run(upstream(string(in), "", nil), nil)
 		r, err := home.store.Open(observations.Local, observations.ID(a.Receipts[0].ObservationID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		kept, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 		_ = r.Close()
 		cases++

@@ -221,14 +221,10 @@ func kept(
 func keptOf(t *testing.T, h *house, r funnel.Receipt) string {
 	t.Helper()
 	rd, err := h.store.Open(observations.Local, observations.ID(r.ObservationID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = rd.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(rd, 0, rd.Size()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if int64(len(b)) != r.Bytes {
 		t.Errorf("%d bytes are kept, and the receipt says %d", len(b), r.Bytes)
 	}

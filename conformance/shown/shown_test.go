@@ -43,9 +43,7 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
 	root, err := tree.Open(h.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	o.Store, o.SavedTo = h.store, true
 	if h.funnel, err = funnel.New(o); err != nil {
@@ -61,9 +59,7 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	s, err := server.New(server.Options{
 		Funnel: h.funnel, Store: h.store, Tools: catalog, Mask: o.Mask, Sources: func(funnel.Session) source.Set { return h.sources },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.conn = s.Connect(t.Context())
 	h.ask(
 		`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
@@ -74,12 +70,8 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 func (h *house) file(name, text string) {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		h.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(h.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // ask sends one message and gives the texts of all that came back, as a client reads them.
@@ -122,9 +114,7 @@ func (h *house) call(name string, args map[string]any, limits ...funnel.Limits) 
 func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limits) funnel.Answer {
 	h.t.Helper()
 	raw, err := json.Marshal(args)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	if args == nil {
 		raw = []byte("{}")
 	}
@@ -220,9 +210,7 @@ func (h *house) everywhere(text, name string) map[string]string {
 	h.told = nil
 	// What a client reads beside calls.
 	list, err := h.store.List(observations.Local, false)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	for i, o := range list {
 		if i > 3 {
 			break
@@ -258,3 +246,14 @@ func (h *house) everywhere(text, name string) map[string]string {
 
 // maskOf is a masker, for options.
 func maskOf() *secrets.Masker { return secrets.New() }
+
+// must ends the test if there is an error.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

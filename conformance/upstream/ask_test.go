@@ -24,9 +24,7 @@ func (c *client) answer(id string, reply string) string {
 			ID     json.RawMessage
 			Method string
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			c.t.Fatal(err)
-		}
+		must(c.t, json.Unmarshal([]byte(line), &m))
 		switch {
 		case m.Method == "" && string(m.ID) == id:
 			return line
@@ -98,9 +96,7 @@ func TestQuestionDuringAnotherCall(t *testing.T) {
 	contains(t, question, "elicitation/create")
 	contains(t, c.line(), `"id":51`)
 	var q struct{ ID json.RawMessage }
-	if err := json.Unmarshal([]byte(question), &q); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(question), &q))
 	c.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, anna)
 	contains(t, c.answer("50", anna), "Anna")
 }
@@ -118,9 +114,7 @@ func TestQuestionOfACancelledCall(t *testing.T) {
 		question := c.line()
 		contains(t, question, "elicitation/create")
 		var q struct{ ID string }
-		if err := json.Unmarshal([]byte(question), &q); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(question), &q))
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`)
 		next := c.line()
 		if fault == "asks in a call" { // in any order

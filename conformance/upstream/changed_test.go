@@ -45,8 +45,8 @@ const (
 	times
 )
 
-// changes returns the kinds of change: those of testdata/changes.ndjson, where one text of the definition is replaced, and
-// others.
+// changes returns the kinds of change: those of testdata/changes.ndjson, where one text of the definition is replaced,
+// and others.
 func changes(t testing.TB) []change {
 	swap := func(old, now string) string {
 		if !strings.Contains(alpha, old) {
@@ -101,9 +101,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, state: filepath.Join(t.TempDir(), "state"), store: t.TempDir()}
 	h.lists(alpha + "," + beside)
-	if err := os.WriteFile(h.state+".calls", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(h.state+".calls", nil, 0o600))
 	return h
 }
 
@@ -114,9 +112,7 @@ func (h *house) lists(tools string) {
 	if err == nil {
 		err = os.Rename(h.state+".new", h.state)
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 }
 
 func (h *house) start() *client {
@@ -128,9 +124,7 @@ func (h *house) start() *client {
 func (h *house) calls(tool string) (n int) {
 	h.t.Helper()
 	b, err := os.ReadFile(h.state + ".calls")
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must(h.t, err)
 	for line := range strings.Lines(string(b)) {
 		if line == tool+"\n" {
 			n++

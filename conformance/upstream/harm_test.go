@@ -164,9 +164,7 @@ func (s sickness) try(t *testing.T, runs, n int, while time.Duration) (h harm) {
 		for _, id := range begun {
 			if c.others[id] == "" {
 				_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", id)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 		}
 		h.cases++

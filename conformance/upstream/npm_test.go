@@ -14,9 +14,7 @@ import (
 func nodeServer(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("../npm/node_modules", name, "dist", "index.js"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	node, missing := exec.LookPath("node")
 	if _, err := os.Stat(script); err != nil || missing != nil {
 		if os.Getenv("CI") != "" {

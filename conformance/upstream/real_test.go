@@ -73,7 +73,8 @@ func (s realServer) tried(t *testing.T) {
 			continue // it runs only as a task
 		}
 		args := func(side int) string {
-			return strings.NewReplacer("{ROOT}", roots[side], "$LINES", strings.Repeat(`line of it", "`, 3000)).Replace(string(k.Args))
+			large := strings.Repeat(`line of it", "`, 3000)
+			return strings.NewReplacer("{ROOT}", roots[side], "$LINES", large).Replace(string(k.Args))
 		}
 		want := shown(0, direct.call(k.Tool, args(0)))
 		got := shown(1, ours.call(listed[k.Tool], args(1)))
@@ -107,9 +108,7 @@ func (s realServer) tried(t *testing.T) {
 			}
 		}
 	}
-	if err := ours.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ours.cmd.Process.Kill())
 	ours.end()
 	again := start(t, wrapped(store, commands[1]...)...)
 	for id, want := range stored {
@@ -126,18 +125,14 @@ func (s realServer) tried(t *testing.T) {
 // copyDocs copies our documentation into a new directory.
 func copyDocs(t *testing.T, to string) {
 	t.Helper()
-	if err := os.Mkdir(to, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(to, 0o700))
 	pages, _ := filepath.Glob("../../docs/*.md")
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, filepath.Base(page)), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -146,12 +141,8 @@ func copyDocs(t *testing.T, to string) {
 func (s realServer) sameTools(t *testing.T, direct, ours string) map[string]string {
 	t.Helper()
 	var want, got struct{ Tools []map[string]any }
-	if err := json.Unmarshal([]byte(direct), &want); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(ours), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(direct), &want))
+	must(t, json.Unmarshal([]byte(ours), &got))
 	listed := map[string]string{}
 	for _, tool := range want.Tools {
 		delete(tool, "outputSchema")
@@ -181,15 +172,11 @@ func saysText(t *testing.T, result, stored string) bool {
 		Content           []json.RawMessage
 		StructuredContent json.RawMessage
 	}
-	if err := json.Unmarshal([]byte(result), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(result), &r))
 	var texts []string
 	for _, raw := range r.Content {
 		var c struct{ Type, Text string }
-		if err := json.Unmarshal(raw, &c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(raw, &c))
 		if c.Type != "text" {
 			c.Text = string(raw)
 		}

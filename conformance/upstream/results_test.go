@@ -103,13 +103,9 @@ func TestRelativeCommand(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		dir := t.TempDir()
 		script := fmt.Sprintf("#!/bin/sh\nexec %s sick none %s/state\n", os.Args[0], dir)
-		if err := os.WriteFile(filepath.Join(dir, "server.sh"), []byte(script), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "server.sh"), []byte(script), 0o600))
 		list := `[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
-		if err := os.WriteFile(filepath.Join(dir, "state"), []byte(list), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "state"), []byte(list), 0o600))
 		t.Chdir(dir)
 		words = wrapped(store, "sh", "server.sh")
 		c := start(t, words...)

@@ -80,9 +80,7 @@ func TestClientsFile(t *testing.T) {
 // The configuration of the documentation is taken.
 func TestDocumentedConfiguration(t *testing.T) {
 	text, err := os.ReadFile("../../docs/UPSTREAM.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, block, _ := strings.Cut(string(text), "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
 	t.Setenv("SHOP_KEY", "x")
@@ -102,14 +100,10 @@ func TestDocumentedConfiguration(t *testing.T) {
 func TestProgramOfAServer(t *testing.T) {
 	dir, planted := t.TempDir(), t.TempDir()
 	mark := filepath.Join(planted, "mark")
-	if err := os.Symlink(os.Args[0], filepath.Join(dir, "well-known")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "well-known")))
 	script := []byte("#!/bin/sh\ntouch " + mark + "\n")
 	//nolint:gosec // it must not be run
-	if err := os.WriteFile(filepath.Join(planted, "well-known"), script, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(planted, "well-known"), script, 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Chdir(planted)
 	c := start(t, configured(t, `mcpServers: {a: {command: well-known, args: [sick, none, ""]}}`, "wrap")...)
@@ -232,9 +226,7 @@ func TestSessionsHaveTheirOwn(t *testing.T) {
 		verb := map[bool]string{true: "DELETE", false: "POST"}[method == ""]
 		request, err := http.NewRequestWithContext(t.Context(), verb, url,
 			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", "Bearer "+os.Getenv("MCP_FUNNEL_TOKEN"))
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Accept", "application/json, text/event-stream")
@@ -242,14 +234,10 @@ func TestSessionsHaveTheirOwn(t *testing.T) {
 			request.Header.Set("Mcp-Session-Id", session)
 		}
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close() //nolint:errcheck // it is read
 		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(body), response.Header.Get("Mcp-Session-Id")
 	}
 	var sessions []string

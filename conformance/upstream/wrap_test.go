@@ -123,13 +123,9 @@ func startProcess(t testing.TB, command ...string) *client {
 		t.Fatal(err)
 	}
 	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.out = bufio.NewReaderSize(out, 1<<20)
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.cmd.Start())
 	t.Cleanup(func() { c.end() })
 	return c
 }
@@ -223,9 +219,7 @@ func sick(fault, state string) []string { return []string{os.Args[0], "sick", fa
 // write replaces a file.
 func write(t testing.TB, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 func names(t testing.TB, list string) (all []string) {
@@ -414,9 +408,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var values [2]any
 	for i, text := range []string{a, b} {
-		if err := json.Unmarshal([]byte(text), &values[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &values[i]))
 	}
 	return reflect.DeepEqual(values[0], values[1])
 }
@@ -558,4 +550,15 @@ func processesWith(mark string) map[int]string {
 		}
 	}
 	return all
+}
+
+// must ends the test if there is an error.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
