@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -17,31 +18,18 @@ import (
 // must run as usual.
 func TestBadCommands(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, command, want, status string }{
-		{"not executable", "echo x > /tmp/f; /tmp/f", "ermission denied", "failure"},
-		{"children hold the pipe", "sleep 1000 & echo end", "end\nnote: 1 process that it left running ended", "success"},
-		{"daemon", "setsid sh -c 'sleep 99 & sleep 99' & sleep .3; echo end", "end\nnote: 3 processes that it", "success"},
-		{"pager", "git -c core.pager=less --version; seq 3 | ${PAGER:-less}", "1\n2\n3\n", "success"},
-		{"silent", "sleep 1", "no output\n", "success"},
-		{"reads standard input", "read x; echo got $x; cat; exit 3", "exit code 3", "failure"},
-		{"changes directory away", "cd / && rm -rf x; pwd", "/\n", "success"},
-		{"deletes its scratch", "rm -rf /tmp /home/run /tmp/* $HOME/*; ls -A /tmp; echo end", "end\n", "success"},
-		{"deletes itself", "kill -9 $$", "exit code 137; ended by a signal: SIGKILL (killed), by itself, or", "failure"},
-		{"closes its streams", "exec >&- 2>&-; sleep .1; exit 4", "exit code 4", "failure"},
-		{"an endless line", "head -c 3000000 /dev/zero | tr '\\0' x", "1 line", "success"},
-		{"binary", "head -c 100000 /bin/ls", "binary", "success"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, c := range corpus.Rows[tried](t, "bad.ndjson") {
+		t.Run(c.Name, func(t *testing.T) {
 			b := newBench(t, shell.Options{})
-			text, answer := b.run(c.command)
-			if !strings.Contains(text, c.want) || answer.Failed || answer.Receipts[0].Status != c.status {
+			text, answer := b.run(c.Command)
+			if !strings.Contains(text, c.Want) || answer.Failed || answer.Receipts[0].Status != c.Status {
 				t.Errorf(
 					"failed %t, %s: %.600s; want %q, %s",
 					answer.Failed,
 					answer.Receipts[0].Status,
 					text,
-					c.want,
-					c.status,
+					c.Want,
+					c.Status,
 				)
 			}
 			if text, _ := b.run("echo again > /tmp/f && cat /tmp/f"); text != "again\n\n" {
@@ -72,9 +60,7 @@ func TestRootRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
 	b.root = filepath.Join(t.TempDir(), "root")
-	if err := os.Mkdir(b.root, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(b.root, 0o700))
 	const command = "sleep 1.0731"
 	go func() {
 		for len(running(command)) == 0 && t.Context().Err() == nil {
@@ -167,9 +153,7 @@ func TestBusySaysWhen(t *testing.T) {
 	if !answer.Failed || m == nil || m[1] > "1800" || m[1] < "1790" {
 		t.Fatalf("commands that wait for a call: %s", text)
 	}
-	if err := os.WriteFile(filepath.Join(b.root, "stop"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(b.root, "stop"), nil, 0o600))
 	b.slowly(func() bool {
 		_, answer := b.call(t.Context(), map[string]any{"after": m[2]})
 		return answer.Failed // it has ended and was answered

@@ -53,9 +53,7 @@ func TestAllowCache(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	cache := filepath.Join(home, "go", "pkg", "mod")
-	if err := os.MkdirAll(cache, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(cache, 0o700))
 	b := newBench(t, shell.Options{AllowRead: []string{cache}})
 	text, _ := b.run("touch " + cache + "/x")
 	hint := cache + " is read-only for commands: the operator can let them write there with --allow-cache " + cache

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -29,36 +30,14 @@ func TestOutcomes(t *testing.T) {
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
-	for _, c := range []struct{ name, output, want string }{
-		{"go test -v", "=== RUN   TestAdd\n    a_test.go:3: got 1, want 3\n--- FAIL: TestAdd (0.00s)\nFAIL\tx\t0.1s\n",
-			"line 3: --- FAIL: TestAdd (0.00s)\nline 2: a_test.go:3: got 1, want 3\nline 4: FAIL"},
-		{"go test", "--- FAIL: TestAdd (0.00s)\n    a_test.go:3: got 1, want 3\nFAIL\n",
-			"line 1: --- FAIL: TestAdd (0.00s)\nline 2: a_test.go:3: got 1, want 3\n"},
-		{"go build", "# x\n./a.go:3:5: undefined: y\n", "line 2: ./a.go:3:5: undefined: y\n"},
-		{"gcc", "a.c: In function f:\na.c:2:15: warning: w\na.c:3:1: error: no\n", "line 3: a.c:3:1: error: no\n"},
-		{"rustc", "error[E0308]: mismatched types\n --> src/main.rs:2:5\n", "line 1: error[E0308]: mismatched types\n"},
-		{"tsc", "src/a.ts(3,7): error TS2322: Type\n", "line 1: src/a.ts(3,7): error TS2322: Type\n"},
-		{"pytest", "FAILED tests/test_a.py::test_x - assert 1 == 2\n", "line 1: FAILED tests/test_a.py::test_x"},
-		{"python", "Traceback (most recent call last):\n  File \"a\"\nValueError: bad\n", "line 3: ValueError: bad\n"},
-		{"pytest -v", "    def test_x():\n>       assert f() == 2\nE       assert 1 == 2\n\ntest_a.py:4: AssertionError\n",
-			"line 3: E       assert 1 == 2\nline 5: test_a.py:4: AssertionError\n"},
-		{"python frames", "Traceback (most recent call last):\n  File \"a.py\", line 7, in <module>\n    f()\n" +
-			"  File \"/usr/lib/python3.11/json/decoder.py\", line 3, in g\n    h()\nMemoryError\n",
-			"line 2: File \"a.py\", line 7, in <module>\nline 4: File \"/usr/lib/python3.11/json/decoder.py\", " +
-				"line 3, in g\nline 6: MemoryError\n"},
-		{"npm", "npm error code E404\n", "line 1: npm error code E404\n"},
-		{"make", "make[1]: *** [Makefile:3: all] Error 1\n", "line 1: make[1]: *** [Makefile:3: all] Error 1\n"},
-		{"TAP", "ok 1 - a\nnot ok 2 - b\n", "line 2: not ok 2 - b\n"},
-		{"colours", "\x1b[31merror: bad\x1b[0m thing\n", "line 1: error: bad thing\n"},
-		{"many", strings.Repeat("a.c:1:1: error: e\n", 40), "… and 28 more lines like these\n"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, c := range corpus.Rows[tried](t, "findings.ndjson") {
+		t.Run(c.Name, func(t *testing.T) {
 			b.t = t
-			text, _ := b.run("cat <<'END'\n" + c.output + "END\nseq 3000; exit 1")
-			if !strings.Contains(text, c.want) {
-				t.Errorf("want %q:\n%s", c.want, text)
+			text, _ := b.run("cat <<'END'\n" + c.Output + "END\nseq 3000; exit 1")
+			if !strings.Contains(text, c.Want) {
+				t.Errorf("want %q:\n%s", c.Want, text)
 			}
-			if text, _ = b.run("cat <<'END'\n" + c.output + "END\nseq 3000 #"); strings.Contains(text, "line 1: ") ||
+			if text, _ = b.run("cat <<'END'\n" + c.Output + "END\nseq 3000 #"); strings.Contains(text, "line 1: ") ||
 				strings.Contains(text, "line 3: ") {
 				t.Errorf("findings of a command that succeeded:\n%s", text)
 			}
@@ -92,9 +71,7 @@ func TestRealTests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600))
 	}
 	write("go.mod", "module example.com/x\n\ngo 1.24\n")
 	write("x_test.go", `package x

@@ -78,15 +78,11 @@ func newBench(t testing.TB, o shell.Options) *bench {
 func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.Answer) {
 	b.t.Helper()
 	raw, err := json.Marshal(args)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	var roots []*tree.Root
 	for _, dir := range append([]string{b.root}, b.more...) {
 		root, err := tree.Open(dir)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		defer func() { _ = root.Close() }()
 		roots = append(roots, root)
 	}
@@ -123,9 +119,7 @@ func (b *bench) run(command string) (string, funnel.Answer) {
 func (b *bench) stored(a funnel.Answer) (observations.Observation, string) {
 	b.t.Helper()
 	r, err := b.store.Open(b.owner, observations.ID(a.Receipts[0].ObservationID))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	defer func() { _ = r.Close() }()
 	text := make([]byte, r.Size())
 	if _, err := r.ReadAt(text, 0); err != nil && r.Size() > 0 {
@@ -133,3 +127,17 @@ func (b *bench) stored(a funnel.Answer) (observations.Observation, string) {
 	}
 	return r.Observation, string(text)
 }
+
+// must ends the test if there is an error.
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tried is a command of a table in testdata, what its answer has, and its status.
+type tried struct{ Name, Command, Output, Want, Status string }

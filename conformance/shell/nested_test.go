@@ -20,9 +20,7 @@ func write(t *testing.T, dir string, names ...string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a test's directory
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte("text of "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("text of "+name), 0o600))
 	}
 }
 
@@ -101,9 +99,7 @@ func TestMarkedStoresAreHidden(t *testing.T) {
 			strings.Contains(text, "text of a/b") || strings.Contains(text, tree.StoreMarker) {
 			t.Errorf("writing allowed: %t: %s", allow, text)
 		}
-		if err := os.Remove(filepath.Join(b.root, "a/b/store", tree.StoreMarker)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(filepath.Join(b.root, "a/b/store", tree.StoreMarker)))
 		if text, _ := b.run("cat a/b/store/token"); !strings.Contains(text, "text of a/b") {
 			t.Errorf("the control failed: %s", text)
 		}
@@ -115,9 +111,7 @@ func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
 	for i := range 4100 {
-		if err := os.Mkdir(filepath.Join(b.root, fmt.Sprint(i)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(b.root, fmt.Sprint(i)), 0o700))
 	}
 	first, _ := b.run("true")
 	second, _ := b.run("true")

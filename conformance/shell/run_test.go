@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -19,40 +20,21 @@ import (
 func TestSmallOutputs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
-	for _, c := range []struct{ name, command, want, status string }{
-		{"whole", "echo one; echo two", "one\ntwo\n", "success"},
-		{"nothing", "true", "no output\n", "success"},
-		{"exit code", "echo no; exit 3", "no\nnote: exit code 3\n", "failure"},
-		{"two streams", "echo a; sleep .02; echo b >&2; sleep .02; echo c", "a\nstderr| b\nc\n", "success"},
-		{"a forged mark", "echo 'stderr| x'; echo y", ">stderr| x\ny\n", "success"},
-		{"standard error alone", "echo b >&2", "b\n", "success"},
-		{"standard input is empty", "cat; echo end", "end\n", "success"},
-		{"signal", "kill -SEGV $$", "note: exit code 139; ended by a signal: SIGSEGV (segmentation fault)\n", "failure"},
-		{"signal of a program", "sh -c 'kill -9 $$'; exit $?", "137; 137 stands for SIGKILL (killed), by", "failure"},
-		{"termination", "kill -TERM $$", "exit code 143; ended by a signal: SIGTERM (terminated)\n", "failure"},
-		{"git's exit code", "exit 129", "note: exit code 129\n", "failure"},
-		{"left running", "sleep 100 & echo end", "end\nnote: 1 process that it left running ended with it\n", "success"},
-		{"no terminal", "test -t 0 || test -t 1 || tty", "not a tty\nnote: exit code 1\n", "failure"},
-		{"no parse", "if true", "stderr", "failure"},
-		{"not found", "no-such-program", "not found", "failure"},
-		{"home", "cd; pwd; touch x && ls", "/home/run\nx\n", "success"},
-		{"binary", "head -c 9000 /bin/ls", "total: 9000 bytes; binary; application/", "success"},
-		{"last of a pipeline", "seq 3 | tail -1", "3\n", "success"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, c := range corpus.Rows[tried](t, "small.ndjson") {
+		t.Run(c.Name, func(t *testing.T) {
 			b.t = t
-			text, answer := b.run(c.command)
-			if c.want == "stderr" {
-				c.want = "the command does not parse: line 1, column 1"
+			text, answer := b.run(c.Command)
+			if c.Want == "stderr" {
+				c.Want = "the command does not parse: line 1, column 1"
 			}
-			if !strings.Contains(text, c.want) || answer.Failed || answer.Receipts[0].Status != c.status {
+			if !strings.Contains(text, c.Want) || answer.Failed || answer.Receipts[0].Status != c.Status {
 				t.Errorf(
 					"%q, failed %v, %s; want %q, %s",
 					text,
 					answer.Failed,
 					answer.Receipts[0].Status,
-					c.want,
-					c.status,
+					c.Want,
+					c.Status,
 				)
 			}
 		})
@@ -91,9 +73,7 @@ func TestDefaultShell(t *testing.T) {
 		}
 	}
 	real, err := filepath.EvalSymlinks("/bin/sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b = newBench(t, shell.Options{Shell: "/bin/sh"})
 	if want := "Run a " + filepath.Base(real) + " command, "; !strings.HasPrefix(b.tool.Description, want) {
 		t.Errorf("%q, want %q", b.tool.Description, want)
@@ -107,9 +87,7 @@ func TestDefaultShell(t *testing.T) {
 func TestBadArguments(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{AllowProgram: []string{"echo", "ls"}})
-	if err := os.WriteFile(filepath.Join(b.root, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(b.root, "file"), nil, 0o600))
 	for _, c := range []struct {
 		name string
 		args map[string]any
@@ -243,16 +221,12 @@ func TestContinuesLong(t *testing.T) {
 	text, answer := b.run(`last=$(seq 20001 40000); seq 1 20000; until test -e middle; do sleep .02; done
 		printf begun; until test -e end; do sleep .02; done; printf ' ended\n%s\nthe end\n' "$last"`)
 	part := observations.ID(answer.Receipts[0].ObservationID)
-	if err := b.store.Pin(b.owner, part, true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.store.Pin(b.owner, part, true))
 	all := text
 	files := []string{"", "middle", "end"}
 	for i := 0; answer.Receipts[0].Metadata["running"] == 1; i++ {
 		if i > 0 && i < len(files) {
-			if err := os.WriteFile(filepath.Join(b.root, files[i]), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(b.root, files[i]), nil, 0o600))
 		}
 		text, answer = b.call(t.Context(), map[string]any{"after": handleName.FindString(text)})
 		all += "\n" + text
@@ -438,9 +412,7 @@ func TestDeltas(t *testing.T) {
 		{"a\nb\n", ": only times or addresses differ, in 1 line: -took 0."},
 		{"a\nc\n", "1 line added, 1 removed, times and addresses aside: -b | +c"},
 	} {
-		if err := os.WriteFile(filepath.Join(b.root, "list"), []byte(c.list), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(c.list), 0o600))
 		text, _ := b.run(command)
 		if !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "since obs:") ||
 			!strings.Contains(text, "1003 lines") {
@@ -455,9 +427,7 @@ func TestDeltaNames(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	list := func(text string) {
-		if err := os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600))
 	}
 	run := func() (string, string) {
 		text, answer := b.run("cat list; seq 1000; exit 3")
@@ -481,18 +451,14 @@ func TestDeltaNames(t *testing.T) {
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
-	if err := b.store.Remove(b.owner, observations.ID(third)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.store.Remove(b.owner, observations.ID(third)))
 	if text, _ = run(); strings.Contains(text, third) || !strings.Contains(text, "unchanged since the last run") ||
 		!strings.Contains(text, "--- head: ") {
 		t.Errorf("the last output was removed: %s", text)
 	}
 	list("b\n")
 	_, last := run()
-	if err := b.store.Remove(b.owner, observations.ID(last)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.store.Remove(b.owner, observations.ID(last)))
 	list("c\n")
 	if text, _ = run(); strings.Contains(text, "since") {
 		t.Errorf("the last output was removed: %s", text)
@@ -522,9 +488,7 @@ func TestDeltaOfTests(t *testing.T) {
 		{"ok  \texample.com/x\t0.2s\n", "0", "only times or addresses differ, in 1 line: -ok  \texample.com/x\t0.1s | +ok"},
 	} {
 		text := c.output + strings.Repeat("x\n", 300)
-		if err := os.WriteFile(filepath.Join(b.root, "out"), []byte(text+"exit "+c.exit+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(b.root, "out"), []byte(text+"exit "+c.exit+"\n"), 0o600))
 		text, _ = b.run("cat out; exit $(tail -1 out | cut -c6-)")
 		if c.want == "" && strings.Contains(text, "since") || !strings.Contains(text, c.want) {
 			t.Errorf("run %d: no %q in %s", i, c.want, text)

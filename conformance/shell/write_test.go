@@ -58,12 +58,8 @@ func TestForgedWorktree(t *testing.T) {
 	other := t.TempDir()
 	git(t, other, "init", "-q")
 	dir := filepath.Join(other, ".git", "worktrees", "x")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(b.root, ".git"), []byte("gitdir: "+dir+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o700))
+	must(t, os.WriteFile(filepath.Join(b.root, ".git"), []byte("gitdir: "+dir+"\n"), 0o600))
 	if text, _ := b.run("ls " + other + "/.git"); !strings.Contains(text, "No such file") {
 		t.Error(text)
 	}
@@ -75,9 +71,7 @@ func TestGuarded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	git(t, b.root, "init", "-q")
-	if err := os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700))
 	for _, attempt := range []string{
 		"echo x > .git/hooks/pre-commit", "git config core.hooksPath /tmp", "mv .git .g", "mv .git/hooks .git/h",
 		"rm -rf .git/hooks", "echo x > .vscode/tasks.json", "mv .vscode v", "ln -sf /tmp .git/hooks", "chmod 777 .git/config",
@@ -106,13 +100,9 @@ func TestStoreIsHidden(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	hidden := filepath.Join(root, "store")
-	if err := os.MkdirAll(hidden, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(hidden, 0o700))
 	for _, name := range []string{"store/token", "seen"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600))
 	}
 	b := newBench(t, shell.Options{Hidden: []string{hidden}})
 	b.root = root
