@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -235,19 +234,6 @@ func TestMedia(t *testing.T) {
 		if got := Media([]byte(tt.text), ""); got != tt.want {
 			t.Errorf("%q is %s, want %s", tt.text, got, tt.want)
 		}
-	}
-}
-
-func BenchmarkSniff(b *testing.B) {
-	for name, text := range map[string][]byte{"json": corpus.JSON1MB(), "text": corpus.WarAndPeace(), "log": corpus.PanicLog(), "csv": corpus.CSV20k()} {
-		b.Run(fmt.Sprint(name), func(b *testing.B) {
-			p := text[:content.SniffSize]
-			b.SetBytes(int64(len(p)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Sniff(p, false, "")
-			}
-		})
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,14 +13,8 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
-	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
-	"github.com/mcp-funnel/mcp-funnel/system/tree"
-	"github.com/mcp-funnel/mcp-funnel/text/secrets"
-	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq"
-	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // post runs accept in order, the work beside it, as the transports do.
@@ -264,76 +256,5 @@ func TestHeartbeat(t *testing.T) {
 		})
 		<-ended
 		time.Sleep(jsonrpc.HeartbeatInterval + jsonrpc.HeartbeatInterval/4) // as long as the next would take
-	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	c := newClient(b, newTestServer(b))
-	message := []byte(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"hello"}}}`,
-	)
-	b.ReportAllocs()
-	for b.Loop() {
-		c.conn.Handle(context.Background(), message, func([]byte, func()) error { return nil })
-	}
-}
-
-// BenchmarkRead is the whole way of the commonest call: a small file is read.
-func BenchmarkRead(b *testing.B) {
-	dir := b.TempDir()
-	if err := os.WriteFile(
-		filepath.Join(dir, "small.txt"), bytes.Repeat([]byte("twenty-four bytes a line\n"), 40), 0o600,
-	); err != nil {
-		b.Fatal(err)
-	}
-	root, err := tree.Open(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = root.Close() })
-	log, err := trace.Open(trace.Dir(b.TempDir()))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = log.Close() })
-	store := servertest.NewTestStore(b)
-	f, err := funnel.New(
-		funnel.Options{Store: store, Trace: log, Counter: tokens.New(tokens.O200k), SavedTo: true, Mask: secrets.New()},
-	)
-	if err != nil {
-		b.Fatal(err)
-	}
-	c := newClient(b, newTestServer(b, func(o *Options) {
-		o.Funnel, o.Store, o.Tools, o.Mask = f, store, Catalog(Parts{JQ: jq.Options{InProcess: true}}), secrets.New()
-		o.Sources = func(who funnel.Session) source.Set {
-			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store, who.Owner)}}
-		}
-	}))
-	message := []byte(servertest.ToolCall("1", "read", `{"path":"small.txt"}`, ""))
-	servertest.Contains(b, c.ask(string(message)), "twenty-four", `"complete":true`)
-	b.ReportAllocs()
-	for b.Loop() {
-		c.conn.Handle(b.Context(), message, func([]byte, func()) error { return nil })
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	message := []byte(
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say","arguments":{"text":"` +
-			strings.Repeat("hello ", 10000) + `"}}}`,
-	)
-	b.SetBytes(int64(len(message)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, fault := jsonrpc.Parse(message); fault != nil {
-			b.Fatal(fault)
-		}
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		newTestServer(b)
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	_ "embed"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -139,17 +138,4 @@ func FuzzFrames(f *testing.F) {
 			t.Errorf("%d answers to %q", answers, line)
 		}
 	})
-}
-
-func BenchmarkBadFrames(b *testing.B) {
-	for _, size := range []int{1 << 10, 1 << 20} {
-		line := []byte(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", size) + `"}`)
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			b.SetBytes(int64(len(line)))
-			b.ReportAllocs()
-			for b.Loop() {
-				_, _ = jsonrpc.Parse(line)
-			}
-		})
-	}
 }

@@ -169,36 +169,3 @@ func TestPiecesDoNotMatter(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkEdges is the counting of lines and chars alone.
-func BenchmarkEdges(b *testing.B) {
-	in := corpus.WarAndPeace()
-	b.SetBytes(int64(len(in)))
-	b.ReportAllocs()
-	for b.Loop() {
-		e := newEdges(10, 5)
-		for at := 0; at < len(in); at += chunkSize {
-			_, _ = e.Write(in[at:min(at+chunkSize, len(in))])
-		}
-		e.close()
-	}
-}
-
-// BenchmarkWritePath is the capture of a text that is written in pieces as small as a line.
-func BenchmarkWritePath(b *testing.B) {
-	in := corpus.WarAndPeace()
-	counter := tokens.New(tokens.O200k)
-	for _, piece := range []int{64, 4 << 10, 1 << 20} {
-		b.Run(map[int]string{64: "64B", 4 << 10: "4KiB", 1 << 20: "1MiB"}[piece], func(b *testing.B) {
-			b.SetBytes(int64(len(in)))
-			b.ReportAllocs()
-			for b.Loop() {
-				w := NewWriter(Options{HeadLines: 10, TailLines: 5, Hold: 64 << 10, Counter: counter})
-				for at := 0; at < len(in); at += piece {
-					_, _ = w.Write(in[at:min(at+piece, len(in))])
-				}
-				w.Close()
-			}
-		})
-	}
-}

@@ -90,13 +90,3 @@ func TestAPageIsFilled(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkPageFit(b *testing.B) {
-	text := []byte(strings.Repeat("some words of a text, ", 3000))
-	count := tokens.New(tokens.O200k).Count
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		New(4000, count, nil).BytesThatFit(text)
-	}
-}

@@ -176,18 +176,6 @@ func TestWhereItBreaksOffIsSaidFirst(t *testing.T) {
 	}
 }
 
-// BenchmarkFit is the choice of a receipt's content, the capture not counted.
-func BenchmarkFit(b *testing.B) {
-	for i, c := range captured() {
-		b.Run(corpus.Kinds[i].Name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				draftOf(c, "").Fit(600)
-			}
-		})
-	}
-}
-
 // TestBeginsOnce checks that a receipt says how a text begins only if its head does not show that.
 func TestBeginsOnce(t *testing.T) {
 	prose := string(corpus.WarAndPeace()[100_000:140_000])

@@ -10,10 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
-	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 )
 
 // The cheap looks at a line, by its first letter and its first word, let all through that the expensive one would mark.
@@ -144,19 +142,4 @@ func TestEscapingCanBeUndone(t *testing.T) {
 			t.Fatalf("%q became %q", s, got)
 		}
 	})
-}
-
-// BenchmarkShown is what makes a page of an untrusted text fit to be shown: masked, visible, escaped.
-func BenchmarkShown(b *testing.B) {
-	mask := secrets.New()
-	for name, in := range map[string][]byte{"text": corpus.WarAndPeace()[:16<<10], "json": corpus.JSON1MB()[:16<<10], "log": corpus.PanicLog()[:16<<10]} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(in)))
-			b.ReportAllocs()
-			for b.Loop() {
-				s, _ := mask.String(string(in))
-				Sanitize(s, name == "json", InRow)
-			}
-		})
-	}
 }

@@ -11,8 +11,9 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
 )
 
 func pointed(t testing.TB, k Kind, text, pointer string) (string, error) {
@@ -287,28 +288,4 @@ func isASCII(s string) bool {
 		}
 	}
 	return true
-}
-
-func BenchmarkLeaves(b *testing.B) {
-	text := sampleJSON()
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := Leaves(
-			context.Background(), bytes.NewReader(text), JSON, 1000, func(Leaf) bool { return true },
-		); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkPoint(b *testing.B) {
-	text := sampleJSON()
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Point(context.Background(), bytes.NewReader(text), JSON, "/100000"); !errors.Is(err, ErrNoValue) {
-			b.Fatal(err)
-		}
-	}
 }

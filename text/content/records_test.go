@@ -217,29 +217,6 @@ func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
 // keys are texts with all in them that a JSON Pointer has its own way to write.
 var keys = rapid.StringOf(rapid.SampledFrom([]rune("ab~/\"\\\n 世\u202e😀0")))
 
-func BenchmarkRecords(b *testing.B) {
-	text := sampleJSON()
-	lines := bytes.ReplaceAll(bytes.Trim(text, "[]\n "), []byte("},\n"), []byte("}\n"))
-	for _, bb := range []struct {
-		name string
-		kind Kind
-		text []byte
-	}{{"json", JSON, text}, {"ndjson", NDJSON, lines}} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bb.text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				n := 0
-				if err := readRecords(
-					context.Background(), bytes.NewReader(bb.text), bb.kind, func(int64, Span) bool { n++; return true },
-				); err != nil || n < 1000 {
-					b.Fatal(n, err)
-				}
-			}
-		})
-	}
-}
-
 // A number or literal that ends where a cut-off text does may go on: it is no record and no value.
 func TestCutScalarIsNoValue(t *testing.T) {
 	for text, want := range map[string]int{"[1,2,3": 2, "[1,2,true": 2, `[1,2,"x"`: 3, "[1,2,{}": 3, "[1,2,3 ": 3, "[1,2,3]": 3} {

@@ -171,28 +171,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func BenchmarkDecode(b *testing.B) {
-	text := strings.Repeat(prose, 1<<20/len(prose))
-	for _, bb := range []struct {
-		name   string
-		stored []byte
-	}{{"utf-8", []byte(text)}, {"utf-16le", utf16Bytes(text, false)}, {"latin-1", latin1Bytes(strings.Repeat("Die Größe der Füße\n", 50000))}} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bb.stored)))
-			b.ReportAllocs()
-			for b.Loop() {
-				d, _, err := Decode(bytes.NewReader(bb.stored))
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := io.Copy(io.Discard, d); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 func TestVisible(t *testing.T) {
 	for _, tt := range []struct{ name, in, want, json string }{
 		{"plain", "abc\tdef\n", "abc\tdef\n", "abc\tdef\n"},
@@ -321,23 +299,6 @@ func FuzzVisible(f *testing.F) {
 	f.Add("🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f1\ufe0f\u20e3")
 	f.Add("می\u200cخواهم क्\u200dष \\ud83d\\ude00")
 	f.Fuzz(func(t *testing.T, s string) { checkVisible(t, s) })
-}
-
-func BenchmarkVisible(b *testing.B) {
-	for _, bb := range []struct{ name, text string }{
-		{"ascii", strings.Repeat("func (s *Store) Open(ctx context.Context) error {\n", 1<<20/50)},
-		{"mixed", strings.Repeat(prose, 1<<20/len(prose))},
-		{"cjk", strings.Repeat("战争与和平，第一部。第一章开头\n", 1<<20/46)},
-		{"colours", strings.Repeat("\x1b[32minfo\x1b[0m something was done\n", 1<<20/38)},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.SetBytes(int64(len(bb.text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				Visible(bb.text, false)
-			}
-		})
-	}
 }
 
 func TestClip(t *testing.T) {

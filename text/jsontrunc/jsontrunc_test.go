@@ -450,20 +450,6 @@ func TestCorpusIsWhole(t *testing.T) {
 	}
 }
 
-func BenchmarkChecker(b *testing.B) {
-	for name, text := range map[string][]byte{"1MB": corpus.JSON1MB(), "minified": corpus.JSON1MBMinified(), "ndjson": corpus.RareKey9k()} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if r, err := position(bytes.NewReader(text)); err != nil || r.State != Whole {
-					b.Fatal(r, err)
-				}
-			}
-		})
-	}
-}
-
 // position reads a text as receipts do.
 func position(r io.Reader) (Report, error) {
 	c := NewChecker()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"regexp/syntax"
 	"runtime"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
@@ -424,64 +424,6 @@ func TestWindow(t *testing.T) {
 			t.Fatalf("at %d: cut inside a character: %q", at, w)
 		}
 	}
-}
-
-func BenchmarkScan(b *testing.B) {
-	var text bytes.Buffer
-	for i := 0; text.Len() < 16<<20; i++ {
-		fmt.Fprintf(
-			&text,
-			"2026-11-20T14:%02d:%02d INFO request %d served path=/api/v1/items/%d status=200 took %dms\n",
-			i/60%60,
-			i%60,
-			i,
-			i%977,
-			i%313,
-		)
-		if i%5000 == 4999 {
-			text.WriteString("2026-11-20T14:00:00 ERROR connection reset by peer\n")
-		}
-	}
-	for _, c := range []struct {
-		name string
-		p    Pattern
-		o    Options
-	}{
-		{"literal", Pattern{Expr: "connection reset"}, Options{}},
-		{"fold", Pattern{Expr: "connection reset", IgnoreCase: true}, Options{}},
-		{"alternation", Pattern{Expr: "reset by|panic:|fatal error"}, Options{}},
-		{"regexp with literal", Pattern{Expr: `ERROR \w+ reset`}, Options{}},
-		{"regexp without literal", Pattern{Expr: `[0-9]{3}ms$`}, Options{}},
-		{"dense", Pattern{Expr: "INFO"}, Options{}},
-		{"dense with context", Pattern{Expr: "items/7 "}, Options{Before: 2, After: 2}},
-		{"invert", Pattern{Expr: "INFO"}, Options{Invert: true}},
-		{"multiline", Pattern{Expr: `peer\n.*INFO`, Multiline: true}, Options{}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			m, err := Compile(c.p)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(text.Len()))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := m.Scan(
-					context.Background(), bytes.NewReader(text.Bytes()), c.o, func(Line) error { return nil },
-				); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("stdlib line by line", func(b *testing.B) { // the yardstick: what "regexp with literal" saves
-		re := regexp.MustCompile(`ERROR \w+ reset`)
-		b.SetBytes(int64(text.Len()))
-		for b.Loop() {
-			for line := range bytes.Lines(text.Bytes()) {
-				re.Match(line)
-			}
-		}
-	})
 }
 
 // A defect of the automaton that shows in one of several workers ends the search by a panic of its own goroutine.

@@ -239,19 +239,3 @@ func FuzzRows(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkRows(b *testing.B) {
-	for name, row := range map[string]string{
-		"plain": "12345,a name,some text that is not\n", "quoted": "12345,\"a name, quoted\",some text that is not\n",
-	} {
-		text := []byte("id,name,text\n" + strings.Repeat(row, 1<<20/len(row)))
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if err := Read(b.Context(), bytes.NewReader(text), Limits{}, func(*Row) bool { return true }); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

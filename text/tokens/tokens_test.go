@@ -2,7 +2,6 @@ package tokens_test
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -10,12 +9,13 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
-	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
-	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 var oracles = sync.OnceValue(func() map[tokens.Encoding]*tiktoken.Tiktoken {
@@ -170,23 +170,4 @@ func FuzzCount(f *testing.F) {
 			same(t, text)
 		}
 	})
-}
-
-// BenchmarkGrowth counts runs without a break, at 1, 10 and 100 times the length: the time per byte must not grow.
-func BenchmarkGrowth(b *testing.B) {
-	for _, e := range []tokens.Encoding{tokens.O200k, tokens.CL100k} {
-		c := tokens.New(e)
-		for _, run := range []string{"a", "A", "ab", "=", "-", "0", " ", "\t", "\n", "\r\n", " \n", "中", "數据", "\u0301", "\U0001f600", "\xff"} {
-			for _, size := range []int{64 << 10, 640 << 10, 6400 << 10} {
-				s := strings.Repeat(run, size/len(run))
-				b.Run(fmt.Sprintf("%s/%q/%dKiB", e, run, size>>10), func(b *testing.B) {
-					b.SetBytes(int64(len(s)))
-					b.ReportAllocs()
-					for b.Loop() {
-						c.Count(s)
-					}
-				})
-			}
-		}
-	}
 }
