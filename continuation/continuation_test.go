@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func add(t *testing.T, d *Document, part string) Result {
@@ -124,9 +126,7 @@ func TestStopRules(t *testing.T) {
 	d := New(Options{MaxParts: 3})
 	for i, part := range []string{`["element one",`, `"element two",`, `"element three",`, `"element four",`} {
 		r := add(t, d, part)
-		if stopped := r.Verdict == Stop; stopped != (i == 3) {
-			t.Errorf("part %d of at most 3: %+v", i+1, r)
-		}
+		expect.Equal(t, r.Verdict == Stop, i == 3, "part %d of at most 3: %+v", i+1, r)
 	}
 }
 

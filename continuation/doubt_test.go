@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestDoubtfulJoins joins the parts in testdata/join: the text is the one that was meant, or the part is refused.
@@ -22,9 +24,7 @@ func TestDoubtfulJoins(t *testing.T) {
 	} {
 		read := func(file string) []byte {
 			b, err := os.ReadFile(filepath.Join("testdata", "join", name, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			return b
 		}
 		d := New(Options{})

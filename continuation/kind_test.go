@@ -3,6 +3,8 @@ package continuation
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestKinds has first parts of which a fenced block is all, and others of which it is an example.
@@ -49,9 +51,7 @@ func TestKinds(t *testing.T) {
 			if r.State != tt.want || len(d.Text()) != want {
 				t.Errorf("%+v, %d bytes: %q", r, len(d.Text()), d.Text())
 			}
-			if again := Open(d.Text(), d.Stored(), Options{}); again.State() != tt.want {
-				t.Errorf("opened again it is %s", again.State())
-			}
+			expect.Equal(t, Open(d.Text(), d.Stored(), Options{}).State(), tt.want, "opened again it")
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestMergeNeverLoses cuts a document at many places, and delivers a whole document with the sections from the cut-off
@@ -18,13 +20,9 @@ func TestMergeNeverLoses(t *testing.T) {
 	for n := range 4 {
 		doc, err := json.Marshal(sectionDocument(r, 8))
 		doc = idFirst(doc, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		var want map[string]any
-		if err := json.Unmarshal(doc, &want); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(doc, &want))
 		list := want["sections"].([]any)
 		for cut := len(doc) / 4; cut < len(doc)-2; cut += 13 {
 			d := New(Options{})

@@ -3,6 +3,8 @@ package continuation
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestPrefaces has words before and after the restart text and the rest.
@@ -41,9 +43,7 @@ func TestPrefaces(t *testing.T) {
 			if tt.joined {
 				want += tt.after
 			}
-			if string(d.Text()) != want {
-				t.Errorf("%+v\n%s\nwant\n%s", r, d.Text(), want)
-			}
+			expect.Equal(t, string(d.Text()), want, r)
 			if tt.joined && r.Dropped != strings.TrimSpace(tt.before) {
 				t.Errorf("left out: %q", r.Dropped)
 			}
@@ -76,9 +76,7 @@ func TestTrailing(t *testing.T) {
 			if after == "-" || after == "t" || after == "```" { // more may follow, or it ends a block
 				continue
 			}
-			if r.State != Trailing {
-				t.Errorf("%q: %+v", text, r)
-			}
+			expect.Equal(t, r.State, Trailing, "%q: %+v", text, r)
 		}
 	}
 	for _, text := range []string{"{\"a\": 1}\n{\"a\": 2,}", "{\"a\": 1}\n{\"a\" 2}", "{\"a\": 1}\n[1 2]"} {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // uniqueWords returns n different words.
@@ -133,18 +135,13 @@ func TestWhatFollowsTheRestartText(t *testing.T) {
 	} {
 		d := New(Options{})
 		r := add(t, d, text)
-		if answer := d.Answer(r, Names{}); !strings.Contains(answer, says) {
-			t.Errorf("%q is not in %s", says, answer)
-		}
+		expect.Contains(t, d.Answer(r, Names{}), says)
 	}
 	d := New(Options{})
 	add(t, d, `{"a":["some words of it","a te`)
-	if a := d.Answer(add(t, d, `xt","more"]}`), Names{}); !strings.Contains(
-		a,
-		"plain continuation; the restart text was not repeated.",
-	) {
-		t.Error(a)
-	}
+	expect.Contains(
+		t, d.Answer(add(t, d, `xt","more"]}`), Names{}), "plain continuation; the restart text was not repeated.",
+	)
 	e := New(Options{})
 	r := add(t, e, `{"sections":[{"id":"a","content_type":"paragraph","elements":[{"text":"x"}]},{"id":"l",`+
 		`"content_type":"bullet_list","elements":[{"items":["one","tw`)
@@ -176,9 +173,7 @@ func TestRestartOfOpened(t *testing.T) {
 				continue
 			}
 			cuts++
-			if again := Open(d.Text(), nil, Options{}); again.Restart() != d.Restart() {
-				t.Fatalf("%s, cut at %d:\n%q\n%q", name, cut, d.Restart(), again.Restart())
-			}
+			expect.MustEqual(t, Open(d.Text(), nil, Options{}).Restart(), d.Restart(), "%s, cut at %d", name, cut)
 		}
 		if cuts < 3 {
 			t.Errorf("%s: only %d cuts", name, cuts)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -47,9 +48,7 @@ func TestAskedRunLeavesNothing(t *testing.T) {
 		if !errors.Is(err, tools.ErrAsked) || len(a.Blocks) > 0 {
 			t.Errorf("a tool that %s: %v, %+v", name, err, a)
 		}
-		if n := observed(t, store); n != 0 {
-			t.Errorf("a tool that %s: %d observations were kept", name, n)
-		}
+		expect.Equal(t, observed(t, store), 0, "a tool that %s, observations were kept", name)
 	}
 }
 

@@ -20,8 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -54,18 +53,14 @@ func storeIn(t testing.TB, o observations.Options) *observations.Store {
 		o.MinFree = 1 << 20
 	}
 	s, err := observations.OpenStore(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return s
 }
 
 func funnelOf(t testing.TB, o Options) *Funnel {
 	t.Helper()
 	f, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return f
 }
 
@@ -75,9 +70,7 @@ func answered(t testing.TB, f *Funnel, r Request) Answer {
 		r.Args = json.RawMessage(`{}`)
 	}
 	a, err := f.Call(t.Context(), r)
-	if err != nil {
-		t.Fatalf("call: %v", err)
-	}
+	expect.Must(t, err, "call")
 	if len(a.Receipts) == 0 {
 		t.Fatal("an answer without a receipt")
 	}
@@ -87,13 +80,9 @@ func answered(t testing.TB, f *Funnel, r Request) Answer {
 			continue
 		}
 		shown += int64(f.options.Counter.Count(b.Text))
-		if again := content.Visible(b.Text, false); again != b.Text {
-			t.Errorf("hidden characters in what is shown: %q", b.Text)
-		}
+		expect.Equal(t, content.Visible(b.Text, false), b.Text, "hidden characters in what is shown")
 	}
-	if shown != a.Receipts[0].ShownTokens {
-		t.Errorf("shown_tokens %d, and the blocks have %d", a.Receipts[0].ShownTokens, shown)
-	}
+	expect.Equal(t, shown, a.Receipts[0].ShownTokens, "shown_tokens, blocks")
 	return a
 }
 
@@ -108,23 +97,17 @@ func texted(a Answer) string {
 func kept(t testing.TB, s *observations.Store, r Receipt) []byte {
 	t.Helper()
 	rd, err := s.Open(observations.Local, observations.ID(r.ObservationID))
-	if err != nil {
-		t.Fatalf("the receipt's observation: %v", err)
-	}
+	expect.Must(t, err, "receipt's observation")
 	defer func() { _ = rd.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(rd, 0, rd.Size()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return b
 }
 
 func observed(t testing.TB, s *observations.Store) int {
 	t.Helper()
 	l, err := s.List("", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return len(l)
 }
 
@@ -146,9 +129,7 @@ func TestSmallOutputIsPassedOnUnchangedAndNotKept(t *testing.T) {
 			t.Errorf("%.40q: %.80q, %+v", out, texted(a), r)
 		}
 	}
-	if n := observed(t, s); n != 0 {
-		t.Errorf("%d observations of small outputs", n)
-	}
+	expect.Equal(t, observed(t, s), 0, "observations of small outputs")
 }
 
 func TestLargeOutputIsKeptAndAnsweredWithItsReceipt(t *testing.T) {
@@ -168,9 +149,7 @@ func TestLargeOutputIsKeptAndAnsweredWithItsReceipt(t *testing.T) {
 	}
 	text := texted(a)
 	lines := strings.Split(text, "\n")
-	if lines[0] != "LARGE OUTPUT DETECTED: kept whole as obs:"+r.ObservationID {
-		t.Errorf("first line %q", lines[0])
-	}
+	expect.Equal(t, lines[0], "LARGE OUTPUT DETECTED: kept whole as obs:"+r.ObservationID, "first line")
 	if want := fmt.Sprintf(
 		"total: 1204 lines, %d chars, %d tokens; text", r.Chars, r.Tokens,
 	); !strings.HasPrefix(lines[1], want) {
@@ -181,21 +160,15 @@ func TestLargeOutputIsKeptAndAnsweredWithItsReceipt(t *testing.T) {
 		t.Errorf("last line %q, want %q", lines[len(lines)-1], want)
 	}
 	for _, want := range []string{"\n--- head: 1-10 of 1204 ---\nline 1 of", "\n--- 1189 lines not shown ---\n--- tail: 1200-1204 ---\nline 1200 of"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		expect.Contains(t, text, want)
 	}
-	if got := mustOpen(t, s, r).Stats.Receipt; got != text {
-		t.Errorf("the receipt kept is not the one given:\n%s", got)
-	}
+	expect.Equal(t, mustOpen(t, s, r).Stats.Receipt, text, "receipt kept")
 }
 
 func mustOpen(t testing.TB, s *observations.Store, r Receipt) observations.Observation {
 	t.Helper()
 	rd, err := s.Open(observations.Local, observations.ID(r.ObservationID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = rd.Close() }()
 	return rd.Observation
 }
@@ -217,9 +190,7 @@ func TestLargeIsOverTheLimitsNotAtThem(t *testing.T) {
 		"2,000 chars that are 6,000 bytes": {strings.Repeat("語", 2000), Limits{}, true},
 	} {
 		a := answered(t, f, Request{Tool: tool(tools.Tool{}, writes([]byte(c.out))), Limits: c.limits})
-		if got := a.Receipts[0].Complete; got != c.whole {
-			t.Errorf("%s: complete %t\n%.200s", name, got, texted(a))
-		}
+		expect.Equal(t, a.Receipts[0].Complete, c.whole, "%s: complete, %.200s", name, texted(a))
 	}
 }
 
@@ -326,9 +297,7 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 				t.Errorf("first line %q, want %s", first, c.want)
 			}
 			r := a.Receipts[0]
-			if r.Kept != strings.Contains(first, ": kept ") {
-				t.Errorf("%q, and kept is %t", first, r.Kept)
-			}
+			expect.Equal(t, r.Kept, strings.Contains(first, ": kept "), "%q, and kept", first)
 			if strings.Contains(first, "in part") {
 				if !r.Truncated ||
 					!bytes.Equal(kept(t, c.options.Store, r), big[:mustOpen(t, c.options.Store, r).Bytes]) {
@@ -346,9 +315,7 @@ func TestFirstLineSaysWhatBecameOfTheOutput(t *testing.T) {
 		"(for jq, a record is a line {line, text}); do not read it whole" {
 		t.Errorf("last line %q", last)
 	}
-	if n := observed(t, cases[4].options.Store); n != 0 {
-		t.Errorf("%d observations of what stands in a file", n)
-	}
+	expect.Equal(t, observed(t, cases[4].options.Store), 0, "observations of what stands in a file")
 }
 
 func TestSavedToIsNamedOnlyWhereAskedFor(t *testing.T) {
@@ -442,12 +409,8 @@ func TestToolThatAsksForKeepingIsAnsweredWithAReceipt(t *testing.T) {
 		if !strings.HasPrefix(texted(a), want) || !r.Kept || r.Lines != int64(rows) {
 			t.Errorf("%d rows: %s", rows, texted(a))
 		}
-		if diff := cmp.Diff([]string{"obs:k3v9q2m7x4ab", "src/a.go"}, mustOpen(t, s, r).Origin); diff != "" {
-			t.Error(diff)
-		}
-		if got := bytes.Count(kept(t, s, r), []byte("\n")); got != rows {
-			t.Errorf("%d rows kept of %d", got, rows)
-		}
+		expect.Same(t, mustOpen(t, s, r).Origin, []string{"obs:k3v9q2m7x4ab", "src/a.go"})
+		expect.Equal(t, bytes.Count(kept(t, s, r), []byte("\n")), rows, "rows kept")
 	}
 	before := observed(t, s)
 	a := answered(
@@ -524,9 +487,7 @@ func TestImagesPassAndTheTooLargeAreTold(t *testing.T) {
 	want := []Block{
 		{Text: "note: huge.jpg is over 5 MiB and is not shown"}, {MIME: "image/png", Name: `a\x1b.png`, Data: png},
 	}
-	if diff := cmp.Diff(want, a.Blocks); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, a.Blocks, want)
 }
 
 type zeros struct{}
@@ -624,9 +585,7 @@ func TestTheLastReportIsPassedOn(t *testing.T) {
 	for len(got) > 0 {
 		last = <-got
 	}
-	if last != 199 {
-		t.Errorf("the last report before the end: %d", last)
-	}
+	expect.Equal(t, last, 199, "last report before the end")
 }
 
 // Reports of a tool that keeps the pace pass, however late some of them come; a flood is held back.
@@ -665,9 +624,7 @@ func millis(from, to time.Duration) iter.Seq[time.Duration] {
 func TestEveryCallIsTraced(t *testing.T) {
 	dir := t.TempDir()
 	l, err := trace.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	f := funnelOf(t, Options{Store: storeIn(t, observations.Options{}), Trace: l})
 	big := answered(
 		t, f, Request{Tool: tool(tools.Tool{Name: "a"}, writes(numbered(500))), Who: Session{ID: "s1"}},
@@ -681,27 +638,19 @@ func TestEveryCallIsTraced(t *testing.T) {
 			),
 		},
 	)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, l.Close())
 	var calls []trace.Call
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
 	for _, name := range files {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for line := range strings.Lines(string(b)) {
 			var c trace.Call
-			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal([]byte(line), &c))
 			calls = append(calls, c)
 		}
 	}
-	if len(calls) != 2 {
-		t.Fatalf("%d lines in %v", len(calls), files)
-	}
+	expect.MustEqual(t, len(calls), 2, "lines in %v", files)
 	a, b := calls[0], calls[1]
 	if a.Tool != "a" || a.Session != "s1" || a.Owner != "local" || !a.Kept || a.Observation != big.ObservationID ||
 		a.SeenTokens != big.Tokens || a.ShownTokens != big.ShownTokens || a.Verdict != "ok" {

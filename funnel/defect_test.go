@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -21,9 +22,7 @@ func TestDefectWhileAnOutputIsRead(t *testing.T) {
 		return err
 	})
 	a, err := f.Call(t.Context(), Request{Args: json.RawMessage(`{}`), Tool: broken})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if r := a.Receipts[0]; !a.Failed || r.Kept || r.Status != failure ||
 		!strings.Contains(a.Blocks[0].Text, "a defect in the tool") {
 		t.Errorf("failed %v, receipt %+v, %.300s", a.Failed, r, a.Blocks[0].Text)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -31,9 +32,7 @@ func TestOtherEncodingsAreShownDecodedAndKeptAsWritten(t *testing.T) {
 	} {
 		for _, text := range []string{"línea número 0\r\nla canción\r\n", long.String()} {
 			stored, err := e.NewEncoder().Bytes([]byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			for _, step := range []int{7, 10_007, 1 << 20} {
 				a := answered(t, f, Request{Keep: Always, Tool: tool(tools.Tool{}, func(_ context.Context, out tools.Output) error {
 					for rest := stored; len(rest) > 0; {

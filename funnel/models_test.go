@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -18,9 +19,7 @@ import (
 // fields, of a small output, of a page, and in what is kept.
 func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 	m, err := tokens.Parse("claude-opus-4-7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	store := storeIn(t, observations.Options{})
 	f := funnelOf(t, Options{Store: store, Counter: tokens.For(m)})
 	large := writes(bytes.Repeat([]byte("a line of the output\n"), 1000))
@@ -37,11 +36,7 @@ func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 		if name != "large" {
 			continue
 		}
-		if total := regexp.MustCompile(`(?m)^total: .*`).FindString(texted(a)); !strings.Contains(
-			total, ", ≈8400 ±35 % tokens",
-		) {
-			t.Errorf("the receipt says %q", total)
-		}
+		expect.Contains(t, regexp.MustCompile(`(?m)^total: .*`).FindString(texted(a)), ", ≈8400 ±35 % tokens")
 		o, err := store.Stat(observations.Local, observations.ID(r.ObservationID))
 		if err != nil || o.Stats.TokensMargin < m.Error {
 			t.Errorf("kept with a margin of %v, %v", o.Stats.TokensMargin, err)
@@ -53,9 +48,7 @@ func TestAnEstimatedModelsTokensAreNeverExact(t *testing.T) {
 func TestWhatIsKeptWeighsByTheModel(t *testing.T) {
 	model := func(name string) tokens.Model {
 		m, err := tokens.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		return m
 	}
 	text := bytes.Repeat([]byte("a line of the output\n"), 1000)
@@ -67,9 +60,7 @@ func TestWhatIsKeptWeighsByTheModel(t *testing.T) {
 			Request{Tool: tool(tools.Tool{}, writes(text))},
 		)
 		o, err := store.Stat(observations.Local, observations.ID(kept.Receipts[0].ObservationID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for _, to := range names {
 			asks := tools.New(tools.Tool{Name: "asks"}, func(_ context.Context, _ struct{}, in tools.Input, out tools.Output) error {
 				n, off, ok := in.ObservationTokens(o.Stats)
@@ -91,9 +82,7 @@ func TestWhatIsKeptWeighsByTheModel(t *testing.T) {
 // A tool weighs by the model of the server too.
 func TestToolsWeighByTheModel(t *testing.T) {
 	m, err := tokens.Parse("claude-opus-4-7")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	for _, counter := range []*tokens.Counter{tokens.New(tokens.O200k), tokens.For(m)} {
 		const words = "a few words of a text"
 		weighed := tools.New(tools.Tool{Name: "weigh"}, func(_ context.Context, _ struct{}, in tools.Input, out tools.Output) error {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -46,9 +47,7 @@ func TestAStoreThatFailsIsNamed(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		dir := filepath.Join(t.TempDir(), "store")
 		store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		t.Cleanup(func() { _ = store.Close() })
 		if err := os.RemoveAll(filepath.Join(dir, "tmp")); err != nil {
 			t.Skip("the directory of an open store cannot be removed here")

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
@@ -51,18 +52,14 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%d tokens: %s", a.Receipts[0].ShownTokens, s)
 	}
 	r, err := store.Open(observations.Local, observations.ID(a.Receipts[0].ObservationID))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer r.Close() //nolint:errcheck // it was only read
 	if got, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size())); err != nil || !bytes.Equal(got, numbered(300)) {
 		t.Errorf("%d bytes are stored, %v", len(got), err)
 	}
 	// A small output that would be shown whole is kept too.
 	a = answered(t, f, Request{Tool: tool(tools.Tool{}, writes(numbered(20)))})
-	if s := texted(a); s != "context full: kept as obs:"+a.Receipts[0].ObservationID {
-		t.Errorf("%s", s)
-	}
+	expect.Equal(t, texted(a), "context full: kept as obs:"+a.Receipts[0].ObservationID)
 	if a = answered(t, f, Request{Tool: tool(tools.Tool{}, writes([]byte("ok\n")))}); texted(a) != "ok\n" {
 		t.Errorf("a word costs no more than a notice: %q", texted(a))
 	}
@@ -88,13 +85,9 @@ func TestNotices(t *testing.T) {
 		_, err := out.Write(numbered(300))
 		return err
 	})})
-	if s := texted(a); s != "context full: kept as obs:k3v9q2m7x4ab" {
-		t.Errorf("%s", s)
-	}
+	expect.Equal(t, texted(a), "context full: kept as obs:k3v9q2m7x4ab")
 	a = f.Show(Request{About: "obs:k3v9q2m7x4ab"}, string(numbered(300)))
-	if s := texted(a); s != "context full: kept as obs:k3v9q2m7x4ab" {
-		t.Errorf("%s", s)
-	}
+	expect.Equal(t, texted(a), "context full: kept as obs:k3v9q2m7x4ab")
 	// A report with room ends it.
 	request.Usage = &usage.Usage{Turn: "2", PromptTokens: 10, Window: 100_000, Source: "claude"}
 	if a = answered(t, f, request); !strings.Contains(texted(a), "--- head: ") {
@@ -107,9 +100,7 @@ func TestNoticeNamesWhyNothingIsKept(t *testing.T) {
 	f := full(t, 100, Options{NoStore: errors.New("the disk is full")})
 	for _, end := range []string{"; not kept: the disk is full\n", "context full: not kept: the disk is full"} {
 		a := answered(t, f, Request{Tool: tool(tools.Tool{}, writes(numbered(300)))})
-		if s := texted(a); !strings.Contains(s, end) {
-			t.Errorf("%s", s)
-		}
+		expect.Contains(t, texted(a), end)
 	}
 }
 
@@ -133,9 +124,7 @@ func TestManyErrors(t *testing.T) {
 		for turn := range 2 {
 			left := max(84-turn*4000, 0)
 			u := usage.Usage{Turn: fmt.Sprint(turn), PromptTokens: 9000 - 84 + turn*4000, Window: 10_000, Source: "claude"}
-			if err := f.accounts.report(Session{}, u); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, f.accounts.report(Session{}, u))
 			shown, told, texts := 0, 0, 0
 			for range calls {
 				a := answered(t, f, r)

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -68,9 +69,7 @@ func TestPageThatIsAllIsOnlyItsRows(t *testing.T) {
 	if texted(a) != strings.Join(rowsOf(40), "\n") || !r.Complete || r.Lines != 40 || r.Kept {
 		t.Errorf("%q %+v", texted(a), r)
 	}
-	if n := observed(t, s); n != 0 {
-		t.Errorf("%d observations of a page", n)
-	}
+	expect.Equal(t, observed(t, s), 0, "observations of a page")
 }
 
 func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
@@ -83,24 +82,18 @@ func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
 		seen := 0
 		for offset := 0; offset < len(rows); {
 			a := answered(t, f, Request{Tool: pager(rows, offset, counted, noMore)})
-			if len(a.Blocks) != 2 {
-				t.Fatalf("%d blocks from %d on", len(a.Blocks), offset)
-			}
+			expect.MustEqual(t, len(a.Blocks), 2, "blocks from %d", offset)
 			m := header.FindStringSubmatch(a.Blocks[0].Text)
 			if m == nil {
 				t.Fatalf("header %q", a.Blocks[0].Text)
 			}
-			if want := map[bool]string{true: "1204", false: "?"}[counted]; m[3] != want {
-				t.Errorf("total %s, want %s", m[3], want)
-			}
+			expect.Equal(t, m[3], map[bool]string{true: "1204", false: "?"}[counted], "total")
 			shown := strings.Split(a.Blocks[1].Text, "\n")
 			if got := fmt.Sprintf("%d-%d", offset, offset+len(shown)-1); got != m[1]+"-"+m[2] {
 				t.Errorf("showing %s-%s, and the rows are %s", m[1], m[2], got)
 			}
 			for i, row := range shown {
-				if row != rows[offset+i] {
-					t.Fatalf("row %d: %q", offset+i, row)
-				}
+				expect.MustEqual(t, row, rows[offset+i], "row %d", offset+i)
 			}
 			if r := a.Receipts[0]; r.Complete || r.ShownTokens > 4000 {
 				t.Errorf("%+v", r)
@@ -109,14 +102,10 @@ func TestPageThatIsNotAllBeginsWithTheWayOn(t *testing.T) {
 			if m[4] == "" {
 				break
 			}
-			if m[4] != fmt.Sprint(seen) {
-				t.Errorf("next from %s on, %d seen", m[4], seen)
-			}
+			expect.Equal(t, m[4], fmt.Sprint(seen), "next")
 			offset = seen
 		}
-		if seen != len(rows) {
-			t.Errorf("%d of %d rows seen on all pages", seen, len(rows))
-		}
+		expect.Equal(t, seen, len(rows))
 	}
 }
 
@@ -241,9 +230,7 @@ func TestRowLongerThanAPageIsCutAndTheWayToItNamed(t *testing.T) {
 				t.Error("what is left out is not counted")
 			}
 			last := answered(t, f, Request{Tool: pager(rows, 1, true, more)})
-			if texted(last) != "showing 1-1 of 2\n===\nafter" {
-				t.Errorf("%q", texted(last))
-			}
+			expect.Equal(t, texted(last), "showing 1-1 of 2\n===\nafter")
 		})
 	}
 }
@@ -258,9 +245,7 @@ func TestLongRowBehindOthersWaitsForTheNextPage(t *testing.T) {
 
 func TestNoRows(t *testing.T) {
 	f := funnelOf(t, Options{})
-	if got := texted(answered(t, f, Request{Tool: pager(nil, 0, true, noMore)})); got != "no rows" {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, texted(answered(t, f, Request{Tool: pager(nil, 0, true, noMore)})), "no rows")
 	if got := texted(
 		answered(t, f, Request{Tool: pager(rowsOf(3), 50, true, noMore)}),
 	); got != "showing none of 3 from 50 on" {
@@ -270,9 +255,7 @@ func TestNoRows(t *testing.T) {
 		out.Note("no match in 4711 lines")
 		return nil
 	})})
-	if texted(a) != "note: no match in 4711 lines" {
-		t.Errorf("%q", texted(a))
-	}
+	expect.Equal(t, texted(a), "note: no match in 4711 lines")
 	a = answered(t, f, Request{Tool: tool(tools.Tool{Paged: true}, func(_ context.Context, out tools.Output) error {
 		return out.Page().Row(nil, tools.Call{})
 	})})
@@ -311,13 +294,9 @@ func TestVeryLongArgumentsAreNotRepeated(t *testing.T) {
 		return nil
 	})
 	args, err := content.PlainJSON(grepArgs{Source: "a", Pattern: pattern})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	a := answered(t, f, Request{Tool: paged, Args: args})
-	if want := `showing 0-0 of 9; next: the same grep with {"offset":1}`; a.Blocks[0].Text != want {
-		t.Errorf("%.200q", a.Blocks[0].Text)
-	}
+	expect.Equal(t, a.Blocks[0].Text, `showing 0-0 of 9; next: the same grep with {"offset":1}`)
 }
 
 func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
@@ -350,9 +329,7 @@ func TestSpacedArgumentsAreNotTakenForOthers(t *testing.T) {
 		{"one is left out", `{"filter":"` + long + `","slurp":true}`, `{"offset":2}, without slurp`, filter{long, nil, 2}},
 		{"arguments that cannot be read", `[`, `{"offset":2}, what is too long to repeat left out`, filter{long, nil, 2}},
 	} {
-		if got := asked(c.args, c.next); got != start+c.want {
-			t.Errorf("%s: %.300q", c.name, got)
-		}
+		expect.Equal(t, asked(c.args, c.next), start+c.want, c.name)
 	}
 }
 
@@ -376,9 +353,7 @@ func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
 			"offset": rapid.Int64Range(0, 1<<53).Draw(t, "offset"),
 		}
 		args, err := json.MarshalIndent(made, "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		long = max(long, len(args))
 		row, note := text.Draw(t, "row"), text.Draw(t, "note")
 		paged := tools.Tool{Name: "jq", Paged: true, Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
@@ -394,9 +369,7 @@ func TestHeaderAndRowsAreWithinThePage(t *testing.T) {
 		}}
 		limit := rapid.SampledFrom([]int{400, 1000, 4000, 40_000}).Draw(t, "page tokens")
 		a, err := f.Call(context.Background(), Request{Tool: paged, Args: args, Limits: Limits{PageTokens: limit}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		chars := 0
 		for _, b := range a.Blocks {
 			chars += utf8.RuneCountInString(b.Text)
@@ -432,18 +405,14 @@ func TestPagedToolThatWrites(t *testing.T) {
 	if !strings.HasPrefix(texted(a), "LARGE OUTPUT DETECTED: not kept (it stands in its source)\n") {
 		t.Errorf("%.200q", texted(a))
 	}
-	if n := observed(t, s); n != 0 {
-		t.Errorf("%d observations", n)
-	}
+	expect.Equal(t, observed(t, s), 0, "observations")
 }
 
 // TestPageShrinksToWhatIsLeft reads pages until the context that the client reported is full: later notices are one
 // line.
 func TestPageShrinksToWhatIsLeft(t *testing.T) {
 	f := funnelOf(t, Options{Policy: Policy{Window: 1000}})
-	if err := f.accounts.report(Session{}, usage.Usage{Source: "claude"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, f.accounts.report(Session{}, usage.Usage{Source: "claude"}))
 	var notices []string
 	for range 12 {
 		left := 1000 - f.Spent(Session{})
@@ -493,9 +462,7 @@ func TestPageNeverPassesItsBounds(t *testing.T) {
 				Limits: Limits{PageTokens: tokens},
 			},
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		last := a.Blocks[len(a.Blocks)-1].Text
 		if n := a.Receipts[0].ShownTokens; n > int64(tokens) {
 			t.Fatalf("a page of %d tokens, limit %d", n, tokens)

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -42,9 +43,7 @@ func TestALineThatStandsOutIsShownOnce(t *testing.T) {
 			Args: []byte(`{}`), Tool: tool(tools.Tool{}, writes([]byte(strings.Join(lines, "\n")+"\n"))),
 			Limits: Limits{ReceiptTokens: rapid.IntRange(160, 1500).Draw(t, "ceiling")},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		receipt := texted(a)
 		for i := range lines {
 			words := fmt.Sprintf("shard=%d", i)
@@ -81,9 +80,7 @@ func TestAHunkHeaderIsShownOnce(t *testing.T) {
 	receipt := texted(a)
 	for i := range 12 {
 		header := fmt.Sprintf("@@ -%[2]d,2 +%[2]d,3 @@ func f%[1]d() {", i, 10+i)
-		if n := strings.Count(receipt, header); n != 1 {
-			t.Errorf("%q stands %d times in\n%s", header, n, receipt)
-		}
+		expect.Equal(t, strings.Count(receipt, header), 1, "%q stands, times in %s", header, receipt)
 		if !strings.Contains(receipt, fmt.Sprintf("\n/%d/hunks/0: f%d.go @@", i, i)) {
 			t.Errorf("hunk %d is not listed in\n%s", i, receipt)
 		}

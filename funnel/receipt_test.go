@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
@@ -89,9 +90,7 @@ func TestReceiptsOfRealInputsAreTrue(t *testing.T) {
 			}
 			t.Logf("%s_tokens %d, pointer_tokens %d, tokens_saved %d", c.name, r.Tokens, n, r.Tokens-int64(n))
 			for _, want := range c.says {
-				if !strings.Contains(text, want) {
-					t.Errorf("no %q in\n%s", want, text)
-				}
+				expect.Contains(t, text, want)
 			}
 			check(t, text, r, c.in)
 		})
@@ -101,12 +100,6 @@ func TestReceiptsOfRealInputsAreTrue(t *testing.T) {
 func countDiff(diff []byte) (added, removed int) {
 	body := diff[bytes.Index(diff, []byte("\n@@ ")):]
 	return bytes.Count(body, []byte("\n+")), bytes.Count(body, []byte("\n-"))
-}
-
-type fataler interface {
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-	Helper()
 }
 
 var (
@@ -120,7 +113,7 @@ var (
 
 // check reads a receipt's text and compares each of its numbers with the Receipt and with what splitting the output
 // finds.
-func check(t fataler, text string, r Receipt, out []byte) {
+func check(t expect.TB, text string, r Receipt, out []byte) {
 	t.Helper()
 	want := count(out)
 	if r.Lines != want.lines || r.Chars != want.chars || r.Bytes != int64(len(out)) {
@@ -225,9 +218,7 @@ func TestEveryAnswerIsWholeOrATrueReceipt(t *testing.T) {
 		a, err := f.Call(
 			context.Background(), Request{Tool: up, Args: json.RawMessage(`{}`), Limits: Limits{ReceiptTokens: ceiling}},
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		r := a.Receipts[0]
 		isJSON := r.Kind == "json" || r.Kind == "ndjson"
 		whole := text.Sanitize(string(out), isJSON, text.Standalone)
@@ -235,9 +226,7 @@ func TestEveryAnswerIsWholeOrATrueReceipt(t *testing.T) {
 			whole = "no output"
 		}
 		if r.Complete {
-			if texted(a) != whole {
-				t.Fatalf("%q is shown of %q", texted(a), whole)
-			}
+			expect.MustEqual(t, texted(a), whole, "shown")
 			return
 		}
 		receipts++
@@ -246,9 +235,7 @@ func TestEveryAnswerIsWholeOrATrueReceipt(t *testing.T) {
 		}
 		check(t, texted(a), r, out)
 		rd, err := s.Open(observations.Local, observations.ID(r.ObservationID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		defer func() { _ = rd.Close() }()
 		b := make([]byte, rd.Size())
 		if _, err := rd.ReadAt(b, 0); err != nil && len(b) > 0 && int64(len(b)) != rd.Size() {
@@ -257,9 +244,7 @@ func TestEveryAnswerIsWholeOrATrueReceipt(t *testing.T) {
 		if !bytes.Equal(b, out) {
 			t.Fatal("what is kept is not what was written")
 		}
-		if err := s.Remove(observations.Local, observations.ID(r.ObservationID)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, s.Remove(observations.Local, observations.ID(r.ObservationID)))
 	})
 	if receipts == 0 {
 		t.Error("no receipt was drawn: the test has lost its subject")
@@ -394,9 +379,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(bytes.Repeat([]byte("{\"file\":\"a\",\"line\":1,\"text\":\"\\u202e\"}\n"), 80), uint16(160))
 	f.Add(append(bytes.Repeat([]byte{0xff, '\n'}, 100), 0xe6), uint16(700))
 	fun, err := New(Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.Must(f, err)
 	f.Fuzz(func(t *testing.T, out []byte, ceiling uint16) {
 		limit := min(max(int(ceiling), policy.MinReceipt), policy.MaxReceipt)
 		a := answered(t, fun, Request{Tool: tool(tools.Tool{}, writes(out)), Limits: Limits{ReceiptTokens: limit}})
@@ -447,9 +430,7 @@ func TestTheColumnsOfATableAreNamedOnce(t *testing.T) {
 			!strings.Contains(tail, "src/some/file299.go\t299") {
 			t.Fatalf("no table in\n%s", receipt)
 		}
-		if got := strings.Count(receipt, "\nfile\tmatches\n"); got != 1 {
-			t.Errorf("%d times the same columns in\n%s", got, receipt)
-		}
+		expect.Equal(t, strings.Count(receipt, "\nfile\tmatches\n"), 1, "times the same columns in %s", receipt)
 		if extra != "" && !strings.Contains(tail, "\nfile\tmatches\tpinned\n") {
 			t.Errorf("the columns of the tail are not named in\n%s", receipt)
 		}

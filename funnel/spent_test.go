@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -32,9 +33,7 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 		}
 	}
 	f, err := New(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	want := Limits{
 		LargeLines:    50,
 		LargeChars:    2000,
@@ -44,25 +43,19 @@ func TestLimitsOutOfRangeAreRefusedByName(t *testing.T) {
 		MinSaving:     40,
 		PageTokens:    4000,
 	}
-	if f.options.Limits != want {
-		t.Errorf("defaults %+v, want %+v", f.options.Limits, want)
-	}
+	expect.Equal(t, f.options.Limits, want, "defaults")
 }
 
 func TestSpentIsBoundedAndReset(t *testing.T) {
 	l := newSessionAccounts(nil)
 	spent := func(who Session) int { return l.spent(who).Tokens }
 	add := func(who Session, n int) {
-		if err := l.add(who, shown{tokens: n}); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, l.add(who, shown{tokens: n}))
 	}
 	add(Session{ID: "a"}, 10)
 	add(Session{ID: "a", Owner: "local"}, 5)
 	add(Session{ID: "a", Owner: "other"}, 1)
-	if got := spent(Session{ID: "a"}); got != 15 {
-		t.Errorf("spent %d, want 15", got)
-	}
+	expect.Equal(t, spent(Session{ID: "a"}), 15, "spent")
 	l.reset(Session{ID: "a"})
 	if got, other := spent(Session{ID: "a"}), spent(Session{ID: "a", Owner: "other"}); got != 0 || other != 1 {
 		t.Errorf("after a reset: %d, and the other owner's %d", got, other)
@@ -74,9 +67,7 @@ func TestSpentIsBoundedAndReset(t *testing.T) {
 	for i := range 2 * maxSessions {
 		held += spent(Session{ID: string(rune(i + 256))})
 	}
-	if held != maxSessions {
-		t.Errorf("%d sessions are held, want %d", held, maxSessions)
-	}
+	expect.Equal(t, held, maxSessions, "sessions are held")
 }
 
 // Calls that are made at once spend no more than one after another: each waits with its rows until all have some. A page
@@ -84,9 +75,7 @@ func TestSpentIsBoundedAndReset(t *testing.T) {
 func TestCallsAtOnceDoNotOverspend(t *testing.T) {
 	const usable, calls = 1000, 8
 	f := funnelOf(t, Options{Policy: Policy{Window: usable}})
-	if err := f.accounts.report(Session{}, usage.Usage{Source: "test"}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, f.accounts.report(Session{}, usage.Usage{Source: "test"}))
 	var all, done sync.WaitGroup
 	all.Add(calls)
 	rows := tool(tools.Tool{Name: "jq", Paged: true}, func(_ context.Context, out tools.Output) error {

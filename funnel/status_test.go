@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
@@ -144,9 +145,7 @@ func TestTimeout(t *testing.T) {
 					}
 					return ctx.Err()
 				})})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				r := a.Receipts[0]
 				if !a.Failed || r.Status != "timeout" ||
 					!regexp.MustCompile(`^error: slow timed out after (1m0s|5\ds); `).MatchString(a.Blocks[0].Text) {
@@ -230,21 +229,15 @@ func TestOwnCountNeverRejects(t *testing.T) {
 		if most := int64(max(min(model.Window-before, 600), policy.MinReceipt)); r.ShownTokens > most {
 			t.Errorf("%d tokens shown, %d left", r.ShownTokens, model.Window-before)
 		}
-		if f.Spent(who) != before+int(r.ShownTokens) {
-			t.Errorf("spent %d after %d and %d", f.Spent(who), before, r.ShownTokens)
-		}
+		expect.Equal(t, f.Spent(who), before+int(r.ShownTokens), "spent, %d and %d", before, r.ShownTokens)
 	}
 	if f.Spent(who) < 2*model.Window {
 		t.Errorf("only %d spent", f.Spent(who))
 	}
 	f.Reset(who)
-	if f.Spent(who) != 0 {
-		t.Error("a reset does not reset")
-	}
+	expect.Equal(t, f.Spent(who), 0, "a reset does not reset")
 	a := answered(t, f, Request{Tool: tool(tools.Tool{}, writes([]byte("ok\n"))), Who: who})
-	if texted(a) != "ok\n" {
-		t.Errorf("a word costs less than any receipt: %q", texted(a))
-	}
+	expect.Equal(t, texted(a), "ok\n", "a word costs less than any receipt")
 }
 
 func TestPolicyOff(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -52,9 +53,7 @@ func TestFilter(t *testing.T) {
 			continue
 		}
 		var v any
-		if err := json.Unmarshal([]byte(c.text), &v); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(c.text), &v))
 		got, _ := q.Run(v).Next()
 		if n, ok := got.(int); !ok || n != 30 && !strings.Contains(c.text, `"items":`+small) {
 			t.Errorf("%s gives %v records", s.Filter, got)
@@ -184,9 +183,7 @@ func TestFirstRecordHasItsPlace(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`[1,2,3]`, `{"a":{"b":1}}`, `{"a":1}` + "\n" + `{"a":2}`} {
-		if s := inPieces([]byte(text), 7); s.First != (digest.First{}) {
-			t.Errorf("%s: %+v", text, s.First)
-		}
+		expect.Equal(t, inPieces([]byte(text), 7).First, (digest.First{}), text)
 	}
 }
 
@@ -208,9 +205,7 @@ func TestValueCounts(t *testing.T) {
 				if c.distinct > 1 {
 					v += fmt.Sprintf(" ×%d", (260+c.distinct-1)/c.distinct)
 				}
-				if strings.Contains(shape, v) != c.listed {
-					t.Errorf("%d values in %s: %s", c.distinct, name, shape)
-				}
+				expect.Equal(t, strings.Contains(shape, v), c.listed, "%d values in %s: %s", c.distinct, name, shape)
 			}
 		}
 	}

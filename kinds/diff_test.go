@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -39,8 +40,6 @@ func TestSniffDiffs(t *testing.T) {
 		if tt.want == "" {
 			tt.want = content.Diff
 		}
-		if got := Sniff([]byte(tt.text), true, tt.name); got != tt.want {
-			t.Errorf("%.90q is %s, want %s", tt.text, got, tt.want)
-		}
+		expect.Equal(t, Sniff([]byte(tt.text), true, tt.name), tt.want, tt.text)
 	}
 }

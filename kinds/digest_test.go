@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/digesttest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/shape"
@@ -65,21 +65,13 @@ func TestGolden(t *testing.T) {
 			got := show(summarize(name, text))
 			path := filepath.Join("testdata", "golden", name+".golden")
 			if *update {
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				expect.Must(t, os.WriteFile(path, []byte(got), 0o644))
 				return
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("(-golden +got, go test -update to accept)\n%s", diff)
-			}
+			expect.Must(t, err)
+			expect.Same(t, got, string(want), "(-golden +got, go test -update to accept)")
 		})
 	}
 }
@@ -101,9 +93,7 @@ func TestPieces(t *testing.T) {
 					clear(piece) // nothing may be kept of it
 					p = p[n:]
 				}
-				if diff := cmp.Diff(want, d.Close()); diff != "" {
-					t.Fatalf("pieces up to %d bytes (-one +many)\n%s", most, diff)
-				}
+				expect.MustSame(t, d.Close(), want, "pieces up to %d bytes (-one +many)", most)
 			}
 		})
 	}
@@ -130,9 +120,7 @@ func TestPiecesAny(t *testing.T) {
 		for i := first; i < len(text); i++ {
 			_, _ = many.Write(text[i : i+1])
 		}
-		if diff := cmp.Diff(one.Close(), many.Close()); diff != "" {
-			t.Fatalf("%s (-one +many)\n%s", k, diff)
-		}
+		expect.MustSame(t, many.Close(), one.Close(), "%s (-one +many)", k)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -52,9 +53,7 @@ func TestFormatsOfLogs(t *testing.T) {
 		times, errs, sorted, last := 0, 0, true, ""
 		for d := json.NewDecoder(&out); d.More(); {
 			var r struct{ Time, Level string }
-			if err := d.Decode(&r); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, d.Decode(&r))
 			if r.Time != "" {
 				times++
 				sorted = sorted && r.Time >= last
@@ -85,8 +84,6 @@ func TestFormatsWithoutTimes(t *testing.T) {
 		"E/Tag( 1234): x\nD/Tag( 1234): y\n", "E/My Tag( 1234): x\nA/My Tag( 1234): y\n", "<11>x\n<14>y\n",
 		"web-1  | INFO x\ndb-12  | ERROR y\n",
 	} {
-		if k := Sniff([]byte(text), true, ""); k != content.Log {
-			t.Errorf("%q is %s", text, k)
-		}
+		expect.Equal(t, Sniff([]byte(text), true, ""), content.Log, text)
 	}
 }

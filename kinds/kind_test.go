@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -48,12 +47,8 @@ func TestKindsInOrder(t *testing.T) {
 	for _, k := range All {
 		got = append(got, []string{string(k.Name), k.Ext, k.MIME(nil)})
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if Of("other") != Text {
-		t.Error("an unknown kind is not text")
-	}
+	expect.Same(t, got, want)
+	expect.Equal(t, Of("other"), Text, "an unknown kind is not text")
 }
 
 // Shares are those that receipts have had from the start.
@@ -74,9 +69,7 @@ func TestShares(t *testing.T) {
 	for _, k := range All {
 		got[k.Name] = k.Shares
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got, want)
 }
 
 func TestNoRecords(t *testing.T) {

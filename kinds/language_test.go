@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -88,13 +89,9 @@ func TestLanguage(t *testing.T) {
 		{"x.mts", "let a = 1\n", "TypeScript"},
 		{"odd.xyz", "words\n", "Text"},
 	} {
-		if got := Language(c.name, []byte(c.text), content.Text); got != c.want {
-			t.Errorf("%s %.40q: %s, want %s", c.name, c.text, got, c.want)
-		}
+		expect.Equal(t, Language(c.name, []byte(c.text), content.Text), c.want, "%s %.40q", c.name, c.text)
 	}
-	if got := Language("names", []byte(strings.Repeat("a,b\n", 5)), content.Table); got != "CSV" {
-		t.Error(got)
-	}
+	expect.Equal(t, Language("names", []byte(strings.Repeat("a,b\n", 5)), content.Table), "CSV")
 }
 
 func FuzzLanguage(f *testing.F) {

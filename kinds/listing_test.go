@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -31,12 +32,8 @@ func TestListingsAgreeWithTheirTools(t *testing.T) {
 			with++
 		}
 		name := filepath.Join(dir, fmt.Sprintf("dir-%d", i%3), fmt.Sprintf("part-%d-of.txt", i))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		expect.Must(t, os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 	}
 	found := fmt.Sprintf("%d matches in %d files", matches, with)
 	for _, c := range []struct{ command, want string }{
@@ -59,9 +56,7 @@ func TestListingsAgreeWithTheirTools(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), tool, words[1:]...)
 			cmd.Dir = dir
 			out, err := cmd.Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			context := 0
 			for l := range strings.Lines(string(out)) {
 				if strings.Contains(l, "a line of") && !strings.Contains(l, "needle") {
@@ -102,9 +97,7 @@ func TestNoListing(t *testing.T) {
 		"numbered lines": {"notes.txt of today\n" + rows("%d: some words"), ""},
 		"blank":          {strings.Repeat("\n", 40), ""},
 	} {
-		if got := strings.Join(summarize("", []byte(c.text)).Total, "; "); got != c.total {
-			t.Errorf("%s: %q, want %q", name, got, c.total)
-		}
+		expect.Equal(t, strings.Join(summarize("", []byte(c.text)).Total, "; "), c.total, name)
 	}
 }
 
@@ -139,9 +132,7 @@ func TestBullets(t *testing.T) {
 		if s.Kind == content.Markdown {
 			_, got, _ = strings.Cut(got, "; ")
 		}
-		if got != c.total {
-			t.Errorf("%s: %s, %q, want %q", c.name, s.Kind, got, c.total)
-		}
+		expect.Equal(t, got, c.total, "%s: %s", c.name, s.Kind)
 		if c.total != "" && (len(s.Says) != 2 || !strings.HasPrefix(s.Says[0], c.first) || s.Says[1] != c.last) {
 			t.Errorf("%s: %.300q", c.name, s.Says)
 		}

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/digesttest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -26,9 +27,7 @@ import (
 func recordsOf(t testing.TB, k content.Kind, text []byte) (n int64, err error) {
 	t.Helper()
 	r, _, err := content.Decode(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	err = Records(context.Background(), r, k, func(int64, content.Span) bool { n++; return true })
 	return n, err
 }
@@ -61,9 +60,7 @@ func TestRecordsAgreeAny(t *testing.T) {
 			s := finish(k, text)
 			var n int64
 			_ = Records(context.Background(), bytes.NewReader(text), k, func(int64, content.Span) bool { n++; return true })
-			if s.Records != n {
-				t.Fatalf("%s: %d records, content has %d in %q", k, s.Records, n, text)
-			}
+			expect.MustEqual(t, s.Records, n, "%s, records, content, %q", k, text)
 		}
 	})
 }
@@ -122,9 +119,7 @@ func TestDiffAgainstGit(t *testing.T) {
 		}
 		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 		for p, text := range map[string]string{a: old.String(), b: strings.TrimSuffix(changed.String(), "\n")} {
-			if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, os.WriteFile(p, []byte(text), 0o600))
 		}
 		compare(
 			fmt.Sprintf("random %d", i),
@@ -187,9 +182,7 @@ func TestCutNumbers(t *testing.T) {
 		lines.String() + "\n{\"price\":tr": "899 complete records; [899] {price: number 5001…5899}",
 	} {
 		s := summarize("", []byte(text))
-		if got := strings.Join(append(s.Total, s.Shapes[0]), "; "); got != want {
-			t.Errorf("…%s: %q, want %q", text[len(text)-12:], got, want)
-		}
+		expect.Equal(t, strings.Join(append(s.Total, s.Shapes[0]), "; "), want, "…%s", text[len(text)-12:])
 	}
 }
 
@@ -200,9 +193,7 @@ func TestPointersAreThoseOfSlice(t *testing.T) {
 	said := strings.Join(slices.Concat(s.Total, s.Says, s.Body), "\n")
 	for _, want := range []string{"300 elements at " + at, "inside key at " + at + "/300", "last complete: " + at +
 		"/299", "at " + at + "/0: "} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in %s", want, said)
-		}
+		expect.Contains(t, said, want)
 	}
 }
 
@@ -214,9 +205,7 @@ func TestCutAnywhere(t *testing.T) {
 	)
 	for n := 1; n < len(text); n++ {
 		s := finish(content.JSON, text[:n])
-		if diff := cutAsRead(t, content.JSON, text[:n], s); diff != "" {
-			t.Errorf("cut at %d: %s", n, diff)
-		}
+		expect.Equal(t, cutAsRead(t, content.JSON, text[:n], s), "", "cut at %d", n)
 		if s.Cut == nil || len(s.Says) == 0 ||
 			!strings.HasPrefix(s.Says[0], "breaks off at byte "+digest.Number(int64(n))+",") {
 			t.Fatalf("cut at %d: %v %q", n, s.Cut, s.Says)
@@ -283,9 +272,7 @@ func TestFilesAgainstNaive(t *testing.T) {
 			}
 			want += fmt.Sprintf("%s %d", name, counts[name])
 		}
-		if s.Body[0] != want {
-			t.Errorf("%+v:\n%s\nwant\n%s", c, s.Body[0], want)
-		}
+		expect.Equal(t, s.Body[0], want, c)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // The patterns that are written out by hand.
@@ -33,13 +34,8 @@ func levelledSieve(l []byte) bool {
 	return len(l) > 0 && bytes.IndexByte([]byte("[(<tTdDiInNwWeEcCfFpPsSaAV"), l[0]) >= 0
 }
 
-type failer interface {
-	Helper()
-	Fatalf(string, ...any)
-}
-
 // asPatterns says which of the beginnings a line has, and fails where patterns say otherwise.
-func asPatterns(t failer, l []byte) (has [5]bool) {
+func asPatterns(t expect.TB, l []byte) (has [5]bool) {
 	t.Helper()
 	for i, b := range []struct {
 		name      string
@@ -51,9 +47,7 @@ func asPatterns(t failer, l []byte) (has [5]bool) {
 		{"hasLevel", hasLevel(l), levelledSieve(l) && levelled().Match(l) || levelFieldPattern.Match(l)},
 		{"hasLevelWord", hasLevelWord(l), levelWordPattern.Match(l)},
 	} {
-		if b.got != b.want {
-			t.Fatalf("%s of %q is %v, the pattern says %v", b.name, l, b.got, b.want)
-		}
+		expect.MustEqual(t, b.got, b.want, "%s of %q, pattern says", b.name, l)
 		has[i] = b.got
 	}
 	if end := stampEnd(l); end > 0 && end != stamped().FindIndex(l)[1] {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -126,9 +127,7 @@ func TestSniff(t *testing.T) {
 		{"", string(utf16Bytes("[\"a\", {\"b\": 1}]", false)), content.JSON},
 		{"", "\xef\xbb\xbf{\"a\":1}", content.JSON},
 	} {
-		if got := Sniff([]byte(tt.text), true, tt.name); got != tt.want {
-			t.Errorf("%s %q is %s, want %s", tt.name, clipped(tt.text), got, tt.want)
-		}
+		expect.Equal(t, Sniff([]byte(tt.text), true, tt.name), tt.want, "%s %q", tt.name, clipped(tt.text))
 	}
 }
 
@@ -177,9 +176,7 @@ func TestSniffCorpus(t *testing.T) {
 		if tt.name == "rare key" && got == content.NDJSON {
 			continue
 		}
-		if got != tt.want {
-			t.Errorf("%s is %s, want %s", tt.name, got, tt.want)
-		}
+		expect.Equal(t, got, tt.want, tt.name)
 	}
 }
 
@@ -231,9 +228,7 @@ func TestMedia(t *testing.T) {
 		{"GIF89a\x01\x00\x01\x00", "image/gif"},
 		{"a\x00b", "application/octet-stream"},
 	} {
-		if got := Media([]byte(tt.text), ""); got != tt.want {
-			t.Errorf("%q is %s, want %s", tt.text, got, tt.want)
-		}
+		expect.Equal(t, Media([]byte(tt.text), ""), tt.want, tt.text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -66,9 +67,7 @@ func TestSourceAmongFiles(t *testing.T) {
 		t.Errorf("where the files begin is not told: %q", s.Body)
 	}
 	s = summarize("", []byte(text+"==> out.txt <==\n"+quoting))
-	if got := incidents(s); got != "1 panic; 2 stack traces; 1 error" {
-		t.Errorf("one of three files is a program's output, told is %q", got)
-	}
+	expect.Equal(t, incidents(s), "1 panic; 2 stack traces; 1 error", "one of three files is a program's output, told")
 	// In a file of source a header is one more text that it quotes.
 	if s = summarize("head_test.go", []byte(text+"==> out.txt <==\n"+quoting)); incidents(s) != "" {
 		t.Errorf("%q", s.Total)
@@ -98,9 +97,7 @@ func TestNamelessCode(t *testing.T) {
 	noisy := 0
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if s := summarize("", text); incidents(s) != "" || s.Kind == content.Log {
 			noisy++
 			t.Logf("%s: %s, %q", f, s.Kind, s.Total)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -28,9 +29,7 @@ func TestTablesAgree(t *testing.T) {
 			if d, ok := errors.AsType[*content.Remarks](err); ok {
 				return strings.Join(d.Notes, "; ")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			return ""
 		}
 		rows := int64(0)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
@@ -26,7 +27,7 @@ type asking struct {
 
 func newAsking(t *testing.T, s *Server, capabilities string, answer func(servertest.Ours) string) *asking {
 	c := &asking{client: &client{t: t, conn: s.Connect(t.Context())}, answer: answer}
-	servertest.Contains(
+	expect.Contains(
 		t, c.ask(strings.Replace(servertest.Initialize, `"capabilities":{}`, `"capabilities":`+capabilities, 1)), `"result"`,
 	)
 	return c
@@ -42,9 +43,7 @@ func (c *asking) call(ctx context.Context, id, tool, args string) servertest.Ans
 			return nil
 		}
 		var o servertest.Ours
-		if err := json.Unmarshal(m, &o); err != nil {
-			c.t.Errorf("%v: %s", err, m)
-		}
+		expect.OK(c.t, json.Unmarshal(m, &o), m)
 		c.seen = append(c.seen, o)
 		if reply := c.answer(o); reply != "" && o.ID != nil {
 			go c.conn.Handle(ctx, []byte(`{"jsonrpc":"2.0","id":`+string(o.ID)+`,`+reply+`}`), func(m []byte, _ func()) error {
@@ -64,11 +63,9 @@ func TestAskInASession(t *testing.T) {
 	); got.Text() != "asking\nhello Anna and Anna; the model: hi" {
 		t.Errorf("%+v", got)
 	}
-	if len(c.seen) != 3 {
-		t.Fatalf("asked %d times: %+v", len(c.seen), c.seen)
-	}
-	servertest.Contains(t, string(c.seen[0].Params), `"message":"who? 0"`, `"requestedSchema":{"type":"object"`)
-	servertest.Contains(
+	expect.MustEqual(t, len(c.seen), 3, "asked, times: %+v", c.seen)
+	expect.Contains(t, string(c.seen[0].Params), `"message":"who? 0"`, `"requestedSchema":{"type":"object"`)
+	expect.Contains(
 		t, string(c.seen[2].Params), `"systemPrompt":"be brief"`, `"maxTokens":50`, `"text":"hello Anna and Anna"`,
 	)
 	if got := c.call(t.Context(), "2", "bad-question", `{}`); !got.Result.IsError ||
@@ -105,7 +102,7 @@ func TestAskReplies(t *testing.T) {
 		}
 		c := newAsking(t, s, servertest.CanAll, func(servertest.Ours) string { return k.reply })
 		got := c.call(t.Context(), "1", "greet", `{}`)
-		servertest.Contains(t, got.Text(), k.want)
+		expect.Contains(t, got.Text(), k.want)
 		if len(got.Text()) > 1000 {
 			t.Errorf("%.40s: the answer is %d bytes long", k.reply, len(got.Text()))
 		}
@@ -208,9 +205,7 @@ func TestAskIsBounded(t *testing.T) {
 	}()
 	stop()
 	for range maxAsked {
-		if err := <-ends; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		expect.ErrorIs(t, <-ends, context.Canceled)
 	}
 	if len(c.awaiting) > 0 {
 		t.Errorf("%d requests still wait", len(c.awaiting))
@@ -230,9 +225,7 @@ func TestListen(t *testing.T) {
 			return err
 		})
 	}
-	if err := c.SendOwn([]byte("{}\n")); !errors.Is(err, errNoStream) {
-		t.Error(err)
-	}
+	expect.ErrorIs(t, c.SendOwn([]byte("{}\n")), errNoStream)
 	stop1 := on("first", nil)
 	stop2 := on("second", nil)
 	stop3 := on("broken", io.ErrClosedPipe)
@@ -241,10 +234,6 @@ func TestListen(t *testing.T) {
 		stop()
 		stop()
 	}
-	if err := c.SendOwn([]byte("{}\n")); !errors.Is(err, errNoStream) {
-		t.Error(err)
-	}
-	if want := "broken second second first"; strings.Join(got, " ") != want {
-		t.Errorf("sent on %v, want %s", got, want)
-	}
+	expect.ErrorIs(t, c.SendOwn([]byte("{}\n")), errNoStream)
+	expect.Equal(t, strings.Join(got, " "), "broken second second first", "sent on %v", got)
 }

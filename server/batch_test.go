@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 )
 
@@ -20,22 +21,18 @@ func TestBatch(t *testing.T) {
 		t.Fatalf("want a note, then the answers: %s", got)
 	}
 	var answers []servertest.Answer
-	if err := json.Unmarshal([]byte(lines[1]), &answers); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(lines[1]), &answers))
 	var ids []string
 	for _, a := range answers {
 		ids = append(ids, string(a.ID))
 	}
 	slices.Sort(ids)
-	if want := []string{"1", "2", "9007199254740993", "null", "null", "null"}; !slices.Equal(ids, want) {
-		t.Errorf("answered %v, want %v", ids, want)
-	}
+	expect.EqualList(t, ids, []string{"1", "2", "9007199254740993", "null", "null", "null"}, "answered")
 	if got := c.ask(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); got != "" {
 		t.Errorf("notifications were answered: %s", got)
 	}
-	servertest.Contains(t, c.ask(`[{"jsonrpc":"2.0"`), "-32700")
-	servertest.Contains(t, c.ask(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]]`), "-32700")
+	expect.Contains(t, c.ask(`[{"jsonrpc":"2.0"`), "-32700")
+	expect.Contains(t, c.ask(`[{"jsonrpc":"2.0","id":1,"method":"ping"}]]`), "-32700")
 }
 
 // TestNotInBatch sends in a batch what has to come by itself.
@@ -47,12 +44,12 @@ func TestNotInBatch(t *testing.T) {
 	for _, message := range []string{servertest.Initialize, listen, list, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`} {
 		got := c.ask("[" + message + `,{"jsonrpc":"2.0","id":"p","method":"ping"}]`)
 		for _, want := range []string{"-32600", "by itself", `{"jsonrpc":"2.0","id":"p","result":{}}`} {
-			servertest.Contains(t, got, want)
+			expect.Contains(t, got, want)
 		}
 	}
 	// Not even a first one: it would be the message that decides whether there are batches.
 	fresh := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
-	servertest.Contains(
+	expect.Contains(
 		t, fresh.ask("["+strings.Replace(servertest.Initialize, "2025-06-18", "2025-03-26", 1)+"]"),
 		"only protocol 2025-03-26 has batches; send each message by itself",
 	)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -47,9 +48,7 @@ func TestCancel(t *testing.T) {
 		}
 		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"test"}}`)
 		servertest.Within(t, "the cancelled call", done)
-		if got := c.all(); got != "" {
-			t.Errorf("id %s: a cancelled call was answered: %s", id, got)
-		}
+		expect.Equal(t, c.all(), "", "id %s: a cancelled call was answered", id)
 	}
 	// For unknown, finished and malformed ids nothing happens.
 	for _, id := range []string{"5", `"x"`, "null", "{}", "1.5"} {
@@ -57,7 +56,7 @@ func TestCancel(t *testing.T) {
 	}
 	<-c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
 	<-c.post(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"say","arguments":{"text":"again"}}}`)
-	servertest.Contains(t, c.all(), `"id":5`, "again")
+	expect.Contains(t, c.all(), `"id":5`, "again")
 }
 
 func TestDuplicateIDInFlight(t *testing.T) {
@@ -68,7 +67,7 @@ func TestDuplicateIDInFlight(t *testing.T) {
 	)
 	<-c.post(`{"jsonrpc":"2.0","id":"\u0061","method":"ping"}`)
 	got := c.all()
-	servertest.Contains(t, got, `"id":null`, "is in flight")
+	expect.Contains(t, got, `"id":null`, "is in flight")
 	if strings.Contains(got, "not to run") || strings.Contains(got, `"result"`) {
 		t.Errorf("the second request ran: %s", got)
 	}
@@ -157,11 +156,11 @@ func TestOverdueLayer(t *testing.T) {
 	}
 	close(hang)
 	servertest.Within(t, "the call", done)
-	servertest.Contains(t, c.all(), `"isError":true`, "no answer within 50ms")
+	expect.Contains(t, c.all(), `"isError":true`, "no answer within 50ms")
 	if strings.Contains(c.all(), "too late") {
 		t.Error("answered twice")
 	}
-	servertest.Contains(t, log.String(), "overdue")
+	expect.Contains(t, log.String(), "overdue")
 }
 
 // TestOverdueAnswerIsOut has a call end while it is answered for: what the answer goes by ends with the call.
@@ -187,7 +186,7 @@ func TestOverdueAnswerIsOut(t *testing.T) {
 func TestProgress(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	got := c.request("tools/call", `{"name":"steps","arguments":{"n":5},"_meta":{"progressToken":9007199254740993}}`)
-	servertest.Contains(
+	expect.Contains(
 		t, got, `"progressToken":9007199254740993,"progress":1,"total":5,"message":"step"`, `"text":"done"`,
 	)
 	got = c.request("tools/call", `{"name":"steps","arguments":{"n":5}}`)
@@ -198,7 +197,7 @@ func TestProgress(t *testing.T) {
 	old := &client{t: t, conn: newTestServer(t).Connect(t.Context())}
 	old.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2024-11-05", 1))
 	got = old.request("tools/call", `{"name":"steps","arguments":{"n":1},"_meta":{"progressToken":"t"}}`)
-	servertest.Contains(t, got, `"progressToken":"t","progress":1,"total":1}`)
+	expect.Contains(t, got, `"progressToken":"t","progress":1,"total":1}`)
 }
 
 func TestProgressGrows(t *testing.T) {
@@ -232,7 +231,7 @@ func TestHeartbeat(t *testing.T) {
 			}
 			select {
 			case m := <-got:
-				servertest.Contains(t, m, k.want)
+				expect.Contains(t, m, k.want)
 			case <-time.After(5 * time.Minute):
 				t.Error("silent for 10 s")
 			}
@@ -241,7 +240,7 @@ func TestHeartbeat(t *testing.T) {
 			for strings.Contains(m, " so far") { // another heartbeat, of a busy machine
 				m = <-got
 			}
-			servertest.Contains(t, m, fmt.Sprintf(`"progress":%d,"total":90`, k.first+1))
+			expect.Contains(t, m, fmt.Sprintf(`"progress":%d,"total":90`, k.first+1))
 			close(ended)
 			return funnel.Answer{}, nil
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -41,19 +42,13 @@ func TestSlicePagesLoseNothing(t *testing.T) {
 	promise.OrdinaryRun(t)
 	dir := t.TempDir()
 	for name, text := range slicePages {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	f, err := funnel.New(funnel.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	sources := source.Set{Roots: []*tree.Root{root}}
 	next := regexp.MustCompile(`^showing (?:bytes|chars) \d+-\d+ of (?:\?|\d+); next: slice (\{.*\})$`)
 	for name, text := range slicePages {
@@ -99,13 +94,9 @@ func TestSlicePagesLoseNothing(t *testing.T) {
 func begins(t *testing.T, text, args string) int {
 	t.Helper()
 	var a struct{ Bytes, Chars string }
-	if err := json.Unmarshal([]byte(args), &a); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(args), &a))
 	n, err := strconv.Atoi(strings.TrimSuffix(a.Bytes+a.Chars, "-"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if a.Chars == "" {
 		return n
 	}

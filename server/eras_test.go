@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -53,12 +54,12 @@ func TestCursors(t *testing.T) {
 	s := newTestServer(t, func(o *Options) { o.Store = store })
 	inBoth(t, s, func(t *testing.T, ask func(method, params string) string) {
 		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list"} {
-			servertest.Contains(t, ask(method, ""), `"result"`)
+			expect.Contains(t, ask(method, ""), `"result"`)
 			for _, cursor := range []string{`"x"`, `"eA=="`, `"c2F5"`, `"MTIz"`, `"` + base64.StdEncoding.EncodeToString(
 				[]byte("x 0123456789ab"),
 			) + `"`, `7`, `{}`, `"` + strings.Repeat("A", 5000) + `"`} {
 				got := ask(method, `"cursor":`+cursor)
-				servertest.Contains(t, got, `"code":-32602`)
+				expect.Contains(t, got, `"code":-32602`)
 				if len(got) > 700 {
 					t.Errorf("%s with the cursor %.20s is answered in %d bytes", method, cursor, len(got))
 				}
@@ -96,17 +97,17 @@ func TestContentThatIsNotText(t *testing.T) {
 	s := newTestServer(t, func(o *Options) { o.Tools, o.Store = append(o.Tools, parts), store })
 	data := base64.StdEncoding.EncodeToString(all)
 	inBoth(t, s, func(t *testing.T, ask func(method, params string) string) {
-		servertest.Contains(t, ask("tools/call", `"name":"parts"`),
+		expect.Contains(t, ask("tools/call", `"name":"parts"`),
 			`{"type":"image","data":"`+data+`","mimeType":"image/png"}`, `{"type":"audio","data":"`+data+`","mimeType":"audio/wav"}`,
 			`"mimeType":"application/pdf","blob":"`+data+`"`)
-		servertest.Contains(t, ask("resources/read", `"uri":"observation://`+string(id)+`"`), `"blob":"`+data+`"`)
-		servertest.Contains(t, ask("resources/list", ""), string(id))
-		servertest.Contains(t, ask("resources/templates/list", ""), "observation://{id}/receipt")
+		expect.Contains(t, ask("resources/read", `"uri":"observation://`+string(id)+`"`), `"blob":"`+data+`"`)
+		expect.Contains(t, ask("resources/list", ""), string(id))
+		expect.Contains(t, ask("resources/templates/list", ""), "observation://{id}/receipt")
 	})
 	// Sound was not yet a kind of content at the beginning.
 	old := &client{t: t, conn: s.Connect(t.Context())}
 	old.ask(strings.Replace(servertest.Initialize, "2025-06-18", "2024-11-05", 1))
-	servertest.Contains(
+	expect.Contains(
 		t, old.ask(servertest.ToolCall("1", "parts", "{}", "")), `"type":"image"`, `"mimeType":"audio/wav","blob":"`+data+`"`,
 	)
 }
@@ -118,9 +119,7 @@ func TestLogging(t *testing.T) {
 			Counter: tokens.New(tokens.O200k), NoStore: errors.New("open /home/ann/secret-place: permission denied"),
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	s := newTestServer(t, func(o *Options) { o.Funnel = f })
 	const big, told = `"name":"big","arguments":{"kb":100}`, `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"big: the output was not kept (`
 	level := func(level string) string {
@@ -131,9 +130,7 @@ func TestLogging(t *testing.T) {
 	modern := newModern(t, s)
 	for meta, want := range map[string]bool{servertest.ModernMeta: false, level("error"): false, level("warning"): true, level("debug"): true} {
 		got := modern.request("tools/call", `{`+big+`,`+meta+`}`)
-		if strings.Contains(got, told) != want {
-			t.Errorf("%s: %s", meta, got)
-		}
+		expect.Equal(t, strings.Contains(got, told), want, "%s: %s", meta, got)
 		if strings.Contains(got, "secret-place") {
 			t.Errorf("a path of the operator's is told: %s", got)
 		}
@@ -147,11 +144,11 @@ func TestLogging(t *testing.T) {
 	c.says("logging/setLevel", `{"level":"warning"}`, `"result":{}`)
 	c.says("tools/call", `{`+big+`}`, told, `"level":"warning"`, `"logger":"observations"`)
 	s.options.CallTimeout = 100 * time.Millisecond
-	servertest.Contains(
+	expect.Contains(
 		t, c.ask(servertest.ToolCall("1", "sleep", `{"ms":60000}`, "")), `"level":"warning"`, `"isError":true`,
 	)
 	s.callLimit.SetLimits(0, 0)
-	servertest.Contains(
+	expect.Contains(
 		t, c.ask(servertest.ToolCall("1", "say", `{"text":"x"}`, "")), `"data":"busy: 0 calls are running`, `"isError":true`,
 	)
 }
@@ -160,9 +157,7 @@ func TestLogging(t *testing.T) {
 func TestProgressOfEachTool(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, text []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	for i := range 5000 {
 		write(fmt.Sprint(i, ".txt"), nil)
@@ -176,9 +171,7 @@ func TestProgressOfEachTool(t *testing.T) {
 	write("words.txt", random.Bytes())
 	write("rows.csv", append([]byte("text,n\n"), lines[:len(lines)/20]...))
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	c := newClient(t, newTestServer(t, func(o *Options) {
 		o.Tools = Catalog(Parts{JQ: jq.Options{InProcess: true}})

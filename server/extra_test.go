@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -79,7 +80,7 @@ func TestExtraIsServedToo(t *testing.T) {
 		`"completion/complete","params":{"ref":{"type":"ref/prompt","name":"no such"},"argument":{"name":"on","value":"r"}}`: "unknown prompt",
 		`"tools/list"`: `"name":"raw"`,
 	} {
-		servertest.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":`+request+`}`), want)
+		expect.Contains(t, c.ask(`{"jsonrpc":"2.0","id":1,"method":`+request+`}`), want)
 	}
 	c.conn.Handle(
 		t.Context(), []byte(servertest.ToolCall("2", "raw", `{"n":300}`, `,"_meta":{"progressToken":"t"}`)), c.send,
@@ -94,9 +95,7 @@ func TestExtraIsServedToo(t *testing.T) {
 func TestExtraResourcesStandOnTheFirstPage(t *testing.T) {
 	store := servertest.NewTestStore(t)
 	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	for i := range resourcesPage + 1 {
 		servertest.Keep(t, store, observations.Local, fmt.Sprint(i), observations.Stats{})
 	}
@@ -109,11 +108,9 @@ func TestExtraResourcesStandOnTheFirstPage(t *testing.T) {
 				NextCursor string
 			}
 		}
-		if err := json.Unmarshal(
+		expect.Must(t, json.Unmarshal(
 			[]byte(c.request("resources/list", cursor)), &page,
-		); err != nil {
-			t.Fatal(err)
-		}
+		))
 		var uris []string
 		for _, r := range page.Result.Resources {
 			uris = append(uris, r.URI)
@@ -135,7 +132,7 @@ func TestSoundIsShownAsSound(t *testing.T) {
 			return err
 		})
 	c := newClient(t, newTestServer(t, func(o *Options) { o.Tools = []tools.Tool{beep} }))
-	servertest.Contains(
+	expect.Contains(
 		t,
 		c.ask(servertest.ToolCall("1", "beep", "{}", "")),
 		`"type":"audio"`,
@@ -184,15 +181,15 @@ func TestExtraAsksItsClient(t *testing.T) {
 	}))
 	for _, method := range []string{"tools/call", "prompts/get"} {
 		first := c.ask(servertest.StatelessRequest(method, `"name":"where"`))
-		servertest.Contains(
+		expect.Contains(
 			t, first, `"resultType":"input_required"`, `"roots":{"method":"roots/list"`, `"requestState":"first round"`,
 		)
 		if strings.Contains(first, `"content"`) || strings.Contains(first, `"messages"`) {
 			t.Errorf("%s: it asks and answers: %s", method, first)
 		}
 		const reply = `"name":"where","requestState":"first round","inputResponses":{"roots":{"roots":[{"uri":"file:///x"}]}}`
-		servertest.Contains(t, c.ask(servertest.StatelessRequest(method, reply)), `"first round: file:///x"`)
-		servertest.Contains(
+		expect.Contains(t, c.ask(servertest.StatelessRequest(method, reply)), `"first round: file:///x"`)
+		expect.Contains(
 			t,
 			c.ask(servertest.StatelessRequest(method, `"name":"where","inputResponses":5`)),
 			`"code":-32602`,

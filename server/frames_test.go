@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
@@ -21,9 +22,7 @@ func TestBadFrames(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			message := c.ask(f.Line)
 			if f.Code == 0 {
-				if message != "" {
-					t.Errorf("answered: %s", message)
-				}
+				expect.Equal(t, message, "", "answered")
 			} else {
 				got := servertest.Read(t, message)
 				if got.Error == nil || got.Error.Code != f.Code || string(got.ID) != f.Id ||
@@ -70,9 +69,7 @@ func TestSoundFrames(t *testing.T) {
 		"an unknown key":        `{"jsonrpc":"2.0","id":1,"method":"ping","trace":"x"}`,
 		"unknown _meta":         `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x/y":1}}}`,
 	} {
-		if got := c.ask(line); got != `{"jsonrpc":"2.0","id":1,"result":{}}` {
-			t.Errorf("%s: %s", name, got)
-		}
+		expect.Equal(t, c.ask(line), `{"jsonrpc":"2.0","id":1,"result":{}}`, name)
 	}
 }
 

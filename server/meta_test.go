@@ -3,7 +3,7 @@ package server
 import (
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestMetaOfACall checks what a client may declare with a call, and the error for what it may not.
@@ -25,6 +25,6 @@ func TestMetaOfACall(t *testing.T) {
 		`"funnel/limits":{"uncut":1}`:                                      `\"uncut\" must be true or false`,
 		`"funnel/limits":7`:                                                "must be an object",
 	} {
-		servertest.Contains(t, ask(meta), want)
+		expect.Contains(t, ask(meta), want)
 	}
 }

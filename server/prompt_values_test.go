@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -27,9 +28,7 @@ func withDocuments(t testing.TB, store *observations.Store, window int) func(*Op
 	f, err := funnel.New(funnel.Options{
 		Store: store, NoStore: errors.New("no disk"), Counter: tokens.New(tokens.O200k), Mask: mask,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return func(o *Options) {
 		deliver := tools.New(tools.Tool{
 			Name: "deliver", Title: "Deliver", Description: "Takes parts.", Toolset: "documents",
@@ -48,9 +47,7 @@ func withDocuments(t testing.TB, store *observations.Store, window int) func(*Op
 func (c *client) get(name string, args map[string]string) (text, fault string) {
 	c.t.Helper()
 	params, err := json.Marshal(map[string]any{"name": name, "arguments": args})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.Must(c.t, err)
 	var got struct {
 		Error  *struct{ Message string }
 		Result struct {
@@ -58,9 +55,7 @@ func (c *client) get(name string, args map[string]string) (text, fault string) {
 		}
 	}
 	answer := c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":%s}`, params))
-	if err := json.Unmarshal([]byte(answer), &got); err != nil {
-		c.t.Fatalf("%s: %v", answer, err)
-	}
+	expect.Must(c.t, json.Unmarshal([]byte(answer), &got), answer)
 	if got.Error != nil {
 		return "", got.Error.Message
 	}
@@ -113,9 +108,7 @@ func TestLongMessageIsKept(t *testing.T) {
 				args["context_window"] = test.argument
 			}
 			got, fault := c.get("intent", args)
-			if fault != "" {
-				t.Fatal(fault)
-			}
+			expect.MustEqual(t, fault, "")
 			m := keptName.FindStringSubmatch(got)
 			if (m != nil) != test.kept || strings.Contains(got, strings.Repeat(line, 400)) == test.kept {
 				t.Fatalf("kept: %v, want %t:\n%.1500s", m, test.kept, got)
@@ -128,9 +121,7 @@ func TestLongMessageIsKept(t *testing.T) {
 				t.Errorf("the receipt is not in a fence of its own:\n%s", got)
 			}
 			o, err := store.Open(observations.Local, observations.ID(strings.TrimPrefix(m[1], "obs:")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			defer func() { _ = o.Close() }()
 			stored := make([]byte, o.Size())
 			if _, err := o.ReadAt(stored, 0); err != nil || string(stored) != strings.TrimSpace(message) {

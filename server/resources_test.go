@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -31,11 +32,9 @@ func listAll(t *testing.T, c *client, between func(page int)) (all []listedResou
 				NextCursor string
 			}
 		}
-		if err := json.Unmarshal(
+		expect.Must(t, json.Unmarshal(
 			[]byte(c.request("resources/list", `{`+cursor+`}`)), &got,
-		); err != nil {
-			t.Fatal(err)
-		}
+		))
 		all = append(all, got.Result.Resources...)
 		if got.Result.NextCursor == "" {
 			return all
@@ -77,19 +76,13 @@ func TestResourcesList(t *testing.T) {
 	all := listAll(t, c, func(page int) {
 		if page == 0 { // the list changes under the reader: something new, and the end of the first page goes
 			servertest.Keep(t, store, observations.Local, "newer", observations.Stats{})
-			if err := store.Remove(observations.Local, ids[n-resourcesPage]); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, store.Remove(observations.Local, ids[n-resourcesPage]))
 		}
 	})
-	if len(all) != n {
-		t.Fatalf("%d listed, want %d", len(all), n)
-	}
+	expect.MustEqual(t, len(all), n, "listed")
 	names := map[string]bool{}
 	for i, r := range all {
-		if want := observations.URIPrefix + string(ids[n-1-i]); r.URI != want {
-			t.Fatalf("entry %d is %s, want %s: newest first, none twice, none missing", i, r.URI, want)
-		}
+		expect.MustEqual(t, r.URI, observations.URIPrefix+string(ids[n-1-i]), "entry %d", i)
 		if names[r.Name] || r.Name == "" || r.MIMEType != "text/plain" || r.Size == 0 ||
 			!strings.Contains(r.Description, `search {"pattern":"x"}`) {
 			t.Errorf("entry %d: %+v", i, r)
@@ -122,9 +115,7 @@ func TestResourcesRead(t *testing.T) {
 	page := id(strings.Repeat("a line\n", 1000), observations.Stats{Tokens: 3000, Chars: 7000})
 	over := id(strings.Repeat("a line\n", 3000), observations.Stats{Tokens: 9000, Chars: 21000, Receipt: "its receipt"})
 	gone := id("gone", observations.Stats{})
-	if err := store.Remove(observations.Local, observations.ID(gone)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, store.Remove(observations.Local, observations.ID(gone)))
 	theirs := string(servertest.Keep(t, store, "somebody", "theirs", observations.Stats{}))
 
 	c := newClient(t, newTestServer(t, func(o *Options) {
@@ -137,46 +128,46 @@ func TestResourcesRead(t *testing.T) {
 		return c.request("resources/read", `{"uri":"`+uri+`"}`)
 	}
 	uri := func(id string) string { return observations.URIPrefix + id }
-	servertest.Contains(
+	expect.Contains(
 		t, ask(uri(small)), `"uri":"`+uri(small)+`"`, `"mimeType":"text/plain"`, `"text":"a <b> & c\n\\x1b[31m"`,
 	)
-	servertest.Contains(t, ask(uri(strings.ToUpper(small))), `a <b> & c`)
-	servertest.Contains(t, ask(uri(records)), `"mimeType":"application/x-ndjson"`, `\\u202e`)
-	servertest.Contains(
+	expect.Contains(t, ask(uri(strings.ToUpper(small))), `a <b> & c`)
+	expect.Contains(t, ask(uri(records)), `"mimeType":"application/x-ndjson"`, `\\u202e`)
+	expect.Contains(
 		t, ask(uri(binary)), `"mimeType":"image/png"`,
 		`"blob":"`+base64.StdEncoding.EncodeToString([]byte("\x89PNG\r\n\x1a\n\x00\x00"))+`"`,
 	)
-	servertest.Contains(t, ask(uri(latin)), "café du monde")
+	expect.Contains(t, ask(uri(latin)), "café du monde")
 	got := ask(uri(large))
-	servertest.Contains(t, got, "LARGE OUTPUT DETECTED", "parts: "+uri(large)+"/lines/1-50, ", uri(large)+"/whole")
+	expect.Contains(t, got, "LARGE OUTPUT DETECTED", "parts: "+uri(large)+"/lines/1-50, ", uri(large)+"/whole")
 	if len(got) > 2000 {
 		t.Errorf("a read over a page is %d bytes", len(got))
 	}
 	if got := ask(uri(page)); strings.Count(got, "a line") != 1000 {
 		t.Errorf("a read of a page is %d bytes", len(got))
 	}
-	servertest.Contains(t, ask(uri(over)), "its receipt\\nparts: ")
+	expect.Contains(t, ask(uri(over)), "its receipt\\nparts: ")
 	if got := ask(uri(over) + "/whole"); strings.Count(got, "a line") != 3000 {
 		t.Errorf("the whole is %d bytes", len(got))
 	}
-	servertest.Contains(t, ask(uri(over)+"/lines/2999-"), "showing 2999-3000 of 3000", "a line")
-	servertest.Contains(t, ask(uri(records)+"/records/0"), `{\"a\":`)
-	servertest.Contains(t, ask(uri(over)+"/lines/x-y"), "-32602", "lines")
-	servertest.Contains(t, ask(uri(large)+"/receipt"), `"text":"LARGE OUTPUT DETECTED: kept whole as obs:x"`)
-	servertest.Contains(t, ask(uri(small)+"/receipt"), "was shown whole")
+	expect.Contains(t, ask(uri(over)+"/lines/2999-"), "showing 2999-3000 of 3000", "a line")
+	expect.Contains(t, ask(uri(records)+"/records/0"), `{\"a\":`)
+	expect.Contains(t, ask(uri(over)+"/lines/x-y"), "-32602", "lines")
+	expect.Contains(t, ask(uri(large)+"/receipt"), `"text":"LARGE OUTPUT DETECTED: kept whole as obs:x"`)
+	expect.Contains(t, ask(uri(small)+"/receipt"), "was shown whole")
 
-	servertest.Contains(t, ask(uri(gone)), "-32002", "has expired", `search {\"pattern\":\"x\"}`, "repeat that call")
-	servertest.Contains(t, ask(uri("0123456789ab")), "-32002", "no observation obs:0123456789ab")
+	expect.Contains(t, ask(uri(gone)), "-32002", "has expired", `search {\"pattern\":\"x\"}`, "repeat that call")
+	expect.Contains(t, ask(uri("0123456789ab")), "-32002", "no observation obs:0123456789ab")
 	unknown, foreign := ask(uri("0123456789ab")), ask(uri(theirs))
 	if strings.ReplaceAll(unknown, "0123456789ab", "ID") != strings.ReplaceAll(foreign, theirs, "ID") {
 		t.Errorf("another owner's observation is told apart from an unknown one:\n%s\n%s", unknown, foreign)
 	}
 	for _, bad := range []string{uri("short"), uri("k3v9q2m7x4ab5"), uri(small) +
 		"/lines", uri("uuuuuuuuuuuu"), "observation://", "OBS:" + small} {
-		servertest.Contains(t, ask(bad), "-32002")
+		expect.Contains(t, ask(bad), "-32002")
 	}
 	modern := c.request("resources/read", `{"uri":"`+uri(gone)+`",`+servertest.ModernMeta+`}`)
-	servertest.Contains(t, modern, "-32602", "has expired")
+	expect.Contains(t, modern, "-32602", "has expired")
 }
 
 func TestCompletion(t *testing.T) {
@@ -199,9 +190,7 @@ func TestCompletion(t *testing.T) {
 			}
 		}
 		message := c.request("completion/complete", `{"ref":`+ref+`,"argument":{"name":"`+name+`","value":"`+value+`"}}`)
-		if err := json.Unmarshal([]byte(message), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(message), &got))
 		return got.Result.Completion.Values, got.Result.Completion.Total, got.Result.Completion.HasMore
 	}
 	const template = `{"type":"ref/resource","uri":"observation://{id}"}`

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -65,11 +66,11 @@ func TestClientRootsNarrow(t *testing.T) {
 	says = g.Says("outside")
 	c.ask(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	for range 2 {
-		servertest.Contains(t, c.finds(), "none of the client's roots lies within a directory granted", "--no-client-roots")
+		expect.Contains(t, c.finds(), "none of the client's roots lies within a directory granted", "--no-client-roots")
 	}
 	says = g.Says()
 	c.ask(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-	servertest.Contains(t, c.finds(), "top.txt", "sub.txt", "two.txt")
+	expect.Contains(t, c.finds(), "top.txt", "sub.txt", "two.txt")
 	if said := log.String(); strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "--no-client-roots") {
 		t.Errorf("one warning a session of roots that leave nothing, and none that there is no stream to ask by: %s", said)
 	}
@@ -107,12 +108,12 @@ func TestClientRootsUnknown(t *testing.T) {
 		c := newRooted(t, s, func(servertest.Ours) string { return says })
 		for range 2 {
 			got := c.finds()
-			servertest.Contains(t, got, want, "roots/list", "--no-client-roots")
+			expect.Contains(t, got, want, "roots/list", "--no-client-roots")
 			if strings.Contains(got, "top.txt") {
 				t.Errorf("%s: shown without roots: %s", reply, got)
 			}
 		}
-		servertest.Contains(t, c.call(t.Context(), "1", "read", fmt.Sprintf(`{"path":"obs:%s"}`, id)).Text(), "kept text")
+		expect.Contains(t, c.call(t.Context(), "1", "read", fmt.Sprintf(`{"path":"obs:%s"}`, id)).Text(), "kept text")
 		if len(c.seen) < 2 || c.seen[0].Method != "roots/list" {
 			t.Errorf("%s: asked %+v, want a question with each call", reply, c.seen)
 		}
@@ -129,12 +130,12 @@ func TestClientRootsUnknown(t *testing.T) {
 	// One that declares none, and a server that is not to look at them, ask nothing.
 	c := newAsking(t, newTestServer(t, serving(g)), `{}`, func(servertest.Ours) string { return g.Says("work/sub") })
 	c.ask(servertest.Initialized)
-	servertest.Contains(t, c.finds(), "top.txt")
+	expect.Contains(t, c.finds(), "top.txt")
 	ignoring := newRooted(
 		t, newTestServer(t, serving(g), func(o *Options) { o.IgnoreRoots = true }),
 		func(servertest.Ours) string { return g.Says("work/sub") },
 	)
-	servertest.Contains(t, ignoring.finds(), "top.txt")
+	expect.Contains(t, ignoring.finds(), "top.txt")
 	if len(c.seen)+len(ignoring.seen) > 0 {
 		t.Errorf("asked %+v, %+v", c.seen, ignoring.seen)
 	}
@@ -189,9 +190,7 @@ func TestClientRootsAskedAgain(t *testing.T) {
 // TestRootsOfClients checks which roots of a client are understood, and why others are not.
 func TestRootsOfClients(t *testing.T) {
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	for uri, want := range map[string]string{
 		"file:///code": "/code", "file:/code": "/code", "file://localhost/code": "/code", "FILE:///code": "/code",
 		"file://" + host + "/code": "/code", "/code": "/code", "/code/../x": "/x", "file:///a%20b": "/a b",
@@ -211,7 +210,7 @@ func TestLifetimes(t *testing.T) {
 		"tools/list": `"ttlMs":3600000`, "prompts/list": `"ttlMs":3600000`, "resources/templates/list": `"ttlMs":3600000`,
 		"resources/list": `"ttlMs":0`,
 	} {
-		servertest.Contains(t, c.ask(servertest.StatelessRequest(method, "")), want)
+		expect.Contains(t, c.ask(servertest.StatelessRequest(method, "")), want)
 	}
 }
 
@@ -253,9 +252,7 @@ func TestS26ClientRootsNeverWiden(t *testing.T) {
 	}
 	cases, found := try(newTestServer(t, serving(g)))
 	all, err := tree.Open(g.Top) // what a client's word would be taken for
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = all.Close() }()
 	_, control := try(newTestServer(t, serving(g), func(o *Options) {
 		o.IgnoreRoots = true
@@ -270,13 +267,11 @@ func TestS26ClientRootsNeverWiden(t *testing.T) {
 func TestS23CompletionShowsNoSecret(t *testing.T) {
 	g := servertest.NewGranted(t)
 	token := "ghp_" + strings.Repeat("aB3dE6gH9", 4)
-	if err := os.WriteFile(filepath.Join(g.Top, "work", "t-"+token), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(filepath.Join(g.Top, "work", "t-"+token), nil, 0o600))
 	shows := func(mask *secrets.Masker) int {
 		c := newClient(t, newTestServer(t, serving(g), func(o *Options) { o.Mask = mask }))
 		said := c.request("completion/complete", `{"ref":{"type":"ref/prompt","name":"investigate-output"},"argument":{"name":"source","value":"t"}}`)
-		servertest.Contains(t, said, `"top.txt"`)
+		expect.Contains(t, said, `"top.txt"`)
 		n := strings.Count(said, token[8:24])
 		if !strings.Contains(said, `"total":2}`) { // top.txt and two/; a count would tell of it too
 			n++
@@ -323,9 +318,7 @@ func TestCompletionOfPaths(t *testing.T) {
 					return nil
 				}
 				var o servertest.Ours
-				if err := json.Unmarshal(m, &o); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, json.Unmarshal(m, &o))
 				go k.c.conn.Handle(t.Context(), []byte(`{"jsonrpc":"2.0","id":`+string(o.ID)+`,`+k.c.answer(o)+`}`), nil)
 				return nil
 			})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server/callstate"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -23,9 +24,7 @@ func (c *client) round(tool, args, more, capabilities string) (r servertest.Roun
 	c.t.Helper()
 	message := c.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s,%s%s}}`,
 		tool, args, more, servertest.MetaWith(capabilities)))
-	if err := json.Unmarshal([]byte(message), &r); err != nil {
-		c.t.Fatalf("%v: %s", err, message)
-	}
+	expect.Must(c.t, json.Unmarshal([]byte(message), &r), message)
 	return r
 }
 
@@ -44,9 +43,9 @@ func TestAskInRounds(t *testing.T) {
 		}
 		switch i {
 		case 1:
-			servertest.Contains(t, string(q.Params), `"message":"who? 1"`)
+			expect.Contains(t, string(q.Params), `"message":"who? 1"`)
 		case 2:
-			servertest.Contains(t, q.Method+string(q.Params), "sampling/createMessage", "hello Anna and Bert")
+			expect.Contains(t, q.Method+string(q.Params), "sampling/createMessage", "hello Anna and Bert")
 		}
 		// What is not asked for is passed over, and arguments may be spelt otherwise.
 		r = c.round("greet", `{"twice": true, "model": true}`, r.Again(`{"`+name+`":`+response+`,"q0":7}`), servertest.CanAll)
@@ -176,9 +175,7 @@ func TestRoundsAreBounded(t *testing.T) {
 func TestInterruptedRunKeepsNothing(t *testing.T) {
 	store := servertest.NewTestStore(t)
 	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	late := tools.New(tools.Tool{Name: "late", Title: "Late", Description: "Asks late."},
 		func(ctx context.Context, _ struct{}, in tools.Input, out tools.Output) error {
 			if _, err := io.WriteString(out, strings.Repeat("a line of it\n", 20000)); err != nil {
@@ -195,9 +192,7 @@ func TestInterruptedRunKeepsNothing(t *testing.T) {
 	c := newModern(t, newTestServer(t, func(o *Options) { o.Funnel, o.Store, o.Tools = f, store, append(o.Tools, late) }))
 	list := func() int {
 		all, err := store.List(observations.Local, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		return len(all)
 	}
 	r := c.round("late", `{}`, "", servertest.CanAll)

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -22,9 +23,7 @@ import (
 func newTestServer(t testing.TB, change ...func(*Options)) *Server {
 	t.Helper()
 	s, err := makeTestServer(change...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return s
 }
 
@@ -89,7 +88,7 @@ func (c *client) request(method, params string) string {
 // says checks that what is sent for a request contains these texts.
 func (c *client) says(method, params string, want ...string) {
 	c.t.Helper()
-	servertest.Contains(c.t, c.request(method, params), want...)
+	expect.Contains(c.t, c.request(method, params), want...)
 }
 
 func (c *client) call(tool, args string) servertest.Answer {
@@ -99,9 +98,7 @@ func (c *client) call(tool, args string) servertest.Answer {
 
 func TestNewRefuses(t *testing.T) {
 	f, err := funnel.New(funnel.Options{Counter: tokens.New(tokens.O200k)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	sources := func(funnel.Session) source.Set { return source.Set{} }
 	good := servertest.TestTools()[0]
 	without := func(change func(*tools.Tool)) []tools.Tool {
@@ -130,13 +127,9 @@ func TestNewRefuses(t *testing.T) {
 func TestInstructionsNameSeveralRoots(t *testing.T) {
 	open := func(name string) *tree.Root {
 		dir := filepath.Join(t.TempDir(), name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.Mkdir(dir, 0o700))
 		r, err := tree.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		t.Cleanup(func() { _ = r.Close() })
 		return r
 	}
@@ -165,7 +158,7 @@ func TestInitializeNegotiates(t *testing.T) {
 		s := newTestServer(t)
 		c := &client{t: t, conn: s.Connect(t.Context())}
 		got := c.ask(strings.Replace(servertest.Initialize, "2025-06-18", asked, 1))
-		servertest.Contains(
+		expect.Contains(
 			t, got, `"id":"init"`, `"protocolVersion":"`+want+`"`, `"instructions":"`, `"name":"mcp-funnel"`, `"version":"test"`,
 		)
 		if got := c.ask(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); got != "" {
@@ -192,19 +185,19 @@ func TestStatelessEra(t *testing.T) {
 	ask := func(method, params string) string {
 		return c.ask(`{"jsonrpc":"2.0","id":7,"method":"` + method + `","params":{` + params + servertest.ModernMeta + `}}`)
 	}
-	servertest.Contains(
+	expect.Contains(
 		t, ask("server/discover", ""), `"supportedVersions":["2026-07-28"`, `"resultType":"complete"`, `"ttlMs"`,
 	)
-	servertest.Contains(t, ask("tools/list", ""), `"name":"say"`, `"resultType":"complete"`)
-	servertest.Contains(
+	expect.Contains(t, ask("tools/list", ""), `"name":"say"`, `"resultType":"complete"`)
+	expect.Contains(
 		t, ask("tools/call", `"name":"say","arguments":{"text":"hi"},`), `"text":"hi"`, `"resultType":"complete"`,
 		`io.modelcontextprotocol/serverInfo`,
 	)
-	servertest.Contains(t, ask("tools/call", `"name":"panic",`), `"isError":true`, `"resultType":"complete"`)
-	servertest.Contains(t, ask("ping", ""), `-32601`, "removed")
-	servertest.Contains(t, ask("initialize", ""), `-32601`, "removed")
-	servertest.Contains(t, ask("resources/read", `"uri":"observation://0123456789ab",`), `-32602`)
-	servertest.Contains(
+	expect.Contains(t, ask("tools/call", `"name":"panic",`), `"isError":true`, `"resultType":"complete"`)
+	expect.Contains(t, ask("ping", ""), `-32601`, "removed")
+	expect.Contains(t, ask("initialize", ""), `-32601`, "removed")
+	expect.Contains(t, ask("resources/read", `"uri":"observation://0123456789ab",`), `-32602`)
+	expect.Contains(
 		t, ask("subscriptions/listen", `"notifications":{},`), "notifications/subscriptions/acknowledged",
 		`"io.modelcontextprotocol/subscriptionId":7`,
 	)
@@ -229,9 +222,7 @@ func TestToolsList(t *testing.T) {
 			NextCursor string
 		}
 	}
-	if err := json.Unmarshal([]byte(c.request("tools/list", `{}`)), &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(c.request("tools/list", `{}`)), &got))
 	want := servertest.TestTools()
 	if len(got.Result.Tools) != len(want) || got.Result.NextCursor != "" {
 		t.Fatalf("%d tools, want %d; cursor %q", len(got.Result.Tools), len(want), got.Result.NextCursor)
@@ -246,9 +237,7 @@ func TestToolsList(t *testing.T) {
 			a["openWorldHint"] != want[i].OpenWorld {
 			t.Errorf("%s: annotations %v", tool.Name, a)
 		}
-		if tool.InputSchema["type"] != "object" {
-			t.Errorf("%s: schema %v", tool.Name, tool.InputSchema)
-		}
+		expect.Equal(t, tool.InputSchema["type"], "object", "%s: schema %v", tool.Name, tool.InputSchema)
 	}
 	c.says("tools/list", `{"cursor":"c2F5"}`, "-32602", "unknown cursor")
 }
@@ -269,9 +258,7 @@ func TestToolsCall(t *testing.T) {
 		t.Errorf("args: %+v", got)
 	}
 	for _, args := range []string{"null", "{}"} {
-		if got := c.call("args", args); got.Text() != "{}" {
-			t.Errorf("arguments %s reached the tool as %q", args, got.Text())
-		}
+		expect.Equal(t, c.call("args", args).Text(), "{}", "arguments %s reached the tool", args)
 	}
 	c.says("tools/call", `{"name":"args"}`, `"text":"{}"`)
 	if got := c.call("fail", "{}"); !got.Result.IsError || !strings.Contains(got.Text(), "as it always does") {
@@ -337,7 +324,7 @@ func TestRequestErrors(t *testing.T) {
 			if got.Error == nil || got.Error.Code != test.code || string(got.ID) != `"a"` {
 				t.Fatalf("want code %d for id a: %.500s", test.code, message)
 			}
-			servertest.Contains(t, got.Error.Message, test.want...)
+			expect.Contains(t, got.Error.Message, test.want...)
 			if len(message) > 1000 {
 				t.Errorf("the error is %d bytes long", len(message))
 			}
@@ -373,7 +360,7 @@ func TestFaultsShowHiddenCharacters(t *testing.T) {
 	}
 	// A line break makes no second line, a quote no end.
 	got := servertest.Read(t, c.request("tools/call", `{"name":"a\"\nb"}`))
-	servertest.Contains(t, got.Error.Message, `unknown tool "a\"\nb"; tools`)
+	expect.Contains(t, got.Error.Message, `unknown tool "a\"\nb"; tools`)
 }
 
 func TestPromptsAndLevels(t *testing.T) {
@@ -387,9 +374,7 @@ func TestPromptsAndLevels(t *testing.T) {
 	c.says("completion/complete",
 		`{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"task","value":"x"}}`, `"values":[]`)
 	c.says("logging/setLevel", `{"level":"debug"}`, `"result":{}`)
-	if got := *c.conn.logLevel.Load(); got != "debug" {
-		t.Errorf("the level is %q", got)
-	}
+	expect.Equal(t, *c.conn.logLevel.Load(), "debug", "level")
 }
 
 // TestPanicOfTheLayer has the layer itself break, below the funnel's own containment.
@@ -417,7 +402,7 @@ func TestSeveralReceiptsAndParts(t *testing.T) {
 		}, nil
 	}
 	got := newClient(t, s).ask(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"say"}}`)
-	servertest.Contains(t, got, `"funnel/receipt":[{`, `"observation_id":"two"`, `"type":"image"`, `"data":"AQID"`, `"mimeType":"image/png"`,
+	expect.Contains(t, got, `"funnel/receipt":[{`, `"observation_id":"two"`, `"type":"image"`, `"data":"AQID"`, `"mimeType":"image/png"`,
 		`"type":"resource"`, `"blob":"BA=="`, `"uri":"attachment:x.pdf"`)
 	if strings.Contains(got, "structuredContent") {
 		t.Errorf("structured content: %s", got)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -17,9 +18,7 @@ func newWatchServer(t *testing.T) (*Server, *observations.Store) {
 	t.Helper()
 	store := servertest.NewTestStore(t)
 	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	s := newTestServer(t, func(o *Options) { o.Funnel, o.Store = f, store })
 	s.storeWatch.interval = 5 * time.Millisecond
 	return s, store
@@ -41,7 +40,7 @@ func (l *listener) next(want ...string) string {
 	l.t.Helper()
 	select {
 	case m := <-l.heard:
-		servertest.Contains(l.t, m, want...)
+		expect.Contains(l.t, m, want...)
 		return m
 	case <-time.After(5 * time.Minute):
 		l.t.Fatalf("nothing was heard in time, want %q", want)
@@ -61,10 +60,8 @@ func (l *listener) quiet() {
 func newListener(t *testing.T, s *Server, owner string) *listener {
 	l := &listener{client: &client{t: t, conn: s.Connect(t.Context())}, heard: make(chan string, 1000)}
 	l.conn.account.Owner = owner
-	servertest.Contains(t, l.ask(servertest.Initialize), `"resources":{"subscribe":true,"listChanged":true}`)
-	if got := l.ask(servertest.Initialized); got != "" {
-		t.Error(got)
-	}
+	expect.Contains(t, l.ask(servertest.Initialize), `"resources":{"subscribe":true,"listChanged":true}`)
+	expect.Equal(t, l.ask(servertest.Initialized), "")
 	return l
 }
 
@@ -101,9 +98,7 @@ func TestListChangedIsTheOwners(t *testing.T) {
 	id := servertest.Keep(t, store, "ann", "made by another process", observations.Stats{})
 	ann.next(listChanged)
 	too.next(listChanged)
-	if err := store.Remove("ann", id); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, store.Remove("ann", id))
 	ann.next(listChanged)
 	too.next(listChanged)
 	// Whatever was to reach bob would have done so before what is his.
@@ -145,34 +140,30 @@ func TestSubscribe(t *testing.T) {
 	), servertest.Keep(t, store, "ann", "two", observations.Stats{})
 	theirs := servertest.Keep(t, store, "bob", "theirs", observations.Stats{})
 	gone := servertest.Keep(t, store, "ann", "gone", observations.Stats{})
-	if err := store.Remove("ann", gone); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, store.Remove("ann", gone))
 	s.storeWatch.mu.Lock()
 	s.storeWatch.known = nil // what was made until here was made before
 	s.storeWatch.mu.Unlock()
 	looked(t, s)
 	spelt := observations.URIPrefix + strings.ToUpper(string(one))
-	servertest.Contains(t, ask("subscribe", spelt), `"result":{}`)
-	servertest.Contains(t, ask("subscribe", spelt), `"result":{}`)
-	servertest.Contains(t, ask("subscribe", observations.URIPrefix+string(two)), `"result":{}`)
-	servertest.Contains(t, ask("unsubscribe", observations.URIPrefix+string(two)), `"result":{}`)
-	servertest.Contains(t, ask("unsubscribe", "observation://000000000000"), `"result":{}`)
+	expect.Contains(t, ask("subscribe", spelt), `"result":{}`)
+	expect.Contains(t, ask("subscribe", spelt), `"result":{}`)
+	expect.Contains(t, ask("subscribe", observations.URIPrefix+string(two)), `"result":{}`)
+	expect.Contains(t, ask("unsubscribe", observations.URIPrefix+string(two)), `"result":{}`)
+	expect.Contains(t, ask("unsubscribe", "observation://000000000000"), `"result":{}`)
 	unknown, foreign := ask("subscribe", "observation://000000000000"), ask(
 		"subscribe", observations.URIPrefix+string(theirs),
 	)
-	servertest.Contains(t, unknown, "-32002", "no observation obs:000000000000")
+	expect.Contains(t, unknown, "-32002", "no observation obs:000000000000")
 	if strings.ReplaceAll(unknown, "000000000000", "ID") != strings.ReplaceAll(foreign, string(theirs), "ID") {
 		t.Errorf("another owner's observation is told apart from an unknown one:\n%s\n%s", unknown, foreign)
 	}
-	servertest.Contains(t, ask("subscribe", observations.URIPrefix+string(gone)), "-32002", "has expired")
-	servertest.Contains(t, ask("subscribe", "file:///etc/passwd"), "-32002", "unknown resource")
-	servertest.Contains(t, ask("subscribe", ""), "-32602")
+	expect.Contains(t, ask("subscribe", observations.URIPrefix+string(gone)), "-32002", "has expired")
+	expect.Contains(t, ask("subscribe", "file:///etc/passwd"), "-32002", "unknown resource")
+	expect.Contains(t, ask("subscribe", ""), "-32602")
 
 	for _, id := range []observations.ID{one, two} {
-		if err := store.Remove("ann", id); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, store.Remove("ann", id))
 	}
 	servertest.Keep(t, store, "ann", "the last", observations.Stats{})
 	var updated []string
@@ -198,10 +189,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		last = l.ask(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"observation://%s"}}`,
 			servertest.Keep(t, store, "ann", "x", observations.Stats{})))
 	}
-	servertest.Contains(t, last, "-32602", "at most 100 resources")
-	if n := len(l.conn.subscriber.uris); n != maxSubscriptions {
-		t.Errorf("%d subscriptions", n)
-	}
+	expect.Contains(t, last, "-32602", "at most 100 resources")
+	expect.Equal(t, len(l.conn.subscriber.uris), maxSubscriptions, "subscriptions")
 }
 
 // listenTo opens a stream of the stateless era.
@@ -251,11 +240,9 @@ func TestListenStream(t *testing.T) {
 	servertest.Keep(t, store, "bob", "his", observations.Stats{})
 	servertest.Keep(t, store, "ann", "hers", observations.Stats{})
 	l.next(`"method":"notifications/resources/list_changed"`, `"io.modelcontextprotocol/subscriptionId":"all"`)
-	if err := store.Remove("ann", one); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, store.Remove("ann", one))
 	heard := l.next() + "\n" + l.next() + "\n" + l.next()
-	servertest.Contains(t, heard, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"uri":"observation://`+string(one)+`"}}`,
+	expect.Contains(t, heard, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2},"uri":"observation://`+string(one)+`"}}`,
 		`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"all"},"uri":"observation://`+strings.ToUpper(string(one))+`"}}`,
 		`"method":"notifications/resources/list_changed"`)
 

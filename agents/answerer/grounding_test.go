@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -80,13 +81,9 @@ func TestUngrounded(t *testing.T) {
 		{"", "", "", ""},
 	} {
 		got := ungrounded(c.answer, c.question, []string{c.results})
-		if strings.Join(got, "|") != c.want {
-			t.Errorf("%q: got %q, want %q", c.answer, got, c.want)
-		}
+		expect.Equal(t, strings.Join(got, "|"), c.want, "%q: got %q", c.answer, got)
 	}
-	if got := ungrounded(strings.Repeat("x_1 ", 3)+many(50), "", nil); len(got) != maxUngrounded {
-		t.Errorf("%d claims", len(got))
-	}
+	expect.Equal(t, len(ungrounded(strings.Repeat("x_1 ", 3)+many(50), "", nil)), maxUngrounded, "claims")
 }
 
 func many(n int) (text string) {

@@ -17,14 +17,13 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func client(t *testing.T, o chat.Options) *chat.Client {
 	t.Helper()
 	c, err := chat.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return c
 }
 
@@ -35,9 +34,7 @@ func hello(stream bool) chat.Request {
 func TestComplete(t *testing.T) {
 	const key = "sk-endpoint-key-0123456789abcdef"
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, []byte(key+"\n"), 0o600))
 	for _, stream := range []bool{false, true} {
 		s := chattest.New(t, chattest.Reply{Text: "Good day, Übung 😀", Reasoning: "hm", Finish: "length"})
 		c := client(t, chat.Options{URL: s.URL, Name: "m", KeyFile: file, Profile: "lfm2.5-1.2b"})
@@ -141,9 +138,7 @@ func TestErrors(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
 		_, err := client(t, chat.Options{URL: silent.URL}).Complete(ctx, hello(true))
-		if !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		expect.ErrorIs(t, err, context.Canceled)
 	})
 	t.Run("too long for the window", func(t *testing.T) {
 		s := chattest.New(t)
@@ -168,22 +163,16 @@ func TestStaysAtItsHost(t *testing.T) {
 	}
 	// The control: a client without that rule follows.
 	resp, err := http.Post(redirect.URL+"/v1/chat/completions", "application/json", strings.NewReader(`{}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	_ = resp.Body.Close()
-	if len(other.Requests()) != 1 {
-		t.Error("the redirect leads nowhere")
-	}
+	expect.Equal(t, len(other.Requests()), 1, "the redirect leads nowhere")
 }
 
 func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	for _, tt := range []struct {
@@ -212,9 +201,7 @@ func TestOptions(t *testing.T) {
 		case runtime.GOOS == "windows" && (tt.name == "an open key" || tt.name == "a FIFO"):
 			continue // no modes, no FIFOs
 		case tt.name == "a FIFO":
-			if err := exec.CommandContext(t.Context(), "mkfifo", tt.o.KeyFile).Run(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, exec.CommandContext(t.Context(), "mkfifo", tt.o.KeyFile).Run())
 		}
 		_, err := chat.New(tt.o)
 		if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
@@ -240,16 +227,12 @@ func TestToolCalls(t *testing.T) {
 		r := hello(false)
 		r.Tools = tools
 		reply, err := client(t, chat.Options{URL: s.URL}).Complete(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		got := ""
 		if len(reply.ToolCalls) == 1 {
 			got = reply.ToolCalls[0].Function.Arguments
 		}
-		if got != tt.args {
-			t.Errorf("%s: %+v", tt.name, reply)
-		}
+		expect.Equal(t, got, tt.args, "%s: %+v", tt.name, reply)
 	}
 }
 
@@ -257,9 +240,7 @@ func TestToolCalls(t *testing.T) {
 func TestLongErrorsHideTheKey(t *testing.T) {
 	const key = "a-key-of-no-known-form-0123456789"
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, []byte(key), 0o600))
 	for n := 150; n < 340; n += 7 {
 		s := chattest.New(t, chattest.Reply{Raw: `{"error":"` + strings.Repeat("x", n) + key + `"}`})
 		_, err := client(t, chat.Options{URL: s.URL, KeyFile: file}).Complete(t.Context(), hello(false))
@@ -279,9 +260,7 @@ func TestSecretsAreNotSent(t *testing.T) {
 		{Function: chat.Function{Name: "find", Arguments: `{"path":"` + token + `"}`}}}})
 	r.Tools = []chat.Tool{{Name: "find", Description: "with " + token, Schema: []byte(`{"default":"` + token + `"}`)}}
 	reply, err := client(t, chat.Options{URL: s.URL}).Complete(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if sent := fmt.Sprint(s.Requests()[0].Body); strings.Contains(sent, token) || reply.Masked < 3 {
 		t.Errorf("%s, %d masked", sent, reply.Masked)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/continuation"
 )
 
@@ -43,9 +44,7 @@ func writer(doc string, size int) func(int, chattest.Request) chattest.Reply {
 func generate(t *testing.T, s *chattest.Server, profile string) (Outcome, error) {
 	t.Helper()
 	c, err := chat.New(chat.Options{URL: s.URL, Profile: profile})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return Generate(t.Context(), c, Options{Prompt: "Write the plan.", Document: continuation.Options{MaxParts: 200}})
 }
 
@@ -158,9 +157,7 @@ func TestTooLongIsNoRequest(t *testing.T) {
 		empty := func(int, chattest.Request) chattest.Reply { return chattest.Reply{Finish: "length"} }
 		s := chattest.Answering(t, empty)
 		c, err := chat.New(chat.Options{URL: s.URL, Profile: "lfm2.5-1.2b", Context: window})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		out, err := Generate(t.Context(), c, Options{Prompt: "Write the plan."})
 		if !errors.Is(err, chat.ErrTooLong) || len(s.Requests()) != requests || out.Requests != requests ||
 			len(out.Finish) != requests {

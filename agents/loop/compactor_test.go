@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestCompactor runs long conversations whose outputs do not fit the window together.
@@ -30,9 +31,7 @@ func TestCompactor(t *testing.T) {
 			return reply(9, "", echo("", fmt.Sprint("look at ", n)))
 		})
 		c, err := chat.New(chat.Options{URL: s.URL, Context: 8000, Count: count})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		o := options(c)
 		o.MaxTurns, o.Compact = 20, Compactor(store, count)
 		o.Tools[0].Call = func(context.Context, json.RawMessage) (string, error) {
@@ -67,9 +66,7 @@ func TestCompactorFails(t *testing.T) {
 		"messages 1": {{Role: "user", Content: long}}, // 1667 tokens of messages, which stay
 	} {
 		c, err := chat.New(chat.Options{URL: chattest.New(t).URL, Context: 1000, Count: count})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		o := options(c)
 		o.Messages, o.Compact = messages, Compactor(full, count)
 		r := Run(t.Context(), o)

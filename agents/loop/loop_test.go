@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // toolCall is a call as an endpoint sends it.
@@ -67,9 +68,7 @@ func tools() []Tool {
 func client(t *testing.T, s *chattest.Server, window int) *chat.Client {
 	t.Helper()
 	c, err := chat.New(chat.Options{URL: s.URL, Context: window, Count: func(string) int { return 0 }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return c
 }
 
@@ -121,9 +120,7 @@ func checkPairs(t *testing.T, messages []chat.Message) {
 func sent(t *testing.T, r chattest.Request) (messages []chat.Message) {
 	t.Helper()
 	raw, _ := json.Marshal(r.Body["messages"])
-	if err := json.Unmarshal(raw, &messages); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(raw, &messages))
 	return messages
 }
 
@@ -269,9 +266,7 @@ func TestRun(t *testing.T) {
 				r.Text != c.text || r.Failures != c.requests-c.turns {
 				t.Errorf("%d requests, %+v", len(requests), r)
 			}
-			if (r.Ending == Submitted) != json.Valid(r.Submitted) {
-				t.Errorf("submitted %q", r.Submitted)
-			}
+			expect.Equal(t, r.Ending == Submitted, json.Valid(r.Submitted), "submitted %q", r.Submitted)
 			if (r.Err == nil) != (c.err == "") || r.Err != nil && !strings.Contains(r.Err.Error(), c.err) {
 				t.Errorf("error %v", r.Err)
 			}
@@ -285,9 +280,7 @@ func TestRun(t *testing.T) {
 					users = append(users, m.Content)
 				}
 			}
-			if !slices.Equal(users[1:], c.users) {
-				t.Errorf("users %q", users)
-			}
+			expect.EqualList(t, users[1:], c.users, "users %q", users)
 			checkPairs(t, r.Messages)
 			for _, request := range requests {
 				checkPairs(t, sent(t, request))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -39,16 +40,12 @@ func (r reply) one(part string) string { return strings.TrimSpace(r.parts[part])
 func corpus(t testing.TB) (all []reply, named map[string]reply) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	named = map[string]reply{}
 	var order []string
 	for _, file := range files {
 		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for _, f := range archive.Files {
 			name, part, _ := strings.Cut(f.Name, " ")
 			r, ok := named[name]

@@ -8,31 +8,27 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // with returns the document with one field replaced; value "" removes it.
 func with(t testing.TB, doc []byte, name, value string) []byte {
 	t.Helper()
 	var o object
-	if err := json.Unmarshal(doc, &o); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(doc, &o))
 	if delete(o, name); value != "" {
 		o[name] = []byte(value)
 	}
 	out, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return out
 }
 
 // Each field of an intent and an action that is missing or null is named: nothing is inherited.
 func TestFieldsMustBeThere(t *testing.T) {
 	for level, fields := range map[Level][]field{Intent: intentFields, Action: actionFields} {
-		if want := map[Level]int{Intent: 9, Action: 11}[level]; len(fields) != want {
-			t.Fatalf("%s has %d fields, want %d", level, len(fields), want)
-		}
+		expect.MustEqual(t, len(fields), map[Level]int{Intent: 9, Action: 11}[level], "%s, fields", level)
 		for _, f := range fields {
 			for value, want := range map[string]string{
 				"":     f.name + ": missing; give " + f.allowed,
@@ -89,9 +85,7 @@ func TestTaskOverride(t *testing.T) {
 	part := Check(Tasks, []byte(`{"overview":"o","userMessage":"u","tasks":[`+
 		`{"id":"task_1","objective":"Write","expectedFormats":["pdf"]}]}`),
 		Options{Intent: with(t, workflow, "expectedFormats", `["pdf","xlsx"]`)})
-	if want := []string{"task_1: only pdf of pdf, xlsx"}; !slices.Equal(part.Notes, want) {
-		t.Errorf("one of two formats: notes %q, want %q", part.Notes, want)
-	}
+	expect.EqualList(t, part.Notes, []string{"task_1: only pdf of pdf, xlsx"}, "one of two formats: notes")
 	r := Check(Tasks, example(t, Tasks), Options{})
 	if want := "tasks not compared with the intent: it is unknown"; !slices.Equal(r.Notes, []string{want}) {
 		t.Errorf("without the intent: notes %q, want %q", r.Notes, want)
@@ -112,9 +106,7 @@ func TestActionLevel(t *testing.T) {
 		{"dataType", `"Numbers"`, `dataType: "Numbers" is not one of numbers, text, documents, analysis, code, unknown`},
 	} {
 		r := Check(Action, with(t, doc, test.field, test.value), Options{Known: func(string) bool { return true }})
-		if !slices.Equal(r.Faults, []string{test.fault}) {
-			t.Errorf("%s = %s: faults %q, want %q", test.field, test.value, r.Faults, test.fault)
-		}
+		expect.EqualList(t, r.Faults, []string{test.fault}, "%s = %s: faults, %q", test.field, test.value, test.fault)
 	}
 	for _, test := range []struct {
 		name, objective string
@@ -131,9 +123,7 @@ func TestActionLevel(t *testing.T) {
 			fmt.Sprintf("%q", test.objective),
 		)
 		r := Check(Action, changed, Options{Intent: example(t, Intent), Known: func(string) bool { return true }})
-		if len(r.Faults) != test.faults {
-			t.Errorf("%s: faults %q, want %d", test.name, r.Faults, test.faults)
-		}
+		expect.Equal(t, len(r.Faults), test.faults, "%s: faults %q", test.name, r.Faults)
 	}
 	r := Check(Action, doc, Options{})
 	if want := "requiredInputDocuments not checked: the sources are unknown"; !slices.Equal(r.Notes, []string{want}) {
@@ -244,9 +234,7 @@ func TestReportIsBounded(t *testing.T) {
 		}
 	}
 	r := Check(Intent, with(t, example(t, Intent), "successCriteria", many), Options{})
-	if want := "99981 more faults"; r.Faults[len(r.Faults)-1] != want {
-		t.Errorf("the last fault is %q, want %q", r.Faults[len(r.Faults)-1], want)
-	}
+	expect.Equal(t, r.Faults[len(r.Faults)-1], "99981 more faults", "last fault")
 }
 
 func TestUnknownLevel(t *testing.T) {

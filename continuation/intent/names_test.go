@@ -1,9 +1,10 @@
 package intent
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestNamesOf(t *testing.T) {
@@ -39,9 +40,7 @@ func TestNamesOf(t *testing.T) {
 		{"fmt.Println(x), obj.json() and example.com", nil},
 		{"", nil},
 	} {
-		if got := namesOf(test.text); !slices.Equal(got, test.want) {
-			t.Errorf("%q: %q, want %q", test.text, got, test.want)
-		}
+		expect.EqualList(t, namesOf(test.text), test.want, test.text)
 	}
 }
 
@@ -105,9 +104,7 @@ func TestLinesKeptApart(t *testing.T) {
 		{[]contextItem{{first: 1, last: 3}, {first: 2, last: 2}}, "d.csv\n"},
 		{[]contextItem{{first: 2, last: 1 << 62}}, "use a.csv\n"},
 	} {
-		if got := string(without(message, test.items)); got != test.want {
-			t.Errorf("%v: %q, want %q", test.items, got, test.want)
-		}
+		expect.Equal(t, string(without(message, test.items)), test.want, test.items)
 	}
 }
 
@@ -133,8 +130,6 @@ func TestSameLanguage(t *testing.T) {
 	} {
 		c := &checker{}
 		c.sameLanguage(test.code, "intent", test.text)
-		if (len(c.Faults) > 0) != test.fault {
-			t.Errorf("%s: %q: faults %q, want a fault: %t", test.code, test.text, c.Faults, test.fault)
-		}
+		expect.Equal(t, len(c.Faults) > 0, test.fault, "%s: %q: faults %q", test.code, test.text, c.Faults)
 	}
 }

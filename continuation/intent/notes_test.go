@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // Notes say what is unusual or was not checked; none of it makes a document invalid.
@@ -69,9 +71,7 @@ func TestNamesKeptApart(t *testing.T) {
 		r := Check(Intent, with(t, doc, "contextItems", items), Options{
 			Message: message, Window: 1000, Known: func(string) bool { return true },
 		})
-		if !slices.Equal(r.Faults, want) {
-			t.Errorf("%s: faults %q, want %q", items, r.Faults, want)
-		}
+		expect.EqualList(t, r.Faults, want, "%s: faults", items)
 	}
 }
 

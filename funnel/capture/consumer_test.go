@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -89,9 +90,7 @@ func TestWriterWaitsForABlock(t *testing.T) {
 // closed, and nothing is recorded.
 func TestConsumerPanics(t *testing.T) {
 	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	text := corpus.JSON1MB()
 	for name, late := range map[string]bool{"while it is written": false, "behind the last write": true} {
 		t.Run(name, func(t *testing.T) {

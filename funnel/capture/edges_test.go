@@ -8,10 +8,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
 )
@@ -65,18 +65,14 @@ func TestEdgesCountAndKeepWhatSplittingFinds(t *testing.T) {
 }
 
 func sameLines(t *rapid.T, what string, got []text.Line, want []string) {
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d lines, want %d", what, len(got), len(want))
-	}
+	expect.MustEqual(t, len(got), len(want), "%s, lines", what)
 	for i, l := range got {
 		w := want[i]
 		if l.Chars != int64(utf8.RuneCountInString(w)) {
 			t.Fatalf("%s %d: %d chars, want %d", what, i, l.Chars, utf8.RuneCountInString(w))
 		}
 		if l.Whole() {
-			if string(l.Left) != w {
-				t.Fatalf("%s %d: %q, want %q", what, i, l.Left, w)
-			}
+			expect.MustEqual(t, string(l.Left), w, "%s %d", what, i)
 			continue
 		}
 		if len(l.Left)+len(l.Right) > keptLine || len(l.Left) < keptHalf || len(l.Right) < keptHalf-1 {
@@ -124,9 +120,7 @@ func TestShownLineIsClippedInItsMiddle(t *testing.T) {
 			e := newEdges(1, 1)
 			_, _ = e.Write([]byte(c.in))
 			e.close()
-			if diff := cmp.Diff(c.want, e.head[0].Clip(c.width, c.json)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, e.head[0].Clip(c.width, c.json), c.want)
 		})
 	}
 }

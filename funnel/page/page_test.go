@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -18,15 +19,11 @@ import (
 
 func TestFullPageStaysFull(t *testing.T) {
 	p := New(200, func(s string) int { return len(s) }, nil)
-	if err := p.AddRow([]byte(strings.Repeat("x", 150)), tools.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, p.AddRow([]byte(strings.Repeat("x", 150)), tools.Call{}))
 	if err := p.AddRow([]byte(strings.Repeat("x", 150)), tools.Call{}); !errors.Is(err, tools.ErrPageFull) {
 		t.Fatalf("a full page: %v", err)
 	}
-	if err := p.AddRow([]byte("y"), tools.Call{}); !errors.Is(err, tools.ErrPageFull) {
-		t.Errorf("a short row is taken behind one that was not: %v", err)
-	}
+	expect.ErrorIs(t, p.AddRow([]byte("y"), tools.Call{}), tools.ErrPageFull, "a short row is taken behind one")
 }
 
 func TestCallOfAnotherTool(t *testing.T) {
@@ -80,9 +77,7 @@ func TestAPageIsFilled(t *testing.T) {
 	} {
 		p := New(4000, count, nil)
 		n := p.BytesThatFit([]byte(text))
-		if err := p.AddRow([]byte(text)[:n], tools.Call{}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, p.AddRow([]byte(text)[:n], tools.Call{}))
 		if 2*p.usedTokens < p.maxTokens && 2*p.usedChars < p.maxChars {
 			t.Errorf(
 				"%.20q: %d tokens and %d chars on a page of %d and %d", text, p.usedTokens, p.usedChars, p.maxTokens, p.maxChars,

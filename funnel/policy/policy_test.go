@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestDecide(t *testing.T) {
@@ -104,9 +106,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	if err := (Policy{Window: 200_000, Response: 4096, Emergency: 1024, Prompt: 150_000}).Validate(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, (Policy{Window: 200_000, Response: 4096, Emergency: 1024, Prompt: 150_000}).Validate())
 }
 
 func TestDecideIsPureAndMonotone(t *testing.T) {
@@ -127,12 +127,8 @@ func TestDecideIsPureAndMonotone(t *testing.T) {
 			Window: rapid.SampledFrom([]int{0, 8_000, 200_000}).Draw(t, "reported"),
 		}
 		d := p.Decide(s, spent)
-		if again := p.Decide(s, spent); again != d {
-			t.Fatalf("%+v, then %+v", d, again)
-		}
-		if (d.Verdict == OK) != (d.Deficit == 0) {
-			t.Fatalf("verdict and deficit disagree: %+v", d)
-		}
+		expect.MustEqual(t, p.Decide(s, spent), d)
+		expect.MustEqual(t, d.Verdict == OK, d.Deficit == 0, "verdict and deficit disagree: %+v", d)
 		if d.Verdict == Reject && spent.Source == "" {
 			t.Fatalf("rejected without a report: %+v", d)
 		}

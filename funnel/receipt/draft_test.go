@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel/capture"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
@@ -63,21 +63,13 @@ func TestReceiptGoldens(t *testing.T) {
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		expect.Must(t, os.WriteFile(name, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (go test -update rewrites it):\n%s", name, diff)
-	}
+	expect.Must(t, err, "(go test -update writes it)")
+	expect.Same(t, got, string(want), "%s (go test -update rewrites it)", name)
 }
 
 func TestReceiptNeverPassesItsCeiling(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -56,9 +56,7 @@ func TestLayout(t *testing.T) {
 			if !ok {
 				t.Fatal("no layout")
 			}
-			if diff := cmp.Diff(c.want, strings.Join(got, "\n")); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, strings.Join(got, "\n"), c.want)
 		})
 	}
 }
@@ -134,9 +132,7 @@ func TestLayoutIsLossless(t *testing.T) {
 		var in strings.Builder
 		for _, r := range records {
 			b, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			in.Write(append(b, '\n'))
 		}
 		rows, ok := lay(in.String())
@@ -144,9 +140,7 @@ func TestLayoutIsLossless(t *testing.T) {
 			return
 		}
 		shown := strings.Join(rows, "\n")
-		if diff := cmp.Diff(records, unlay(t, shown)); diff != "" {
-			t.Fatalf("%s\nfrom\n%s\nas\n%s", diff, in.String(), shown)
-		}
+		expect.MustSame(t, unlay(t, shown), records, "%s as %s", in.String(), shown)
 	})
 }
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -93,8 +92,6 @@ func TestVaryingFields(t *testing.T) {
 				got[i] = append(got[i], c.lines[i][r.From:r.To])
 			}
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got)\n%s", c.name, diff)
-		}
+		expect.Same(t, got, c.want, c.name)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -39,9 +40,7 @@ func TestCheapLooksMissNothing(t *testing.T) {
 		return ""
 	}
 	for _, line := range heads {
-		if missed := check(line); missed != "" {
-			t.Fatalf("%q is one of ours, and is passed by", missed)
-		}
+		expect.MustEqual(t, check(line), "", "one of ours, and is passed")
 	}
 	if marked < 20 {
 		t.Errorf("only %d lines are ours", marked)
@@ -51,15 +50,11 @@ func TestCheapLooksMissNothing(t *testing.T) {
 		for i := range len(line) {
 			like := append(alike[line[i]&0x7f], line[i:i+1])
 			for _, l := range like {
-				if missed := check(line[:i] + l + line[i+1:]); missed != "" {
-					t.Errorf("%q is one of ours, and is passed by", missed)
-				}
+				expect.Equal(t, check(line[:i]+l+line[i+1:]), "", "one of ours, and is passed")
 			}
 			all = append(all, like[0]...)
 		}
-		if missed := check(string(all)); missed != "" {
-			t.Errorf("%q is one of ours, and is passed by", missed)
-		}
+		expect.Equal(t, check(string(all)), "", "one of ours, and is passed")
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var b strings.Builder
@@ -79,9 +74,7 @@ func TestCheapLooksMissNothing(t *testing.T) {
 			}
 			b.WriteString(s)
 		}
-		if missed := check(b.String()); missed != "" {
-			t.Fatalf("%q is one of ours, and is passed by", missed)
-		}
+		expect.MustEqual(t, check(b.String()), "", "one of ours, and is passed")
 	})
 }
 
@@ -110,17 +103,13 @@ func TestOrdinaryLinesAreNotMarked(t *testing.T) {
 		"total: 5", "next: the second part", "--- a/file.go", "---", "--- header ---", "Showing results", "Note: see below", "  note: see below", "a.c:3: error: x", "saved to: x",
 		"not shown", "large outputs are kept", "total 24\ndrwx", "shape: square", "SHOWING 5 of 7",
 	} {
-		if got := escapeImitations(s, Standalone); got != s {
-			t.Errorf("%q became %q", s, got)
-		}
+		expect.Equal(t, escapeImitations(s, Standalone), s, "became")
 	}
 	for _, s := range []string{
 		"Note: see below", "  note: see below", "note:x", "errors: 3", "error[E0308]: mismatched types", "a.c:3: error: x", "12: note: x",
 		"kept wholesale", "==> brew", "==>", "= = > x <==", "total: 17 bytes",
 	} {
-		if got := escapeImitations(s, InRow); got != s {
-			t.Errorf("row: %q became %q", s, got)
-		}
+		expect.Equal(t, escapeImitations(s, InRow), s, "row, became")
 	}
 }
 
@@ -138,8 +127,6 @@ func TestEscapingCanBeUndone(t *testing.T) {
 			}
 			back = append(back, l)
 		}
-		if got := strings.Join(back, "\n"); got != s {
-			t.Fatalf("%q became %q", s, got)
-		}
+		expect.MustEqual(t, strings.Join(back, "\n"), s, "became")
 	})
 }

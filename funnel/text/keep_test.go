@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 var leftOut = regexp.MustCompile(`… (\d+) chars …`)
@@ -78,8 +80,6 @@ func TestKeeperCountsAllChars(t *testing.T) {
 			n, _ := strconv.ParseInt(m[1], 10, 64)
 			shown += n
 		}
-		if shown != l.Chars {
-			t.Fatalf("%d chars of %d in %q", shown, l.Chars, got)
-		}
+		expect.MustEqual(t, shown, l.Chars, "chars, %q", got)
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -40,12 +41,8 @@ func writeTree(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 }
 
@@ -82,9 +79,7 @@ func TestNamesAgreeWithGit(t *testing.T) {
 	git("rm", "-rq", ".")
 	writeTree(t, dir, after)
 	for _, name := range hostile {
-		if err := os.Chmod(filepath.Join(dir, "mode", name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.Chmod(filepath.Join(dir, "mode", name), 0o700))
 	}
 	git("add", "-A")
 	for _, limit := range [][]string{nil, {"--no-renames"}, {"-M", "-C"}, {"-R"}} {
@@ -99,17 +94,13 @@ func TestNamesAgreeWithGit(t *testing.T) {
 			if len(form) > 0 && form[0] == "-c" {
 				a = slices.Concat(form, args)
 			}
-			if diff := cmp.Diff(want, ours(t, git(a...), false)); diff != "" {
-				t.Errorf("%q (-git +ours)\n%s", a, diff)
-			}
+			expect.Same(t, ours(t, git(a...), false), want, "%q (-git +ours)", a)
 		}
 	}
 	git("commit", "-qm", "after")
 	for _, form := range []string{"--no-color", "--color"} {
 		got := ours(t, git("log", "-p", "-1", form, "-l9999"), false)
-		if diff := cmp.Diff(gitsOwn(t, git, []string{"diff", "HEAD~", "-l9999"}), got); diff != "" {
-			t.Errorf("log %s (-git +ours)\n%s", form, diff)
-		}
+		expect.Same(t, got, gitsOwn(t, git, []string{"diff", "HEAD~", "-l9999"}), "log %s (-git +ours)", form)
 	}
 }
 
@@ -140,9 +131,7 @@ func gitsOwn(t *testing.T, git func(...string) string, args []string) (lines []s
 func ours(t *testing.T, text string, cut bool) (lines []string) {
 	t.Helper()
 	err := Objects(t.Context(), strings.NewReader(text), &bytes.Buffer{})
-	if errors.As(err, new(*content.Remarks)) != cut {
-		t.Errorf("cut %v: %v", cut, err)
-	}
+	expect.Equal(t, errors.As(err, new(*content.Remarks)), cut, "cut, %v", err)
 	for _, l := range brief(recordsOf(t, text)) {
 		lines = append(lines, l[:strings.LastIndexByte(l, ' ')])
 	}
@@ -170,9 +159,7 @@ func change(t *testing.T, dir, what, not string) (apply func(), want []string) {
 	slices.Sort(want)
 	writeTree(t, dir, before)
 	return func() {
-		if err := os.RemoveAll(filepath.Join(dir, "del")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.RemoveAll(filepath.Join(dir, "del")))
 		writeTree(t, dir, after)
 	}, want
 }
@@ -190,9 +177,7 @@ func TestNamesAgreeWithHg(t *testing.T) {
 			want = same
 		}
 		got := ours(t, original(t, dir, "hg", append([]string{"diff"}, form...)...), false)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-hg +ours)\n%s", form, diff)
-		}
+		expect.Same(t, got, want, "%q (-hg +ours)", form)
 	}
 }
 
@@ -209,9 +194,7 @@ func TestNamesAgreeWithSvn(t *testing.T) {
 	original(t, w, "svn", "delete", "-q", "del")
 	for _, form := range [][]string{{}, {"--git"}, {"-x", "-p"}} {
 		got := ours(t, original(t, w, "svn", append([]string{"diff"}, form...)...), false)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-svn +ours)\n%s", form, diff)
-		}
+		expect.Same(t, got, want, "%q (-svn +ours)", form)
 	}
 }
 
@@ -225,9 +208,7 @@ func TestNamesAgreeWithDiff(t *testing.T) {
 		apply()
 		for _, form := range [][]string{{"-ruN"}, {"-r", "-u", "-N", "-p", "--color=always"}, {"-rNU0"}} {
 			got := ours(t, original(t, dir, "diff", append(form, "a", "b")...), false)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%q (-diff +ours)\n%s", form, diff)
-			}
+			expect.Same(t, got, want, "%q (-diff +ours)", form)
 		}
 	}
 }
@@ -251,9 +232,7 @@ func TestCutAnywhere(t *testing.T) {
 	writeTree(t, dir, map[string]string{
 		"a b": "x\n" + body + "y", "to2": body + "3\n", "new": "-- 1\n++ 2\n", "empty": "", "bin": "\x00\x00",
 	})
-	if err := os.Chmod(filepath.Join(dir, names[1]), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Chmod(filepath.Join(dir, names[1]), 0o700))
 	git("add", "-A")
 	for _, form := range []string{"-M", "--binary", "--no-prefix", "--color", "-R", "--src-prefix=before/"} {
 		text := git("diff", "--cached", form)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -40,9 +41,7 @@ func recordsOf(t *testing.T, text string) (all []fileRecord) {
 		var f fileRecord
 		d := json.NewDecoder(strings.NewReader(line))
 		d.DisallowUnknownFields()
-		if err := d.Decode(&f); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		expect.Must(t, d.Decode(&f), line)
 		all = append(all, f)
 	}
 	return all
@@ -200,9 +199,7 @@ func TestRecords(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, brief(recordsOf(t, tt.text))); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			expect.Same(t, brief(recordsOf(t, tt.text)), tt.want)
 		})
 	}
 }
@@ -230,9 +227,7 @@ func TestHunksOfRecords(t *testing.T) {
 			}
 			return true
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, err)
 	}
 }
 
@@ -251,16 +246,12 @@ func TestRecordsAgreeWithGit(t *testing.T) {
 			append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		expect.Must(t, err, "git %v, %s", args, out)
 		return string(out)
 	}
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	run("init", "-q")
 	write("changed", "a\nb\n-- c\n")

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -19,9 +18,7 @@ import (
 func objects(t *testing.T, text string) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Objects(t.Context(), strings.NewReader(text), &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, Objects(t.Context(), strings.NewReader(text), &out))
 	return out.String()
 }
 
@@ -57,9 +54,7 @@ func TestRecords(t *testing.T) {
 			if tt.want != "" {
 				want = `{"commit":"` + hash + `",` + tt.want + "}\n"
 			}
-			if diff := cmp.Diff(want, objects(t, tt.text)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			expect.Same(t, objects(t, tt.text), want)
 		})
 	}
 }
@@ -76,17 +71,13 @@ func TestRecordsAgreeWithGit(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), git, append([]string{"-C", dir}, args...)...)
 		cmd.Env = append(append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"), env...)
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		expect.Must(t, err, "git %v, %s", args, out)
 		return string(out)
 	}
 	run(nil, "init", "-q")
 	for i, who := range []string{"Ada Lovelace", "Grace", "Ada Lovelace", "Zoë"} {
 		name, text := filepath.Join(dir, fmt.Sprintf("f%d", i%3)), strings.Repeat("x\n", i+1)
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(name, []byte(text), 0o600))
 		env := []string{
 			"GIT_AUTHOR_NAME=" + who, "GIT_AUTHOR_EMAIL=a@example.com",
 			"GIT_COMMITTER_NAME=C", "GIT_COMMITTER_EMAIL=c@example.com",
@@ -109,15 +100,11 @@ func TestRecordsAgreeWithGit(t *testing.T) {
 		{}, {"--date=iso"}, {"--format=fuller"}, {"--format=raw"}, {"--decorate=full", "--date=rfc"},
 	} {
 		got := objects(t, run(nil, append([]string{"log"}, args...)...))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v (-git +ours)\n%s", args, diff)
-		}
+		expect.Same(t, got, want, "%v (-git +ours)", args)
 	}
 	for _, stat := range []string{"--stat", "--shortstat", "--numstat"} {
 		got := objects(t, run(nil, "log", stat))
-		if strings.Count(got, `"files":1,"added":`) != 4 {
-			t.Errorf("%s: %s", stat, got)
-		}
+		expect.Equal(t, strings.Count(got, `"files":1,"added":`), 4, "%s: %s", stat, got)
 	}
 }
 
@@ -154,9 +141,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("body %q", d.Body)
 	}
 	d.Body = nil
-	if diff := cmp.Diff(want, d); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, d, want)
 }
 
 // The spans are the commits, in the order and number of the objects.
@@ -169,17 +154,13 @@ func TestSpans(t *testing.T) {
 		40,
 	) + "\nAuthor: B\n"
 	var got []string
-	if err := Spans(context.Background(), strings.NewReader(text), func(_ int64, at content.Span) bool {
+	expect.Must(t, Spans(context.Background(), strings.NewReader(text), func(_ int64, at content.Span) bool {
 		got = append(got, text[at.Start:at.End])
 		return true
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	want := []string{
 		strings.TrimSuffix(text[:strings.LastIndex(text, "commit")], "\n\n"),
 		strings.TrimSuffix(text[strings.LastIndex(text, "commit"):], "\n"),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	expect.Same(t, got, want)
 }

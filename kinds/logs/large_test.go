@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
@@ -103,12 +104,8 @@ func TestPatternsFromSamples(t *testing.T) {
 	promise.WithoutRace(t)
 	text := largeLog(24 << 20)
 	want, got := told(text, 1<<40, 64<<10), told(text, 1<<20, 64<<10)
-	if diff := cmp.Diff(want.Total, got.Total); diff != "" {
-		t.Errorf("total (-all +samples)\n%s", diff)
-	}
-	if diff := cmp.Diff(want.Says, got.Says); diff != "" {
-		t.Errorf("says (-all +samples)\n%s", diff)
-	}
+	expect.Same(t, got.Total, want.Total, "total (-all +samples)")
+	expect.Same(t, got.Says, want.Says, "says (-all +samples)")
 	if len(want.Body) < 3 || len(got.Body) < 3 {
 		t.Fatalf("%q\n%q", want.Body, got.Body)
 	}
@@ -142,9 +139,7 @@ func TestPatternsFromSamples(t *testing.T) {
 		t.Errorf("of a small log nothing is about: %q", small.Body)
 	}
 	for _, piece := range []int{len(text), 1000} {
-		if diff := cmp.Diff(got, told(text, 1<<20, piece)); diff != "" {
-			t.Errorf("pieces of %d\n%s", piece, diff)
-		}
+		expect.Same(t, told(text, 1<<20, piece), got, "pieces of %d", piece)
 	}
 }
 
@@ -164,12 +159,8 @@ func TestSamplesSayNoMoreThanTheyKnow(t *testing.T) {
 	for _, c := range ts.common() {
 		counts = append(counts, c.count())
 	}
-	if diff := cmp.Diff([]string{"about 330×", "3+×", "1×"}, counts); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, counts, []string{"about 330×", "3+×", "1×"})
 	for n, want := range map[int64]int64{7: 7, 99: 99, 104: 100, 105: 110, 98_765: 99_000, 99_900: 100_000} {
-		if got := rounded(n); got != want {
-			t.Errorf("%d: %d, want %d", n, got, want)
-		}
+		expect.Equal(t, rounded(n), want, n)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/digesttest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
@@ -37,9 +38,7 @@ func TestLevelsAgainstGrep(t *testing.T) {
 	for _, c := range logs.patterns.all {
 		sum += c.n
 	}
-	if sum != logs.patterns.lines {
-		t.Errorf("the templates have %d lines of %d", sum, logs.patterns.lines)
-	}
+	expect.Equal(t, sum, logs.patterns.lines, "templates, lines")
 }
 
 func TestLevels(t *testing.T) {
@@ -88,9 +87,7 @@ func TestLevels(t *testing.T) {
 				got = lv
 			}
 		}
-		if got != want {
-			t.Errorf("%q: %s, want %s", line, levelNames[got], levelNames[want])
-		}
+		expect.Equal(t, got, want, "%q: %s, want %s", line, levelNames[got], levelNames[want])
 	}
 }
 

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -45,9 +44,7 @@ func TestRecords(t *testing.T) {
 			text := strings.NewReplacer(`"`, `\"`, "\t", `\t`, "\x1b", `\u001b`).
 				Replace(strings.ReplaceAll(tt.line, `\`, `\\`))
 			want := `{"line":1,` + head + `,"text":"` + text + `"` + tail + "}\n"
-			if diff := cmp.Diff(want, out.String()); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			expect.Same(t, out.String(), want)
 		})
 	}
 }
@@ -61,12 +58,8 @@ func fieldsOf(t *testing.T, line string) map[string]any {
 		t.Fatal(err)
 	}
 	var fields map[string]any
-	if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
-		t.Fatal(err)
-	}
-	if fields["text"] != line {
-		t.Errorf("%q has the text %q", line, fields["text"])
-	}
+	expect.Must(t, json.Unmarshal(out.Bytes(), &fields))
+	expect.Equal(t, fields["text"], any(line), "text")
 	delete(fields, "line")
 	delete(fields, "text")
 	return fields
@@ -209,8 +202,6 @@ func TestAccessFields(t *testing.T) {
 		delete(f, "time")
 		delete(f, "level")
 		got, _ := json.Marshal(f)
-		if string(got) != want {
-			t.Errorf("%s\n%s, want\n%s", line, got, want)
-		}
+		expect.Equal(t, string(got), want, line)
 	}
 }

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
@@ -78,9 +77,7 @@ func TestRest(t *testing.T) {
 		want, got := summary(true), summary(false)
 		want.Body = append(want.Body, fmt.Sprintf("from line %d on, only errors and stack traces were looked for",
 			2+bytes.Count(head.Bytes()[:restAfter-1], []byte{'\n'})))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("round %d (-every line +findings)\n%s", round, diff)
-		}
+		expect.Same(t, got, want, "round %d (-every line +findings)", round)
 	}
 	repeating := bytes.Repeat([]byte("a line that repeats itself, number 7\n"), restAfter/36+1000)
 	p := NewProse("")

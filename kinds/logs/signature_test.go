@@ -3,6 +3,8 @@ package logs
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestSignature: lines have the same signature if they differ only in words with a digit, as those of one row do.
@@ -21,9 +23,7 @@ func TestSignature(t *testing.T) {
 		}
 		rows[first] = row
 		for _, line := range row[1:] {
-			if signature([]byte(line)) != first {
-				t.Errorf("%.20q and %.20q have two signatures", row[0], line)
-			}
+			expect.Equal(t, signature([]byte(line)), first, "%.20q and %.20q have two signatures", row[0], line)
 		}
 	}
 }
@@ -34,8 +34,6 @@ func TestIsProse(t *testing.T) {
 		"": false, "1 2 3 4 5 6 7 8 9 10": false, "Call me Ishmael. Some years ago": true, "x 1 2 3 4 5 6": false,
 		"日本語のテキスト": true, "+---+---+ | a | b |": false,
 	} {
-		if got := isProse(text); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
+		expect.Equal(t, isProse(text), want, text)
 	}
 }

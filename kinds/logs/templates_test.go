@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
@@ -134,9 +135,7 @@ func TestTemplatesShown(t *testing.T) {
 	l.end()
 	got := strings.Join(l.body(), "\n")
 	for text, want := range map[string]bool{"20× INFO exactly two": true, "just less": false, "2× ERROR": true} {
-		if strings.Contains(got, text) != want {
-			t.Errorf("%q is shown: %v\n%s", text, !want, got)
-		}
+		expect.Equal(t, strings.Contains(got, text), want, "%q is shown: %v %s", text, !want, got)
 	}
 }
 

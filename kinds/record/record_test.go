@@ -8,8 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -35,18 +34,14 @@ func TestLineSpans(t *testing.T) {
 	for line := range strings.Lines(text) {
 		want = append(want, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
 	}
-	if err := LineSpans(t.Context(), strings.NewReader(text), func(i int64, at content.Span) bool {
+	expect.Must(t, LineSpans(t.Context(), strings.NewReader(text), func(i int64, at content.Span) bool {
 		if int(i) != len(got) {
 			t.Errorf("index %d at line %d", i, len(got))
 		}
 		got = append(got, text[at.Start:at.End])
 		return true
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	}))
+	expect.Same(t, got, want)
 }
 
 func TestLinesEnd(t *testing.T) {
@@ -60,23 +55,16 @@ func TestLinesEnd(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := TextLines(ctx, strings.NewReader(strings.Repeat("a\n", 5000)), &bytes.Buffer{}); !errors.Is(
-		err,
-		context.Canceled,
-	) {
-		t.Errorf("canceled: %v", err)
-	}
+	expect.ErrorIs(
+		t, TextLines(ctx, strings.NewReader(strings.Repeat("a\n", 5000)), &bytes.Buffer{}), context.Canceled, "canceled",
+	)
 	broken := errors.New("broken")
-	if err := TextLines(t.Context(), iotest.ErrReader(broken), &bytes.Buffer{}); !errors.Is(err, broken) {
-		t.Errorf("a reader that fails: %v", err)
-	}
+	expect.ErrorIs(t, TextLines(t.Context(), iotest.ErrReader(broken), &bytes.Buffer{}), broken, "a reader that fails")
 }
 
 func TestObject(t *testing.T) {
 	var o Object
-	if o.Text() != "{}" {
-		t.Error(o.Text())
-	}
+	expect.Equal(t, o.Text(), "{}")
 	o.String("a\n", "b")
 	o.StringOrNull("n", "")
 	o.Int("i", -1)
@@ -84,7 +72,5 @@ func TestObject(t *testing.T) {
 		o.Scalar("s", s)
 	}
 	want := `{"a\n":"b","n":null,"i":-1,"s":1,"s":-0.5e3,"s":"007","s":"+1","s":"1.","s":"NaN","s":"1e9999","s":""}`
-	if o.Text() != want {
-		t.Errorf("%s\nwant\n%s", o.Text(), want)
-	}
+	expect.Equal(t, o.Text(), want)
 }

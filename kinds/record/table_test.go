@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestTableOfAnyCells(t *testing.T) {
@@ -33,20 +35,14 @@ func TestTableOfAnyCells(t *testing.T) {
 		}
 		w.Flush()
 		var out bytes.Buffer
-		if err := TableRows(t.Context(), &in, &out); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, TableRows(t.Context(), &in, &out))
 		d := json.NewDecoder(&out)
 		d.UseNumber()
 		for i, row := range want {
 			var got map[string]any
-			if err := d.Decode(&got); err != nil {
-				t.Fatalf("row %d: %v", i, err)
-			}
+			expect.Must(t, d.Decode(&got), "row %d", i)
 			for j, cell := range row {
-				if g := fmt.Sprint(got[header[j]]); g != cell {
-					t.Fatalf("row %d, %s: %q, want %q", i, header[j], g, cell)
-				}
+				expect.MustEqual(t, fmt.Sprint(got[header[j]]), cell, "row %d, %s", i, header[j])
 			}
 		}
 	})

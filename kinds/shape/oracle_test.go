@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus/digesttest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -22,9 +23,7 @@ func TestTableAgainstCSV(t *testing.T) {
 	all := digesttest.Cases(t)
 	for _, name := range []string{"corpus-20k.csv", "quoted.csv"} {
 		rows, err := csv.NewReader(bytes.NewReader(all[name])).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		table := NewTable(all[name]).(*tableSummary)
 		table.Add(all[name])
 		var s digest.Summary
@@ -77,18 +76,12 @@ func TestShapeAgainstJQ(t *testing.T) {
 	d.Add(text)
 	root := d.scan.shape.root.object
 	var want map[string]int64
-	if err := json.Unmarshal(
+	expect.Must(t, json.Unmarshal(
 		[]byte(digesttest.Output(t, text, "jq", "-cs", "[.[]|keys[]]|group_by(.)|map({(.[0]):length})|add")), &want,
-	); err != nil {
-		t.Fatal(err)
-	}
-	if len(want) != len(root.fields) {
-		t.Errorf("%d keys, jq has %d", len(root.fields), len(want))
-	}
+	))
+	expect.Equal(t, len(want), len(root.fields), "keys, jq")
 	for _, f := range root.fields {
-		if f.n != want[f.name] {
-			t.Errorf("%s: %d, jq has %d", f.name, f.n, want[f.name])
-		}
+		expect.Equal(t, f.n, want[f.name], "%s, jq", f.name)
 	}
 	whole, elements := NewDocument(content.JSON), digest.Summary{}
 	whole.Add(corpus.JSON5MB())

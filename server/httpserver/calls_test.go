@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -50,9 +51,7 @@ func (h *heard) hear(t testing.TB, id, data string) {
 		h.late++
 	default:
 		h.notes++
-		if m.Params.Progress != h.notes {
-			t.Errorf("stream %s: progress %d is note %d", id, m.Params.Progress, h.notes)
-		}
+		expect.Equal(t, m.Params.Progress, h.notes, "stream %s: progress, note", id)
 	}
 }
 
@@ -106,9 +105,7 @@ func TestProgressOverSSE(t *testing.T) {
 		for answers := 0; answers < calls; {
 			data := stream.next()
 			var m servertest.Message
-			if err := json.Unmarshal([]byte(data), &m); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal([]byte(data), &m))
 			id := strings.Trim(string(m.Params.ProgressToken), `"t`)
 			if m.ID != nil {
 				id = string(m.ID)
@@ -186,9 +183,7 @@ func TestReusedID(t *testing.T) {
 func TestGoneAfterItsAnswer(t *testing.T) {
 	s := newTestServer(t)
 	h, err := newHTTP(t.Context(), s, Options{NoToken: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	f, fault := jsonrpc.Parse([]byte(servertest.ToolCall("1", "say", `{"text":"x"}`, "")))
 	if fault != nil {
 		t.Fatal(fault)
@@ -208,9 +203,7 @@ func TestGoneAfterItsAnswer(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		h.serveFrame(ctx, conn, newExchange(w, time.Minute, true, true), f)
-		if s.RunningCalls() != 1 {
-			t.Fatalf("round %d: another call was cancelled", i)
-		}
+		expect.MustEqual(t, s.RunningCalls(), 1, "round %d: another call was cancelled", i)
 		conn.Handle(
 			t.Context(), []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`), drop,
 		)
@@ -296,17 +289,13 @@ func (w *webServer) raw(path, method, body string, headers ...string) net.Conn {
 	w.t.Helper()
 	var d net.Dialer
 	c, err := d.DialContext(w.t.Context(), "tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(4096)
 	}
 	_, err = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: %d\r\n%s\r\n%s",
 		method, path, testToken, len(body), strings.Join(append(headers, ""), "\r\n"), body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	return c
 }
 
@@ -348,9 +337,7 @@ func TestHTTPClientThatNeverReads(t *testing.T) {
 	path := ""
 	for path == "" {
 		line, err := head.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if after, ok := strings.CutPrefix(line, "data: "); ok {
 			path = strings.TrimSpace(after)
 		}
@@ -417,9 +404,7 @@ func TestShutdownWithStreamsOpen(t *testing.T) {
 func TestGetStream(t *testing.T) {
 	s := newTestServer(t)
 	h, err := newHTTP(t.Context(), s, Options{NoToken: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	w := serveHandler(t, h)
 	a, b := w.open(), w.open()
 	listen := func(session with) (<-chan string, func()) {
@@ -451,9 +436,7 @@ func TestGetStream(t *testing.T) {
 		return conns
 	}
 	for i, c := range conns() {
-		if err := c.SendOwn([]byte(fmt.Sprintf("{\"n\":%d}\n", i))); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, c.SendOwn([]byte(fmt.Sprintf("{\"n\":%d}\n", i))))
 	}
 	got := []string{<-onA, <-onB}
 	slices.Sort(got)
@@ -466,13 +449,9 @@ func TestGetStream(t *testing.T) {
 		t.Errorf("the older stream goes on: %s", data)
 	}
 	for _, c := range conns() {
-		if err := c.SendOwn([]byte("{\"again\":true}\n")); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, c.SendOwn([]byte("{\"again\":true}\n")))
 	}
-	if data := <-again; data != `{"again":true}` {
-		t.Error(data)
-	}
+	expect.Equal(t, <-again, `{"again":true}`)
 	w.do(http.MethodDelete, "/mcp", "", a).is(t, http.StatusNoContent)
 	if data, ok := <-again; ok {
 		t.Errorf("the stream outlives its session: %s", data)
@@ -487,16 +466,12 @@ func TestAskOverHTTP(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	res, err := w.request(ctx, http.MethodPost, "/mcp", servertest.ToolCall("1", "greet", "{}", ""), session)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = res.Body.Close() }()
 	last := ""
 	for e := range eventsOf(res.Body) {
 		var asked servertest.Ours
-		if err := json.Unmarshal([]byte(e.data), &asked); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(e.data), &asked))
 		if asked.Method == "elicitation/create" {
 			if got := w.post(
 				`{"jsonrpc":"2.0","id":`+string(asked.ID)+`,`+servertest.SayAnna+`}`, session,
@@ -506,7 +481,5 @@ func TestAskOverHTTP(t *testing.T) {
 		}
 		last = e.data
 	}
-	if !strings.Contains(last, "hello Anna") {
-		t.Error(last)
-	}
+	expect.Contains(t, last, "hello Anna")
 }

@@ -2,7 +2,6 @@ package httpserver
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -99,9 +99,7 @@ func TestDisconnectInSession(t *testing.T) {
 			t.Errorf("%s: the id is free: %+v", c.name, got)
 		}
 		c.end()
-		if err := <-ended; !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
+		expect.ErrorIs(t, <-ended, c.want, c.name)
 		servertest.Wait(t, "no call runs", func() bool { return s.RunningCalls() == 0 })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
@@ -19,9 +20,7 @@ func TestEvents(t *testing.T) {
 	w := serveWeb(t, s)
 	defer w.close()
 	other, err := trace.Open(trace.Dir(store.Dir()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer other.Close() //nolint:errcheck // a test's log
 	w.open()            // from here on it counts
 	at := time.Now()
@@ -32,9 +31,7 @@ func TestEvents(t *testing.T) {
 			SeenTokens: 9000, ShownTokens: 9000},
 		{At: at, Tool: "compact", Session: "b", Via: trace.ViaCompaction, SeenTokens: 90_000, ShownTokens: 20_000},
 	} {
-		if err := other.Append(c); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, other.Append(c))
 	}
 	body := w.do(http.MethodGet, "/metrics", "").body
 	for _, want := range []string{
@@ -76,9 +73,7 @@ func TestMetricNames(t *testing.T) {
 // TestDashboard checks that docs/grafana.json names metrics that exist, and every event.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../docs/grafana.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	named := regexp.MustCompile(`mcp_funnel_[a-z_]+`).FindAllString(string(text), -1)
 	for _, name := range named {
 		if help[strings.TrimSuffix(name, "_bucket")] == "" {

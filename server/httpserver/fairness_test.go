@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
-	"go.uber.org/goleak"
 )
 
 // alone has the server know one identity only.
@@ -27,9 +29,7 @@ func (w *webServer) fill(connections int, why string, open func(i int) (*http.Re
 	opened := 0
 	for i := range 3 * connections {
 		res, err := open(i)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Must(w.t, err)
 		w.t.Cleanup(func() { _ = res.Body.Close() })
 		switch res.StatusCode {
 		case http.StatusOK:
@@ -42,9 +42,7 @@ func (w *webServer) fill(connections int, why string, open func(i int) (*http.Re
 			w.t.Errorf("%s", res.Status)
 		}
 	}
-	if opened != connections/2 {
-		w.t.Errorf("%d streams were opened", opened)
-	}
+	expect.Equal(w.t, opened, connections/2, "streams were opened")
 }
 
 // TestListensAreStreams has one identity open every kind of stream there is without end.
@@ -78,9 +76,7 @@ func TestUnfinishedBodies(t *testing.T) {
 		{"more than may be served", 4, 8, "too many requests in progress: 4 of this identity"},
 	} {
 		h, err := newHTTP(t.Context(), s, Options{Identities: map[string]string{testToken: "local", otherToken: "other"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		h.requests.PerOwner, h.arriving.PerOwner = k.served, k.arrived
 		w := serveHandler(t, h)
 		for range 4 {
@@ -106,23 +102,17 @@ func (w *webServer) begin() net.Conn {
 	w.t.Helper()
 	var d net.Dialer
 	c, err := d.DialContext(w.t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	_, err = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+testToken+
 		"\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: 1000\r\n\r\n{")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	return c
 }
 
 // TestSilentBody has a message stop in its middle: it is given up long before the time that one which comes slowly has.
 func TestSilentBody(t *testing.T) {
 	h, err := newHTTP(t.Context(), newTestServer(t), Options{Identities: map[string]string{testToken: "local"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	h.bodyPause = 200 * time.Millisecond
 	w := serveHandler(t, h)
 	c := w.begin()
@@ -139,9 +129,7 @@ func TestSilentBody(t *testing.T) {
 // TestBodyThatComesSlowly has a message pause less than it may, but often.
 func TestBodyThatComesSlowly(t *testing.T) {
 	h, err := newHTTP(t.Context(), newTestServer(t), Options{Identities: map[string]string{testToken: "local"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	body := &chunks{rest: servertest.Initialize}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/mcp", body)
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
@@ -215,9 +203,7 @@ func TestBusyWithOnesOwn(t *testing.T) {
 	}
 	calls.Wait()
 	servertest.Wait(t, "the places", func() bool { return s.RunningCalls() == 0 })
-	if n := s.RunningCalls(); n != 0 {
-		t.Errorf("%d calls run", n)
-	}
+	expect.Equal(t, s.RunningCalls(), 0, "calls run")
 }
 
 // TestBodiesOfOne has one identity's messages leave room for those of another.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
@@ -19,9 +20,7 @@ func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- stdio.Serve(t.Context(), s, in, writerFunc(func(b []byte) (int, error) {
-			if n := s.RunningCalls(); n != 0 {
-				t.Errorf("%d calls run while %s is written", n, b)
-			}
+			expect.Equal(t, s.RunningCalls(), 0, "calls run while %s is written", b)
 			answered <- struct{}{}
 			return len(b), nil
 		}))
@@ -35,9 +34,7 @@ func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
 		<-answered
 	}
 	_ = to.Close()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, <-ended)
 	w := serveWeb(t, s)
 	message, change := modern("tools/call", "say", `"name":"say","arguments":{"text":"z"}`)
 	for range 200 {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -127,9 +128,7 @@ func touched(t testing.TB) (*server.Server, *atomic.Int64) {
 // serveOpen is a server with the guard given, or without any.
 func serveOpen(t testing.TB, s *server.Server, off bool) *webServer {
 	h, err := newHTTP(t.Context(), s, Options{Identities: map[string]string{testToken: "local"}, SSE: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if off {
 		h.authorize = func(http.ResponseWriter, *http.Request, route) (caller, *refusal) {
 			return caller{owner: observations.Local}, nil
@@ -267,9 +266,7 @@ func TestS18NoPageDrivesIt(t *testing.T) {
 func TestEveryRouteIsGuarded(t *testing.T) {
 	w := serveWeb(t, newTestServer(t))
 	h, err := newHTTP(t.Context(), newTestServer(t), Options{NoToken: true, SSE: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	paths := []string{
 		"/", "/nothing", "/mcp/", "//mcp", "/metrics/..", "/debug/pprof/", "/.well-known/oauth-protected-resource",
 	}
@@ -417,9 +414,7 @@ func TestBodyBudget(t *testing.T) {
 	b.release("ann", freeBytes+50)
 	b.release("ann", freeBytes+50)
 	b.release("ann", 10)
-	if b.Count() != 0 {
-		t.Errorf("%d held", b.Count())
-	}
+	expect.Equal(t, b.Count(), 0, "held")
 }
 
 // logBuffer may be read while it is written.
@@ -484,9 +479,7 @@ func TestTokenFiles(t *testing.T) {
 	a, b := strings.Repeat("a", 32), strings.Repeat("b", 40)
 	write := func(text string, mode os.FileMode) string {
 		path := filepath.Join(t.TempDir(), "tokens")
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	got, err := ReadTokens(write("# people\n\nanna: "+a+"\r\nbob:"+b+"\n", 0o600))
@@ -531,30 +524,22 @@ func TestKeepToken(t *testing.T) {
 	if _, err := KeepToken(dir); err == nil {
 		t.Error("kept without a directory")
 	}
-	if err := os.Mkdir(filepath.Join(dir, "state"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Mkdir(filepath.Join(dir, "state"), 0o700))
 	paths := make(chan string, 8)
 	for range cap(paths) { // as many servers start at once
 		go func() {
 			path, err := KeepToken(dir)
-			if err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, err)
 			paths <- path
 		}()
 	}
 	texts := map[string]bool{}
 	for range cap(paths) {
 		text, err := os.ReadFile(<-paths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		texts[string(text)] = true
 	}
-	if len(texts) != 1 {
-		t.Errorf("%d tokens were made", len(texts))
-	}
+	expect.Equal(t, len(texts), 1, "tokens were made")
 	path, _ := KeepToken(dir)
 	if got, err := ReadTokens(path); err != nil || len(got) != 1 {
 		t.Errorf("%v %v", got, err)

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -38,9 +39,7 @@ type webServer struct {
 func serveWeb(t testing.TB, s *server.Server, change ...func(*Options)) *webServer {
 	t.Helper()
 	l, err := Listen(t.Context(), "127.0.0.1:0", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	o := Options{Identities: map[string]string{testToken: "local", otherToken: "other"}, SSE: true}
 	for _, c := range change {
 		c(&o)
@@ -61,9 +60,7 @@ func (w *webServer) close() {
 	w.http.CloseIdleConnections()
 	select {
 	case err := <-w.ends:
-		if err != nil {
-			w.t.Errorf("Serve: %v", err)
-		}
+		expect.OK(w.t, err, "Serve")
 		w.ends <- nil // close may be called again
 	case <-time.After(5 * time.Minute):
 		w.t.Error("the server did not end in time")
@@ -80,9 +77,7 @@ func as(token string) with { return header("Authorization", "Bearer "+token) }
 func (w *webServer) request(ctx context.Context, method, path, body string, change ...with) (*http.Response, error) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	as(testToken)(r)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
@@ -113,10 +108,8 @@ func (r reply) last() string {
 // is checks the status of an answer, and that the answer contains these texts.
 func (r reply) is(t testing.TB, status int, want ...string) {
 	t.Helper()
-	if r.status != status {
-		t.Errorf("status %d, want %d: %+v", r.status, status, r)
-	}
-	servertest.Contains(t, r.last(), want...)
+	expect.Equal(t, r.status, status, "status, %+v", r)
+	expect.Contains(t, r.last(), want...)
 }
 
 func (w *webServer) do(method, path, body string, change ...with) reply {
@@ -124,9 +117,7 @@ func (w *webServer) do(method, path, body string, change ...with) reply {
 	ctx, stop := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer stop()
 	res, err := w.request(ctx, method, path, body, change...)
-	if err != nil {
-		w.t.Fatalf("%s %s: %v", method, path, err)
-	}
+	expect.Must(w.t, err, "%s %s", method, path)
 	defer func() { _ = res.Body.Close() }()
 	got := reply{status: res.StatusCode, header: res.Header}
 	if res.Header.Get("Content-Type") == "text/event-stream" {
@@ -136,9 +127,7 @@ func (w *webServer) do(method, path, body string, change ...with) reply {
 		return got
 	}
 	all, err := io.ReadAll(res.Body)
-	if err != nil {
-		w.t.Errorf("%s %s: %v", method, path, err)
-	}
+	expect.OK(w.t, err, "%s %s", method, path)
 	got.body = string(all)
 	return got
 }
@@ -264,9 +253,7 @@ func TestOptionsOfTheServer(t *testing.T) {
 	} {
 		var d net.Dialer
 		c, err := d.DialContext(t.Context(), "tcp", w.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 		_, _ = fmt.Fprintf(c, "OPTIONS * HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", k.host, k.headers)
 		text, err := io.ReadAll(c)
@@ -328,9 +315,7 @@ func (w *webServer) posted(headers, body string) string {
 	w.t.Helper()
 	var d net.Dialer
 	c, err := d.DialContext(w.t.Context(), "tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	_, _ = fmt.Fprintf(
@@ -338,9 +323,7 @@ func (w *webServer) posted(headers, body string) string {
 		testToken, headers, body,
 	)
 	text, err := io.ReadAll(c)
-	if err != nil {
-		w.t.Error(err)
-	}
+	expect.OK(w.t, err)
 	return string(text)
 }
 
@@ -352,9 +335,7 @@ func TestContentEncodings(t *testing.T) {
 		http.StatusUnsupportedMediaType: {"identity", "gzip"},
 	} {
 		got := w.post(servertest.Initialize, func(r *http.Request) { r.Header["Content-Encoding"] = codings })
-		if got.status != want {
-			t.Errorf("%q: %+v", codings, got)
-		}
+		expect.Equal(t, got.status, want, "%q: %+v", codings, got)
 	}
 }
 
@@ -586,14 +567,10 @@ func TestListenIsLoopback(t *testing.T) {
 // TestListenIsWhatWasAsked has 0.0.0.0 not be [::] too, and says of what is taken that it is the network's doing.
 func TestListenIsWhatWasAsked(t *testing.T) {
 	l, err := Listen(t.Context(), "0.0.0.0:0", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = l.Close() }()
 	host, port, _ := net.SplitHostPort(l.Addr().String())
-	if host != "0.0.0.0" {
-		t.Errorf("listens on %s", l.Addr())
-	}
+	expect.Equal(t, host, "0.0.0.0", "listens on %s", l.Addr())
 	var network net.Error
 	if other, err := Listen(t.Context(), "0.0.0.0:"+port, true); !errors.As(err, &network) ||
 		!strings.Contains(err.Error(), "choose another") {

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -122,9 +123,7 @@ func TestS19SessionsCannotBeGuessed(t *testing.T) {
 			t.Context(), newTestServer(t),
 			Options{Identities: map[string]string{testToken: "local", otherToken: "other"}, SSE: true},
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if open { // the control takes everybody for one
 			h.authorize = func(
 				http.ResponseWriter, *http.Request, route,
@@ -279,14 +278,10 @@ func httpFlood(
 ) (w *webServer, grown int64, kept int, waits []time.Duration, lost int) {
 	s := newTestServer(t)
 	l, err := Listen(t.Context(), "127.0.0.1:0", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	conns := &boundedListener{Listener: l, max: connections}
 	h, err := newHTTP(t.Context(), s, Options{Identities: map[string]string{testToken: "local"}, Sessions: sessions})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute, ConnContext: conns.context}
 	served := make(chan struct{})
 	go func() { defer close(served); _ = srv.Serve(conns) }()
@@ -447,18 +442,14 @@ func TestConnectionsGiveWay(t *testing.T) {
 	var d net.Dialer
 	for range 20 {
 		c, err := d.DialContext(t.Context(), "tcp", w.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		defer func() { _ = c.Close() }()
 		_, _ = io.WriteString(c, "POST /mcp HT")
 	}
 	w.http.CloseIdleConnections()
 	w.post(servertest.Ping, session).is(t, http.StatusOK)
 	w.http.CloseIdleConnections()
-	if s.RunningCalls() != 2 {
-		t.Error("a connection in service gave way")
-	}
+	expect.Equal(t, s.RunningCalls(), 2, "a connection in service gave way")
 	// With all in service there is no room, and the client is told.
 	var err error
 	// each session has one stream
@@ -478,9 +469,7 @@ func TestConnectionsGiveWay(t *testing.T) {
 		}
 	}
 	c, err := d.DialContext(t.Context(), "tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = c.Close() }()
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	text, err := io.ReadAll(c)
@@ -494,23 +483,17 @@ func newHouse(t *testing.T, whose func(funnel.Session) string) (*server.Server, 
 	t.Helper()
 	store := servertest.NewTestStore(t)
 	root, err := tree.Open(t.TempDir(), store.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	f, err := funnel.New(funnel.Options{Store: store, Counter: tokens.New(tokens.O200k), SavedTo: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	s, err := server.New(server.Options{
 		Funnel: f, Store: store, Tools: server.Catalog(server.Parts{}), Version: "test",
 		Sources: func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store, whose(who))}}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return s, store
 }
 
@@ -523,18 +506,14 @@ func TestS16AnotherIdentityOverHTTP(t *testing.T) {
 		h, err := newHTTP(
 			t.Context(), s, Options{Identities: map[string]string{testToken: "anna", otherToken: owner}, SSE: true},
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		w := serveHandler(t, h)
 		const secret = "what anna keeps"
 		id := string(
 			servertest.Keep(t, store, "anna", secret+"\n", observations.Stats{Receipt: "LARGE OUTPUT DETECTED " + secret}),
 		)
 		o, err := store.Stat("anna", observations.ID(id))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		const none = "0123456789ab"
 		if got := w.post(
 			servertest.ToolCall("1", "grep", `{"source":"obs:`+id+`","pattern":"anna"}`, ""), w.open(),

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -21,18 +23,14 @@ func (w *webServer) readsNothing() (path string) {
 	w.t.Helper()
 	var d net.Dialer
 	c, err := d.DialContext(w.t.Context(), "tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err)
 	w.t.Cleanup(func() { _ = c.Close() })
 	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 	_, _ = fmt.Fprintf(c, "GET /sse HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", testToken)
 	lines := bufio.NewReaderSize(c, 16)
 	for {
 		line, err := lines.ReadString('\n')
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.Must(w.t, err)
 		if at, is := strings.CutPrefix(strings.TrimSpace(line), "data: "); is {
 			return at
 		}
@@ -100,9 +98,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	held := 0
 	o.Reserve = func(n int) bool { held += n; return held <= jsonrpc.MaxQueued }
 	o.Release = func(n int) { held -= n }
-	if err := o.SendDetached(make([]byte, jsonrpc.MaxQueued), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, o.SendDetached(make([]byte, jsonrpc.MaxQueued), nil))
 	left := false
 	if err := o.SendDetached(make([]byte, 2*jsonrpc.MaxQueued), func() { left = true }); err == nil || !left ||
 		o.Ctx.Err() == nil {

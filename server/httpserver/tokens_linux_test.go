@@ -6,14 +6,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestTokenFIFO names a FIFO that nobody writes to, which must not keep the server from telling so.
 func TestTokenFIFO(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, syscall.Mkfifo(path, 0o600))
 	read := make(chan error, 1)
 	go func() {
 		_, err := ReadTokens(path)

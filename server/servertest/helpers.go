@@ -128,15 +128,6 @@ func Read(t testing.TB, message string) Answer {
 	return a
 }
 
-func Contains(t testing.TB, got string, want ...string) {
-	t.Helper()
-	for _, w := range want {
-		if !strings.Contains(got, w) {
-			t.Errorf("want %q in:\n%s", w, got)
-		}
-	}
-}
-
 // Message is a message of any type from the server, decoded by the client.
 type Message struct {
 	ID     json.RawMessage

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -69,9 +70,7 @@ func largeInputs(t *testing.T) *tree.Root {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name string, text []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	var bits []byte // at random, so that no automaton comes to know them
 	for r := rand.New(rand.NewPCG(1, 2)); len(bits) < 1<<20; bits = append(bits, '\n') {
@@ -82,16 +81,12 @@ func largeInputs(t *testing.T) *tree.Root {
 	write("bits.txt", bytes.Repeat(bits, 32))
 	write("lines.txt", bytes.Repeat([]byte("a line of a text that goes on and on\n"), 500<<10))
 	write("rows.json", []byte(`[1,2,3]`))
-	if err := os.Mkdir(filepath.Join(dir, "many"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Mkdir(filepath.Join(dir, "many"), 0o700))
 	for i := range 1000 {
 		write(fmt.Sprintf("many/%d.txt", i), []byte("a\n"))
 	}
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	return root
 }
@@ -117,9 +112,7 @@ func watched(tool tools.Tool, began chan<- string, ended chan<- ending, running 
 func children(t *testing.T) (n int) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	parent := map[int]int{}
 	for _, name := range stats {
 		stat, err := os.ReadFile(name)
@@ -177,9 +170,7 @@ func TestS8CancelStopsTheWork(t *testing.T) {
 			if _, err := io.WriteString(m.in, servertest.ToolCall(fmt.Sprint(i), call.tool, call.args, "")+"\n"); err != nil {
 				t.Fatal(err)
 			}
-			if got := <-began; got != call.tool {
-				t.Fatalf("%s runs, not %s", got, call.tool)
-			}
+			expect.MustEqual(t, <-began, call.tool, "runs")
 			told := time.Now()
 			if !m.send(20*time.Second, fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":{"requestId":%d}}`, method, i)) {
 				t.Errorf("ping was not answered beside %d calls", beside)

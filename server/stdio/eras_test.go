@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
-	"go.uber.org/goleak"
 )
 
 func TestBatchAtEOF(t *testing.T) {
@@ -44,18 +46,14 @@ func TestClientRootsOverStdio(t *testing.T) {
 	)
 	p.read()
 	q, _ := p.read()
-	if q.Method != "roots/list" {
-		t.Fatalf("%+v", q)
-	}
+	expect.MustEqual(t, q.Method, "roots/list", q)
 	p.write(`{"jsonrpc":"2.0","id":` + string(q.ID) + `,` + g.Says("work/two") + `}`)
 	if m, _ := p.read(); string(m.ID) != "1" || !strings.Contains(string(m.Result), "two.txt") ||
 		strings.Contains(string(m.Result), "sub.txt") {
 		t.Errorf("%+v: %s", m, m.Result)
 	}
 	_ = p.in.Close()
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.end())
 }
 
 // TestAskOverStdio tries both eras on one connection, over real pipes.
@@ -93,9 +91,7 @@ func TestAskOverStdio(t *testing.T) {
 		t.Errorf("the stateless era: %+v", got)
 	}
 	_ = p.in.Close()
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.end())
 }
 
 // TestListenKeepsNoPlace has streams open where only one call may run, and the input end under them.
@@ -128,10 +124,6 @@ func TestListenKeepsNoPlace(t *testing.T) {
 		}
 		ended[string(m.ID)] = true
 	}
-	if len(ended) != 3 {
-		t.Errorf("answered at the end: %v", ended)
-	}
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.Equal(t, len(ended), 3, "answered at the end: %v", ended)
+	expect.OK(t, p.end())
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
@@ -119,20 +120,14 @@ func startProcess(t *testing.T, role, weak string) *process {
 	p := &process{t: t, cmd: exec.CommandContext(context.Background(), os.Args[0]), errors: make(chan string, 1000)}
 	p.cmd.Env = append(os.Environ(), roleKey+"="+role, weakKey+"="+weak)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	errR, errW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	p.cmd.Stdout, p.cmd.Stderr = outW, errW
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, p.cmd.Start())
 	_ = outW.Close()
 	_ = errW.Close()
 	p.out, p.lines = outR, bufio.NewReader(outR)
@@ -225,9 +220,7 @@ func TestS11NothingElseOnStdout(t *testing.T) {
 				}
 			}
 		}
-		if err := p.cmd.Wait(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, p.cmd.Wait())
 		return messages, strays
 	}
 	messages, failures := strays("")
@@ -301,9 +294,7 @@ func TestS10TheServerEndsWithItsClient(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s", way, work), func(t *testing.T) {
 					t.Parallel()
 					p := start(t, way, "", work)
-					if err := end(p); err != nil {
-						t.Fatal(err)
-					}
+					expect.Must(t, end(p))
 					d, ok := p.gone(slowest())
 					mu.Lock()
 					defer mu.Unlock()
@@ -333,9 +324,7 @@ func TestS10TheServerEndsWithItsClient(t *testing.T) {
 			t.Run("unwatched, "+way, func(t *testing.T) {
 				t.Parallel()
 				p := start(t, way, unwatched, atRest)
-				if err := ways[way](p); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, ways[way](p))
 				if _, ok := p.gone(2 * time.Second); !ok {
 					mu.Lock()
 					defer mu.Unlock()
@@ -360,15 +349,9 @@ func TestSignalsAreTheCause(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			p := startProcess(t, asServer, "")
-			if err := p.cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			if line := p.await("ended:"); !strings.Contains(line, sig.String()) {
-				t.Errorf("the cause is %q", line)
-			}
-			if err := p.cmd.Wait(); err != nil {
-				t.Errorf("the end was not clean: %v", err)
-			}
+			expect.Must(t, p.cmd.Process.Signal(sig))
+			expect.Contains(t, p.await("ended:"), sig.String())
+			expect.OK(t, p.cmd.Wait(), "end")
 		})
 	}
 }
@@ -386,9 +369,7 @@ const floodSize = 100_000
 func startFlood(t *testing.T, serverIn, in *os.File) *flood {
 	t.Helper()
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	f := &flood{in: in, answers: bufio.NewScanner(outR), written: make(chan int, 1), ends: make(chan error, 1)}
 	s := newTestServer(t)
 	go func() {
@@ -422,26 +403,20 @@ func TestFloodThatEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			serverIn, in, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			f := startFlood(t, serverIn, in)
 			if name == "socket" { // which can be closed for writing alone
 				raw, err := f.in.SyscallConn()
 				if err == nil {
 					err = raw.Control(func(fd uintptr) { _ = syscall.Shutdown(int(fd), syscall.SHUT_WR) })
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 			} else {
 				_ = f.in.Close()
 			}
 			select {
 			case err := <-f.ends:
-				if !errors.Is(err, jsonrpc.ErrStalled) {
-					t.Errorf("%v, want %v", err, jsonrpc.ErrStalled)
-				}
+				expect.ErrorIs(t, err, jsonrpc.ErrStalled)
 			case <-time.After(5 * time.Minute):
 				t.Fatal("not ended in time")
 			}
@@ -459,9 +434,7 @@ func TestFloodThatWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			serverIn, in, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			f := startFlood(t, serverIn, in)
 			for i := range floodSize {
 				if !f.answers.Scan() {
@@ -469,9 +442,7 @@ func TestFloodThatWaits(t *testing.T) {
 				}
 			}
 			_ = f.in.Close()
-			if err := <-f.ends; err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, <-f.ends)
 		})
 	}
 }
@@ -494,9 +465,7 @@ func TestForcedEnd(t *testing.T) {
 	codes := make(chan int, 1)
 	ctx, stop := Lifetime{Force: 50 * time.Millisecond, Exit: func(code int) { codes <- code }}.Context(t.Context())
 	defer stop()
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 	servertest.Within(t, "the context", ctx.Done())
 	var sig *SignalError
 	if cause := context.Cause(ctx); !errors.As(cause, &sig) || sig.Signal != syscall.SIGHUP {
@@ -504,9 +473,7 @@ func TestForcedEnd(t *testing.T) {
 	}
 	select {
 	case code := <-codes:
-		if code != 1 {
-			t.Errorf("exit code %d", code)
-		}
+		expect.Equal(t, code, 1, "exit code")
 	case <-time.After(5 * time.Minute):
 		t.Error("never forced")
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -35,13 +36,9 @@ type mangled struct {
 func serveMangled(t testing.TB, serve func(in io.Reader, out io.Writer)) *mangled {
 	t.Helper()
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	m := &mangled{
 		t: t, in: inW, pings: make(chan string, 100), other: make(chan servertest.Answer, 1<<20), ended: make(chan struct{}),
 	}

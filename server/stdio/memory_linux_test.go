@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 )
 
@@ -18,15 +19,11 @@ import (
 func resident(t *testing.T, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	for line := range bytes.Lines(status) {
 		if fields := strings.Fields(string(line)); fields[0] == "VmRSS:" {
 			n, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			return n << 10
 		}
 	}

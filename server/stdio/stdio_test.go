@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -36,13 +37,9 @@ type pipe struct {
 func servePipe(t testing.TB, ctx context.Context, s *server.Server) *pipe {
 	t.Helper()
 	inR, inW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	outR, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	p := &pipe{t: t, in: inW, out: bufio.NewReaderSize(outR, 1<<20), raw: outR, ends: make(chan error, 1)}
 	go func() {
 		err := Serve(ctx, s, inR, outW)
@@ -74,9 +71,7 @@ func (p *pipe) read() (servertest.Message, bool) {
 		return servertest.Message{}, false
 	}
 	var m servertest.Message
-	if err := json.Unmarshal(line, &m); err != nil {
-		p.t.Fatalf("not JSON-RPC on stdout: %v: %.200q", err, line)
-	}
+	expect.Must(p.t, json.Unmarshal(line, &m), "JSON-RPC on stdout, %.200q", line)
 	return m, true
 }
 
@@ -102,12 +97,8 @@ func TestServeStdioLeavesNothing(t *testing.T) {
 	}
 	slices.Sort(ids)
 	// The third blank line is none: a byte order mark is taken at the very beginning only.
-	if want := []string{`"init"`, "1", "null"}; !slices.Equal(ids, want) {
-		t.Errorf("answered %q, want %q", ids, want)
-	}
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.EqualList(t, ids, []string{`"init"`, "1", "null"}, "answered")
+	expect.OK(t, p.end())
 }
 
 func TestByteOrderMarkAndBlankLines(t *testing.T) {
@@ -121,9 +112,7 @@ func TestByteOrderMarkAndBlankLines(t *testing.T) {
 			t.Errorf("%+v", m.Error)
 		}
 	}
-	if n != 2 {
-		t.Errorf("%d answers, want 2", n)
-	}
+	expect.Equal(t, n, 2, "answers")
 }
 
 func TestAnswersAtEOF(t *testing.T) {
@@ -167,9 +156,7 @@ func TestGraceAtEOF(t *testing.T) {
 	if late["1"] != 1 || late["2"] != 1 {
 		t.Errorf("told of the end: %v", late)
 	}
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.end())
 }
 
 // Nobody can answer a question once the input has ended: the call does not wait for it.
@@ -189,12 +176,8 @@ func TestQuestionAtEOF(t *testing.T) {
 			said = string(m.Result)
 		}
 	}
-	if !strings.Contains(said, "its input has ended") {
-		t.Error(said)
-	}
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.Contains(t, said, "its input has ended")
+	expect.OK(t, p.end())
 }
 
 func TestProgressOverStdio(t *testing.T) {
@@ -213,9 +196,7 @@ func TestProgressOverStdio(t *testing.T) {
 			case m.Method == "notifications/progress":
 				token := string(m.Params.ProgressToken)
 				got[token]++
-				if m.Params.Progress != got[token] {
-					t.Errorf("token %s: progress %d is note %d", token, m.Params.Progress, got[token])
-				}
+				expect.Equal(t, m.Params.Progress, got[token], "token %s: progress, note", token)
 				if answered[token] {
 					after++
 				}
@@ -250,9 +231,7 @@ func TestPingAndCancelWhileBusy(t *testing.T) {
 			busy++
 		}
 	}
-	if busy != asked-let {
-		t.Errorf("%d were told busy, want %d", busy, asked-let)
-	}
+	expect.Equal(t, busy, asked-let, "told busy")
 	var took []time.Duration
 	for i := range 200 {
 		start := time.Now()
@@ -274,9 +253,7 @@ func TestPingAndCancelWhileBusy(t *testing.T) {
 	if m, ok := p.read(); ok {
 		t.Errorf("a cancelled call was answered: %+v", m)
 	}
-	if err := p.end(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, p.end())
 }
 
 // endless gives size bytes of one line, after a beginning.
@@ -310,14 +287,12 @@ func TestLinesInBoundedMemory(t *testing.T) {
 	s := newTestServer(t, func(o *server.Options) { o.MaxMessage = maxLine })
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := Serve(t.Context(), s, in, &out); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, Serve(t.Context(), s, in, &out))
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 16*maxLine {
 		t.Errorf("%d bytes were allocated for one line of %d, with a limit of %d", grown, size, maxLine)
 	}
-	servertest.Contains(
+	expect.Contains(
 		t, out.String(), `"id":"long","error":{"code":-32600`, "--max-message", `"id":"init","result"`, `"id":1,"result":{}`,
 	)
 }
@@ -342,16 +317,12 @@ func TestLineReader(t *testing.T) {
 				continue
 			}
 			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					t.Error(err)
-				}
+				expect.ErrorIs(t, err, io.EOF)
 				break
 			}
 			got = append(got, string(line))
 		}
-		if strings.Join(got, "|") != test.want {
-			t.Errorf("%q: %q, want %q", test.in, got, test.want)
-		}
+		expect.Equal(t, strings.Join(got, "|"), test.want, "%q: %q", test.in, got)
 	}
 	broken := errors.New("broken")
 	r := jsonrpc.NewLineReader(io.MultiReader(strings.NewReader("half"), errReader{broken}), 10)
@@ -368,10 +339,8 @@ func TestInputError(t *testing.T) {
 	broken := errors.New("broken")
 	in := io.MultiReader(strings.NewReader(servertest.Initialize+"\n"), errReader{broken})
 	var out bytes.Buffer
-	if err := Serve(t.Context(), newTestServer(t), in, &out); !errors.Is(err, broken) {
-		t.Errorf("%v", err)
-	}
-	servertest.Contains(t, out.String(), `"id":"init"`)
+	expect.ErrorIs(t, Serve(t.Context(), newTestServer(t), in, &out), broken)
+	expect.Contains(t, out.String(), `"id":"init"`)
 }
 
 // bigAnswers has every call answered with size bytes.
@@ -393,9 +362,7 @@ func TestClientThatNeverReads(t *testing.T) {
 			}
 		}
 	}()
-	if err := p.end(); !errors.Is(err, jsonrpc.ErrStalled) {
-		t.Errorf("%v, want %v", err, jsonrpc.ErrStalled)
-	}
+	expect.ErrorIs(t, p.end(), jsonrpc.ErrStalled)
 }
 
 // TestOwnSlownessIsNotTheClients blocks a write although its pipe has room: this process is slow, not the client. The
@@ -406,9 +373,7 @@ func TestOwnSlownessIsNotTheClients(t *testing.T) {
 	}
 	const limit = 6 * jsonrpc.StallPollInterval
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _, _ = r.Close(), w.Close() }()
 	out := blockedFile{w, make(chan struct{})}
 	defer close(out.release)
@@ -418,16 +383,12 @@ func TestOwnSlownessIsNotTheClients(t *testing.T) {
 		options: server.Options{WriteTimeout: limit, Log: slog.New(slog.DiscardHandler)},
 	}
 	go tr.box.Run()
-	if err := tr.box.Send([]byte("{}\n"), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, tr.box.Send([]byte("{}\n"), nil))
 	time.AfterFunc(4*limit, func() { conn.End(server.ErrEnding) })
 	if tr.watch(func() bool { return true }); tr.box.Ctx.Err() != nil {
 		t.Errorf("of a pipe with room: %v", tr.box.Flush())
 	}
-	if err := w.SetWriteDeadline(time.Now().Add(limit)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, w.SetWriteDeadline(time.Now().Add(limit)))
 	if _, err := w.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("a pipe that nobody reads took 1 MiB: %v", err)
 	}
@@ -454,9 +415,7 @@ func TestFullOutputAtEOF(t *testing.T) {
 	p := servePipe(t, t.Context(), s)
 	p.write(servertest.Initialize, servertest.ToolCall("1", "say", "{}", ""))
 	_ = p.in.Close()
-	if err := p.end(); !errors.Is(err, jsonrpc.ErrStalled) {
-		t.Errorf("%v, want %v", err, jsonrpc.ErrStalled)
-	}
+	expect.ErrorIs(t, p.end(), jsonrpc.ErrStalled)
 }
 
 func TestSlowReaderGetsAll(t *testing.T) {

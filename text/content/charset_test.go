@@ -11,6 +11,8 @@ import (
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestLegacyEncoding(t *testing.T) {
@@ -60,14 +62,10 @@ func TestLegacyEncoding(t *testing.T) {
 		"declared as none":   {charmap.Windows1252, `charset = whatever; Gebühr`, Latin1},
 	} {
 		stored, err := tt.by.NewEncoder().String(tt.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for range 20 { // the detector works concurrently
 			d, e, err := Decode(strings.NewReader(stored))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			got, err := io.ReadAll(d)
 			if e != tt.want || err != nil || string(got) != tt.text {
 				t.Errorf("%s: %s: %.60q, %v; want %s", name, e, got, err, tt.want)

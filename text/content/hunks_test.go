@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 )
 
@@ -31,9 +32,7 @@ func TestHunksAgreeWithGit(t *testing.T) {
 		for i := range 300 {
 			b.WriteString(change(i))
 		}
-		if err := os.WriteFile(dir+"/f", []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(dir+"/f", []byte(b.String()), 0o600))
 	}
 	plain := func(i int) string { return fmt.Sprintf("line %d\n", i) }
 	run("init", "-q", "-b", "main")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
 )
 
@@ -120,9 +121,7 @@ func leavesOf(t *rapid.T, text []byte) (leaves []Leaf, parts map[string]string) 
 		parts[pointer] = string(raw)
 		d := json.NewDecoder(bytes.NewReader(raw))
 		tok, err := d.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		switch v := tok.(type) {
 		case json.Delim:
 			for i := 0; d.More(); i++ {
@@ -132,9 +131,7 @@ func leavesOf(t *rapid.T, text []byte) (leaves []Leaf, parts map[string]string) 
 					token = strings.ReplaceAll(strings.ReplaceAll(key.(string), "~", "~0"), "/", "~1")
 				}
 				var child json.RawMessage
-				if err := d.Decode(&child); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, d.Decode(&child))
 				walk(pointer+"/"+token, child, v == '{')
 			}
 		case string:
@@ -153,9 +150,7 @@ func TestPointAndLeavesAgreeWithEncodingJSON(t *testing.T) {
 		text, err := json.MarshalIndent(
 			contenttest.DrawJSON(t, keys, 4), "", rapid.SampledFrom([]string{"", " "}).Draw(t, "indent"),
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		want, parts := leavesOf(t, text)
 		var got []Leaf
 		err = Leaves(context.Background(), bytes.NewReader(text), JSON, 1000, func(l Leaf) bool {
@@ -189,19 +184,15 @@ func TestLeavesClips(t *testing.T) {
 	deep := strings.Repeat(`{"`+strings.Repeat("k", 300)+`":`, 40) + "1" + strings.Repeat("}", 40)
 	text := `["` + long + `", "\u4e16\u4e16", 123456789012, "` + strings.Repeat("k", 10) + `", ` + deep + `]`
 	var got []Leaf
-	if err := Leaves(context.Background(), strings.NewReader(text), JSON, 10, func(l Leaf) bool {
+	expect.Must(t, Leaves(context.Background(), strings.NewReader(text), JSON, 10, func(l Leaf) bool {
 		got = append(got, l)
 		return true
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	want := []Leaf{
 		{"/0", "世世世…", true, false}, {"/1", "世…", true, false}, {"/2", "1234567890…", false, false},
 		{"/3", "kkkkkkkkkk", true, false},
 	}
-	if diff := cmp.Diff(want, got[:4]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, got[:4], want)
 	if p := got[4].Pointer; len(p) > maxPointer+len("…") || !strings.HasSuffix(p, "k…") {
 		t.Errorf("a pointer of %d bytes ends with %q", len(p), p[len(p)-10:])
 	}

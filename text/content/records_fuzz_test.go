@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // FuzzRecords has the records of any text found in order, one behind the other and inside it, the same whatever
@@ -42,8 +44,6 @@ func FuzzRecords(f *testing.F) {
 			t.Errorf("%s: %v %t\nin pieces %v %t", k, whole, okWhole, pieces, okPieces)
 		}
 		half, _ := read(iotest.HalfReader(bytes.NewReader(text)))
-		if !slices.Equal(whole, half) {
-			t.Errorf("%s: %v\nin halves %v", k, whole, half)
-		}
+		expect.EqualList(t, whole, half, "%s, halves", k)
 	})
 }

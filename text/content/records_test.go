@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
 )
 
@@ -23,9 +23,7 @@ func recordsOf(t testing.TB, k Kind, text string) ([]string, error) {
 	t.Helper()
 	read := func(r io.Reader) (got []string, err error) {
 		err = readRecords(context.Background(), r, k, func(i int64, at Span) bool {
-			if i != int64(len(got)) {
-				t.Errorf("record %d came as number %d", len(got), i)
-			}
+			expect.Equal(t, i, int64(len(got)), "record %d came as number", len(got))
 			got = append(got, text[at.Start:at.End])
 			return true
 		})
@@ -82,9 +80,7 @@ func TestRecords(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := recordsOf(t, tt.kind, tt.text)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, got, tt.want)
 			if msg := fmt.Sprint(err); err == nil && tt.err != "" || err != nil && msg != tt.err {
 				t.Errorf("error %q, want %q", msg, tt.err)
 			}
@@ -114,9 +110,7 @@ func TestRecordsLooksAtTheContext(t *testing.T) {
 		}
 		return true
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	expect.ErrorIs(t, err, context.Canceled)
 }
 
 // zeros is an endless list of zeros.
@@ -152,11 +146,9 @@ func TestOneGiantStringTakesNoMemory(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var spans []Span
-	if err := readRecords(
+	expect.Must(t, readRecords(
 		context.Background(), giant(), JSON, func(_ int64, at Span) bool { spans = append(spans, at); return true },
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	at, err := Point(context.Background(), io.LimitReader(giant(), size), JSON, "/1/b")
 	if err == nil {
 		t.Error("a cut text had a value in it that was not there", at)
@@ -193,15 +185,11 @@ func TestRecordsAgreeWithEncodingJSON(t *testing.T) {
 			list = []any{value}
 		}
 		text, err := json.MarshalIndent(list, "", rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "indent"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		i := 0
 		err = readRecords(context.Background(), bytes.NewReader(text), JSON, func(_ int64, at Span) bool {
 			var got any
-			if err := json.Unmarshal(text[at.Start:at.End], &got); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal(text[at.Start:at.End], &got))
 			if !cmp.Equal(got, list[i]) {
 				t.Fatal(cmp.Diff(list[i], got))
 			}
@@ -226,9 +214,7 @@ func TestCutScalarIsNoValue(t *testing.T) {
 			t.Errorf("%s: %d records, want %d; %v", text, n, want, err)
 		}
 		_, err = Point(t.Context(), strings.NewReader(text), JSON, "/2")
-		if (err == nil) != (want == 3) {
-			t.Errorf("%s: /2: %v", text, err)
-		}
+		expect.Equal(t, err == nil, want == 3, "%s: /2: %v", text, err)
 	}
 }
 

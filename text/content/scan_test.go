@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // traced is what a scanner tells of a text in pieces of size n: events with the bytes where they stand.
@@ -150,9 +152,7 @@ func TestScannerQuietTellsNoLessAbove(t *testing.T) {
 	all, _ := traced(text, len(text), 0)
 	for quiet := 1; quiet < 7; quiet++ {
 		got, err := traced(text, len(text), quiet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		rest := all
 		for _, e := range strings.Fields(got) {
 			i := strings.Index(rest, e+" ")
@@ -161,9 +161,7 @@ func TestScannerQuietTellsNoLessAbove(t *testing.T) {
 			}
 			rest = rest[i:]
 		}
-		if quiet >= 6 != (got == all) {
-			t.Errorf("quiet %d: all told is %v:\n%s\n%s", quiet, got == all, got, all)
-		}
+		expect.Equal(t, quiet >= 6, got == all, "quiet %d: all told, %s %s", quiet, got, all)
 	}
 }
 
@@ -206,9 +204,7 @@ func TestScannerDepth(t *testing.T) {
 		if _, err := traced(text, 100, 0); (err == nil) != right {
 			t.Errorf("%d deep: %v", depth, err)
 		}
-		if json.Valid([]byte(text)) != right {
-			t.Errorf("encoding/json disagrees on %d deep", depth)
-		}
+		expect.Equal(t, json.Valid([]byte(text)), right, "encoding/json disagrees on %d deep", depth)
 	}
 }
 

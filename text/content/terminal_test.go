@@ -3,6 +3,8 @@ package content
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestTerminalLine(t *testing.T) {
@@ -18,9 +20,7 @@ func TestTerminalLine(t *testing.T) {
 		strings.Repeat("x", 300) + "\x1b[9Cb": strings.Repeat("x", 300) + "b", "abc\x1b[9Dd": "dbc", "a\x1b\rb": "b",
 		"\x1b[C": "", "\x1b[G": "", "a\r\x1b(Bb": "b", "a\r\x1b=b": "b",
 	} {
-		if got := string(TerminalLine([]byte(in))); got != want {
-			t.Errorf("%q is shown as %q, want %q", in, got, want)
-		}
+		expect.Equal(t, string(TerminalLine([]byte(in))), want, "%q is shown", in)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/graphemes"
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const prose = "Größe, naïve, 世界, Привет, שלום, 😀.\nA second line.\r\nAnd “quotes” — too\n"
@@ -104,9 +106,7 @@ func TestDecode(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.HalfReader} {
 				d, e, err := Decode(wrap(bytes.NewReader(tt.stored)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				got, err := io.ReadAll(d)
 				if e != tt.enc || string(got) != tt.want || err != nil {
 					t.Errorf("%s %q %v\nwant %s %q", e, clipped(string(got)), err, tt.enc, clipped(tt.want))
@@ -131,9 +131,7 @@ func TestDecodeRoundTrip(t *testing.T) {
 			UTF32BE: append([]byte("\x00\x00\xfe\xff"), utf32Bytes(s, true)...),
 		} {
 			d, e, err := Decode(bytes.NewReader(stored))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			if got, _ := io.ReadAll(d); e != want || string(got) != s {
 				t.Fatalf("%s %q, want %s %q", e, got, want, s)
 			}
@@ -147,22 +145,16 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		d, e, err := Decode(bytes.NewReader(stored))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		got, err := io.ReadAll(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		switch e {
 		case UTF8, NoText:
 			if !bytes.Equal(got, stored) {
 				t.Errorf("%s changed %q to %q", e, stored, got)
 			}
 		case UTF8BOM:
-			if string(got) != string(stored[3:]) {
-				t.Errorf("%s changed %q to %q", e, stored, got)
-			}
+			expect.Equal(t, string(got), string(stored[3:]), "%s changed %q", e, stored)
 		default:
 			if !utf8.Valid(got) {
 				t.Errorf("%s made %q of %q", e, got, stored)
@@ -206,18 +198,12 @@ func TestVisible(t *testing.T) {
 		{"written escapes stay", `\x1b \u{202e}`, `\x1b \u{202e}`, `\x1b \u{202e}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Visible(tt.in, false); got != tt.want {
-				t.Errorf("%q, want %q", got, tt.want)
-			}
-			if got := Visible(tt.in, true); got != tt.json {
-				t.Errorf("in JSON %q, want %q", got, tt.json)
-			}
+			expect.Equal(t, Visible(tt.in, false), tt.want)
+			expect.Equal(t, Visible(tt.in, true), tt.json, "JSON")
 			if strings.ContainsRune(tt.in, '\\') {
 				return
 			}
-			if got := Hidden(Visible(tt.in, false)); got != tt.in {
-				t.Errorf("back it is %q", got)
-			}
+			expect.Equal(t, Hidden(Visible(tt.in, false)), tt.in, "back it")
 			if got := Hidden(Visible(tt.in, true)); utf8.ValidString(tt.in) && got != tt.in {
 				t.Errorf("back from JSON it is %q", got)
 			}
@@ -233,18 +219,14 @@ func TestVisibleLeavesWhatIsPlainAlone(t *testing.T) {
 
 func TestHiddenTakesBackOnlyWhatVisibleWrites(t *testing.T) {
 	for _, s := range []string{`\x41`, `\u{41}`, `\u0041`, `\x`, `\u{`, `\u{}`, `\u{110000}`, `\u12`, `\q`, `\`, `\x1B`, `\u{202E}`, `\ud800`, `\ud800\u0041`} {
-		if got := Hidden(s); got != s {
-			t.Errorf("%q became %q", s, got)
-		}
+		expect.Equal(t, Hidden(s), s, "became")
 	}
 }
 
-func checkVisible(t interface{ Errorf(string, ...any) }, s string) {
+func checkVisible(t expect.TB, s string) {
 	for _, asJSON := range []bool{false, true} {
 		v := Visible(s, asJSON)
-		if again := Visible(v, asJSON); again != v {
-			t.Errorf("%q shows as %q, and that as %q", s, v, again)
-		}
+		expect.Equal(t, Visible(v, asJSON), v, "%q shows", s)
 		if !utf8.ValidString(v) {
 			t.Errorf("%q shows as invalid %q", s, v)
 		}
@@ -256,18 +238,14 @@ func checkVisible(t interface{ Errorf(string, ...any) }, s string) {
 		for _, r := range v {
 			switch hidingOf(r) {
 			case hidden:
-				if r != '\r' {
-					t.Errorf("%q shows as %q, with %U", s, v, r)
-				}
+				expect.Equal(t, r, '\r', "%q shows as %q", s, v)
 			}
 		}
 		if line := VisibleLine(s); strings.Contains(line, "\n") || !strings.Contains(s, `\`) && Hidden(line) != s {
 			t.Errorf("%q is the line %q, and back %q", s, line, Hidden(line))
 		}
 		if !strings.Contains(s, `\`) && (!asJSON || utf8.ValidString(s)) {
-			if back := Hidden(v); back != s {
-				t.Errorf("%q shows as %q, and is back %q", s, v, back)
-			}
+			expect.Equal(t, Hidden(v), s, "shows as %q, and is back", v)
 		}
 	}
 	if utf8.ValidString(s) {
@@ -317,9 +295,7 @@ func TestClip(t *testing.T) {
 		{strings.Repeat("世", 60), 30, strings.Repeat("世", 9) + "… 42 chars …" + strings.Repeat("世", 9)},
 		{"e\u0301e\u0301e\u0301", 4, "e\u0301…"},
 	} {
-		if got := Clip(tt.in, tt.max); got != tt.want {
-			t.Errorf("Clip(%q, %d) is %q, want %q", tt.in, tt.max, got, tt.want)
-		}
+		expect.Equal(t, Clip(tt.in, tt.max), tt.want, "Clip(%q, %d)", tt.in, tt.max)
 	}
 	for _, tt := range []struct {
 		in   string
@@ -328,9 +304,7 @@ func TestClip(t *testing.T) {
 	}{
 		{"short", 5, "short"}, {"a/long/path/name.go", 12, "a/long….go"}, {"世界世界世界", 12, "世界…界"}, {"abcdef", 3, "…"}, {"abcdef", 2, ""},
 	} {
-		if got := ClipBytes(tt.in, tt.max); got != tt.want {
-			t.Errorf("ClipBytes(%q, %d) is %q, want %q", tt.in, tt.max, got, tt.want)
-		}
+		expect.Equal(t, ClipBytes(tt.in, tt.max), tt.want, "ClipBytes(%q, %d)", tt.in, tt.max)
 	}
 }
 
@@ -355,9 +329,7 @@ func TestClipProperties(t *testing.T) {
 			t.Fatalf("%d runes, at most %d: %q", n, limit, got)
 		}
 		if utf8.RuneCountInString(s) <= limit {
-			if got != s {
-				t.Fatalf("%q was clipped to %q", s, got)
-			}
+			expect.MustEqual(t, got, s, "clipped")
 			return
 		}
 		check := func(head, tail string) {

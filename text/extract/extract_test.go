@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // entry is a file of a zip archive.
@@ -26,13 +26,9 @@ func zipOf(t testing.TB, entries ...entry) []byte {
 		if err == nil {
 			_, err = w.Write([]byte(e.text))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, z.Close())
 	return buf.Bytes()
 }
 
@@ -85,12 +81,8 @@ func show(x Text) string {
 func golden(t *testing.T, format string, data []byte, want ...string) {
 	t.Helper()
 	x, err := read(t, format, data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Join(want, "\n")+"\n", show(x)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Must(t, err)
+	expect.Same(t, show(x), strings.Join(want, "\n")+"\n")
 }
 
 // samples are one small document of each format.
@@ -118,18 +110,14 @@ func TestFormat(t *testing.T) {
 		"a.docx": "docx", "b/A.DOCM": "docx", "x.xlsx": "xlsx", "x.pptx": "pptx", "x.odt": "odt", "x.htm": "html",
 		"x.html": "html", "mail.eml": "eml", "x.pdf": "pdf", "x.txt": "", "docx": "", "": "", "a.docx/b": "",
 	} {
-		if got := Format(name); got != want {
-			t.Errorf("Format(%q) = %q, want %q", name, got, want)
-		}
+		expect.Equal(t, Format(name), want, "Format(%q)", name)
 	}
 }
 
 func TestPlaceOf(t *testing.T) {
 	x := Text{Places: []Place{{2, "a"}, {5, "b"}}}
 	for line, want := range map[int]string{0: "", 1: "", 2: "a", 4: "a", 5: "b", 99: "b"} {
-		if got := x.PlaceOf(line); got != want {
-			t.Errorf("PlaceOf(%d) = %q, want %q", line, got, want)
-		}
+		expect.Equal(t, x.PlaceOf(line), want, "PlaceOf(%d)", line)
 	}
 }
 
@@ -212,7 +200,5 @@ func TestOLE(t *testing.T) {
 }
 
 func TestRecovered(t *testing.T) {
-	if err := recovered(func() { panic("index out of range") }); !errors.Is(err, ErrBroken) {
-		t.Errorf("a panic became %v", err)
-	}
+	expect.ErrorIs(t, recovered(func() { panic("index out of range") }), ErrBroken, "a panic became")
 }

@@ -3,6 +3,8 @@ package extract
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestFormulas(t *testing.T) {
@@ -38,9 +40,7 @@ func TestFormulas(t *testing.T) {
 		f.start("math", map[string]string{})
 		parse(&f, in)
 		f.end("math")
-		if got := collapsed(f.text()); got != want {
-			t.Errorf("%s: got %q, want %q", in, got, want)
-		}
+		expect.Equal(t, collapsed(f.text()), want, in)
 	}
 }
 

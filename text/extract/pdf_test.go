@@ -19,6 +19,8 @@ import (
 
 	"github.com/go-pdf/fpdf"
 	"github.com/klippa-app/go-pdfium/requests"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestMain stores compiled code for the other runs of these tests.
@@ -46,9 +48,7 @@ func pdfOf(t testing.TB, change func(*fpdf.Fpdf), pages ...string) []byte {
 		f.MultiCell(0, 6, text, "", "", false)
 	}
 	var buf bytes.Buffer
-	if err := f.Output(&buf); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, f.Output(&buf))
 	return buf.Bytes()
 }
 
@@ -167,9 +167,7 @@ func pdfBomb(t *testing.T) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, z.Close())
 	file.WriteString("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n")
 	file.WriteString("2 0 obj<</Type/Pages/Count 1/Kids[3 0 R]>>endobj\n")
 	file.WriteString("3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R>>endobj\n4 0 obj")
@@ -200,9 +198,7 @@ func TestPDFDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 		_, err := Read(ctx, "pdf", bytes.NewReader(data), int64(len(data)))
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("ended with %v", err)
-		}
+		expect.ErrorIs(t, err, context.DeadlineExceeded, "ended")
 	}
 	if _, err := read(t, "pdf", pdfSample(t)); err != nil {
 		t.Error(err)
@@ -212,17 +208,11 @@ func TestPDFDeadline(t *testing.T) {
 // TestPDFiumHasNoFiles checks that PDFium cannot open a file that exists.
 func TestPDFiumHasNoFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pdf")
-	if err := os.WriteFile(path, pdfSample(t), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(path, pdfSample(t), 0o600))
 	pool, err := pdfPool(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	in, err := pool.GetInstanceWithContext(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = in.Close() }()
 	if _, err := in.OpenDocument(&requests.OpenDocument{FilePath: &path}); err == nil {
 		t.Errorf("PDFium opened %s", path)
@@ -237,17 +227,13 @@ func TestPDFiumHasNoFiles(t *testing.T) {
 // that is clipped and not seen.
 func TestPDFWords(t *testing.T) {
 	if _, err := exec.LookPath("pdftotext"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
+		expect.MustEqual(t, os.Getenv("CI"), "", err)
 		t.Skip("pdftotext is not installed")
 	}
 	root := os.Getenv("EXTRACT_PDFS")
 	if root == "" {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-pdf/fpdf").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		root = strings.TrimSpace(string(out))
 	}
 	var files []string
@@ -276,9 +262,7 @@ func TestPDFWords(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		start := time.Now()
 		x, err := read(t, "pdf", data)
 		if err != nil {

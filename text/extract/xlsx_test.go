@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/xuri/excelize/v2"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // xlsxOf returns a workbook that fill has filled.
@@ -13,13 +15,9 @@ func xlsxOf(t testing.TB, fill func(f *excelize.File) error) []byte {
 	t.Helper()
 	f := excelize.NewFile()
 	err := fill(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	buf, err := f.WriteToBuffer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return buf.Bytes()
 }
 
@@ -221,9 +219,7 @@ func TestXlsxBad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, err := read(t, "xlsx", c.data)
-			if !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
+			expect.ErrorIs(t, err, c.want)
 			if err == nil && show(x) != "S 1!XFD1: 1\n" {
 				t.Errorf("got %q", show(x))
 			}

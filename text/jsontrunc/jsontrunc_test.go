@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content/contenttest"
 )
 
@@ -71,12 +72,8 @@ func TestChecker(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader} {
 				got, err := position(wrap(strings.NewReader(tt.text)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Error(diff)
-				}
+				expect.Must(t, err)
+				expect.Same(t, got, tt.want)
 			}
 		})
 	}
@@ -286,9 +283,7 @@ func TestEveryCut(t *testing.T) {
 			b, err := json.MarshalIndent(
 				contenttest.DrawJSON(t, short, 4), "", rapid.SampledFrom([]string{"", "\t"}).Draw(t, "indent"),
 			)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			text.Write(b)
 			text.WriteString(rapid.SampledFrom([]string{"\n", " ", "\r\n\n"}).Draw(t, "after"))
 		}
@@ -296,10 +291,7 @@ func TestEveryCut(t *testing.T) {
 	})
 }
 
-func cutEverywhere(t interface {
-	Fatalf(string, ...any)
-	Helper()
-}, text string) {
+func cutEverywhere(t expect.TB, text string) {
 	t.Helper()
 	for n := range len(text) + 1 {
 		want := (&oracle{text: text[:n]}).report()
@@ -307,9 +299,7 @@ func cutEverywhere(t interface {
 		for at, size := 0, 1; at < n; at, size = at+size, size*2%7+1 {
 			_, _ = c.Write([]byte(text[at:min(at+size, n)]))
 		}
-		if diff := cmp.Diff(want, c.Close()); diff != "" {
-			t.Fatalf("%q: (-oracle +checker)\n%s", text[:n], diff)
-		}
+		expect.MustSame(t, c.Close(), want, "%q: (-oracle +checker)", text[:n])
 		got, err := position(strings.NewReader(text[:n]))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatalf("%q at once: %v (-oracle +checker)\n%s", text[:n], err, diff)
@@ -321,11 +311,9 @@ func cutEverywhere(t interface {
 var short = rapid.StringOfN(rapid.SampledFrom([]rune("ab~/\"\\{[]}, 世😀")), 0, 5, -1)
 
 // What encoding/json refuses is broken where it says; what it finds too short is cut.
-func checkBroken(t interface{ Errorf(string, ...any) }, text []byte) {
+func checkBroken(t expect.TB, text []byte) {
 	r, err := position(bytes.NewReader(text))
-	if err != nil {
-		t.Errorf("%v", err)
-	}
+	expect.OK(t, err)
 	var v any
 	err = json.Unmarshal(text, &v)
 	var syntax *json.SyntaxError
@@ -363,9 +351,7 @@ func checkBroken(t interface{ Errorf(string, ...any) }, text []byte) {
 func TestBroken(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, err := json.Marshal(contenttest.DrawJSON(t, short, 4))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		i := rapid.IntRange(0, len(text)-1).Draw(t, "at")
 		bad := rapid.SampledFrom([]byte("{}[],:\"\\ 0-e.tx\n")).Draw(t, "byte")
 		if rapid.Bool().Draw(t, "insert") {
@@ -389,9 +375,7 @@ func FuzzChecker(f *testing.F) {
 		checkBroken(t, text)
 		whole, _ := position(bytes.NewReader(text))
 		pieces, _ := position(iotest.OneByteReader(bytes.NewReader(text)))
-		if diff := cmp.Diff(whole, pieces); diff != "" {
-			t.Errorf("%q in pieces of a byte:\n%s", text, diff)
-		}
+		expect.Same(t, pieces, whole, "%q in pieces of a byte", text)
 	})
 }
 

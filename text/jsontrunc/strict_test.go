@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestCheck(t *testing.T) {
@@ -66,9 +67,7 @@ func TestCheck(t *testing.T) {
 				func(r io.Reader) io.Reader { return r }, iotest.OneByteReader, iotest.HalfReader,
 			} {
 				r, err := Check(wrap(strings.NewReader(tt.text)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				if r.State != tt.state || r.Inside != tt.inside || r.Offset != tt.offset || r.Line != tt.line ||
 					r.Values != tt.values || r.Duplicates != tt.duplicates {
 					t.Errorf("%+v", r)
@@ -94,9 +93,7 @@ func TestCheckAgreesWithEncodingJSON(t *testing.T) {
 func agrees(t *testing.T, text []byte) {
 	t.Helper()
 	r, err := Check(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	valid := json.Valid(text)
 	d := json.NewDecoder(bytes.NewReader(text))
 	var v json.RawMessage
@@ -173,9 +170,7 @@ func TestCheckOfPrefixes(t *testing.T) {
 	}
 	for n := 1; n <= len(text); n += step {
 		r, err := Check(bytes.NewReader(text[:n]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		var v json.RawMessage
 		err = json.NewDecoder(bytes.NewReader(text[:n])).Decode(&v)
 		if r.State != Cut || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -3,6 +3,8 @@ package linesearch
 import (
 	"bytes"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // BenchmarkFirstLine compiles a pattern and looks for it in one line that holds what it needs: what a call with a new
@@ -15,9 +17,7 @@ func BenchmarkFirstLine(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				m, err := compile(Pattern{Expr: expr})
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.Must(b, err)
 				if _, err := m.Scan(b.Context(), bytes.NewReader(text), Options{}, nil); err != nil {
 					b.Fatal(err)
 				}

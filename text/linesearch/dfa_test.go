@@ -12,9 +12,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
-	"pgregory.net/rapid"
 )
 
 // plainHits asks regexp for every line.
@@ -64,9 +66,7 @@ func checkFinder(t testing.TB, p Pattern, text []byte) {
 		f := small.finder(context.Background())
 		for range 2 { // the second time the states are there
 			h := hits{}
-			if err := f.find(text, &h); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, f.find(text, &h))
 			if !slices.Equal(h.at, want) {
 				t.Fatalf("%s: pattern %+v text %q: lines that end at %d , want %d", c.name, p, text, h.at, want)
 			}
@@ -140,14 +140,10 @@ func TestEveryRune(t *testing.T) {
 	for _, expr := range []string{`^\pL$`, `^[^\pL]$`, `^[\x{7ff}-\x{d7ff}\x{e001}-\x{fffe}]$`,
 		`^[^\x{10000}-\x{10fffe}]$`, "(?i)^[k-sσ]$", `^\x{d800}?$`, `^[\x{d000}-\x{dfff}]$`, `^.$`, `\pN|ß`} {
 		m, err := Compile(Pattern{Expr: expr})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		f := m.finder(context.Background())
 		var h hits
-		if err := f.find(text.Bytes(), &h); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.find(text.Bytes(), &h))
 		if a := m.auto(); a != nil && a.abandoned.Load() {
 			t.Errorf("%s was given up", expr)
 		}
@@ -169,9 +165,7 @@ func TestAutomatonIsGivenUp(t *testing.T) {
 		text.WriteByte('\n')
 	}
 	m, err := Compile(Pattern{Expr: "[ab]*a[ab]{40}[c-z]"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	totals, err := m.Scan(
 		context.Background(), strings.NewReader(text.String()+"b"+strings.Repeat("a", 41)+"c\n"), Options{}, nil,
 	)
@@ -194,12 +188,8 @@ func TestPatternsWithAnAutomaton(t *testing.T) {
 		strings.Repeat(`\pL[^\pN]\p{Han}\PS`, 30): true, distinctSets(500): false, `a\x{d800}`: false,
 	} {
 		m, err := Compile(Pattern{Expr: expr})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := m.auto() != nil; got != want {
-			t.Errorf("%.40s: %v", expr, got)
-		}
+		expect.Must(t, err)
+		expect.Equal(t, m.auto() != nil, want, expr)
 	}
 }
 
@@ -249,9 +239,7 @@ func TestLanesOutliveTheirTable(t *testing.T) {
 func TestCompiledIsKept(t *testing.T) {
 	p := Pattern{Expr: "kept [0-9]+ times", IgnoreCase: true}
 	first, err := Compile(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if again, err := Compile(p); err != nil || again != first {
 		t.Errorf("compiled anew: %v", err)
 	}

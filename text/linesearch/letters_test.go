@@ -3,6 +3,8 @@ package linesearch
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestLetters finds where a class for ASCII meets other letters, in short and long texts, on one line and over several.
@@ -21,18 +23,14 @@ func TestLetters(t *testing.T) {
 	} {
 		for _, multiline := range []bool{false, true} {
 			m, err := Compile(Pattern{Expr: c.expr, Multiline: multiline})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			totals, err := m.Scan(t.Context(), strings.NewReader(c.text), Options{}, nil)
 			if err != nil || totals.Letters != c.want {
 				t.Errorf("%s in %.20q (multiline %t): %t, %v", c.expr, c.text, multiline, totals.Letters, err)
 			}
 		}
 		m, err := Compile(Pattern{Expr: c.expr, Literal: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if totals, err := m.Scan(t.Context(), strings.NewReader(c.text), Options{}, nil); totals.Letters || err != nil {
 			t.Errorf("%s as it is written: %t, %v", c.expr, totals.Letters, err)
 		}

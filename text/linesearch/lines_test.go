@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -104,13 +105,9 @@ func TestProgramIsTheCompiledSize(t *testing.T) {
 	for _, expr := range []string{"abc", "a|bc|d+", "(a(b)*)?", "[a-z]{3,9}x", "(?:ab?){2,}", "^$", `\b\w+\b`,
 		"(?i)straße", ".*.+.?", "(foo|bar){10}", "x{0}", "(?:x{5}){4}"} {
 		tree, err := syntax.Parse(expr, syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		p, err := syntax.Compile(tree.Simplify())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if got, want := estimateProgramSize(tree), len(p.Inst); got > want+2 || got < want-4 {
 			t.Errorf("%s: about %d, compiled %d", expr, got, want)
 		}
@@ -158,9 +155,7 @@ func TestNeedles(t *testing.T) {
 		{"[A-Z]{3}(_|-)[0-9]", ""}, // both are common, and only one byte can be counted
 	} {
 		m, err := Compile(Pattern{Expr: c.expr})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		var got []string
 		for _, n := range m.need.Needles {
 			if n.Fold {
@@ -173,17 +168,13 @@ func TestNeedles(t *testing.T) {
 		} else if m.need.Prefix {
 			got = append(got, "head")
 		}
-		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("%s: %q, want %q", c.expr, s, c.want)
-		}
+		expect.Equal(t, strings.Join(got, " "), c.want, c.expr)
 	}
 }
 
 func TestStopAndQuiet(t *testing.T) {
 	m, err := Compile(Pattern{Expr: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	text := strings.Repeat("x\ny\n", 100)
 	other := errors.New("other")
 	for _, c := range []struct {
@@ -262,9 +253,7 @@ func TestAHugeLineIsSearchedWholeInBoundedMemory(t *testing.T) {
 			false, false}, {"second", true, false},
 	} {
 		m, err := Compile(Pattern{Expr: c.expr})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		s := &stream{size: size, filler: '-', at: map[int64]string{mark: "first mark", size - 20: "end\nsecon\nlast"}}
 		var r io.Reader = s
 		if !c.again {
@@ -286,9 +275,7 @@ func TestAHugeLineIsSearchedWholeInBoundedMemory(t *testing.T) {
 			t.Errorf("%s: %d bytes were allocated", c.expr, used)
 		}
 		if !c.hit {
-			if len(got) != 0 {
-				t.Errorf("%s: told %d lines", c.expr, len(got))
-			}
+			expect.Equal(t, len(got), 0, "%s: told, lines", c.expr)
 			continue
 		}
 		if len(got) != 2 || got[0].Column != mark+1 || got[0].Size != size-17 ||
@@ -302,9 +289,7 @@ func TestAHugeLineIsSearchedWholeInBoundedMemory(t *testing.T) {
 
 func TestMultilineOfAReaderThatCannotBeReadAgain(t *testing.T) {
 	m, err := Compile(Pattern{Expr: `b\nc`, Multiline: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	m.sizes.text = 100
 	text := "b\nc\n" + strings.Repeat("x\n", 100) + "b\nc\n"
 	totals, err := m.Scan(context.Background(), &once{r: strings.NewReader(text)}, Options{}, nil)
@@ -321,9 +306,7 @@ func TestErrorsOfTheReader(t *testing.T) {
 	broken := errors.New("broken")
 	for _, p := range []Pattern{{Expr: "x"}, {Expr: "[xy]z*"}, {Expr: `x\n`, Multiline: true}} {
 		m, err := Compile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for _, size := range []int{10, 3 << 20} {
 			r := io.MultiReader(strings.NewReader(strings.Repeat("-", size)), brokenReader{broken})
 			if _, err := m.Scan(context.Background(), r, Options{}, nil); !errors.Is(err, broken) &&
@@ -362,9 +345,7 @@ func TestALargeTextBySeveralWorkers(t *testing.T) {
 		}
 	}
 	m, err := Compile(Pattern{Expr: "and 77$|long"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	want, totals := scanAll(t, m, Options{Before: 1, Window: 100}, &once{r: bytes.NewReader(text.Bytes())})
 	for name, r := range map[string]io.Reader{"whole": bytes.NewReader(text.Bytes()),
 		"shrunk": shrinking{bytes.NewReader(text.Bytes()), int64(text.Len()) * 2}} {
@@ -375,9 +356,7 @@ func TestALargeTextBySeveralWorkers(t *testing.T) {
 			Options{Before: 1, Window: 100, Progress: func(n int64) { seen = max(seen, n) }},
 			r,
 		)
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s: -want +got\n%.2000s", name, d)
-		}
+		expect.Same(t, got, want, name)
 		if gotTotals != totals || seen != totals.Bytes {
 			t.Errorf("%s: %+v, want %+v; %d bytes were told as seen", name, gotTotals, totals, seen)
 		}
@@ -429,9 +408,7 @@ func TestWindow(t *testing.T) {
 // A defect of the automaton that shows in one of several workers ends the search by a panic of its own goroutine.
 func TestAPanicOfAWorkerIsRaisedInTheScan(t *testing.T) {
 	m, err := Compile(Pattern{Expr: "a[bc]d"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	broken := *m
 	broken.sizes = split
 	broken.auto = func() *automaton { panic("a defect") }

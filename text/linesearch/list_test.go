@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // randomList returns a list of words, most of them in the same form, and a text of their letters.
@@ -63,9 +65,7 @@ func TestWords(t *testing.T) {
 		expr, text := randomList(random)
 		p := Pattern{Expr: expr, IgnoreCase: random.IntN(2) == 0, Multiline: random.IntN(4) == 0}
 		m, err := Compile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if !m.list {
 			continue
 		}
@@ -105,16 +105,12 @@ func TestWordsOfPatterns(t *testing.T) {
 		"ORD-" + strings.Join(ids, "|ORD-"): "ORD-", strings.Join(ids, `\.log|`) + `\.log`: ".log", list: "",
 	} {
 		m, err := compile(Pattern{Expr: expr})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		needles := ""
 		for _, n := range m.need.Needles {
 			needles += n.Text
 		}
-		if needles != want {
-			t.Errorf("%.40s …: the needles are %q, want %q", expr, needles, want)
-		}
+		expect.Equal(t, needles, want, "%.40s …: the needles", expr)
 	}
 	for _, c := range []struct {
 		expr string
@@ -143,8 +139,6 @@ func TestWordsOfPatterns(t *testing.T) {
 			}
 			continue
 		}
-		if got := m.list; got != c.want {
-			t.Errorf("%.40s … %.20s: %t", c.expr, c.expr[max(0, len(c.expr)-20):], got)
-		}
+		expect.Equal(t, m.list, c.want, "%.40s … %.20s", c.expr, c.expr[max(0, len(c.expr)-20):])
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -38,9 +39,7 @@ func TestLongLines(t *testing.T) {
 			`K\s\d+\w{30}q`, `nosuch`,
 		} {
 			m, err := compile(Pattern{Expr: expr})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			want := m.re().FindIndex(line)
 			for _, way := range []string{"automaton", "regexp"} {
 				other := *m
@@ -71,9 +70,7 @@ func TestStartsInRunes(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	for _, expr := range []string{`[^a]{5}m`, `.{3}x`, `[^a]{3}`, `\b.{4}m`, `^€a`, `€{2}[^m]{6}`, `(?:.m){3}`} {
 		m, err := compile(Pattern{Expr: expr})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		m.sizes = tiny
 		for range 4000 {
 			var b bytes.Buffer

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch/literal"
 )
 
@@ -144,9 +145,7 @@ func scanAll(t testing.TB, m *Matcher, o Options, r io.Reader) (out []told, tota
 		out = append(out, told{l.Number, l.End, l.Offset, l.Size, string(l.Text), l.Match})
 		return nil
 	})
-	if err != nil {
-		t.Fatalf("scan: %v", err)
-	}
+	expect.Must(t, err, "scan")
 	return out, totals
 }
 
@@ -227,9 +226,7 @@ func check(t testing.TB, p Pattern, o Options, text []byte) {
 			t.Fatalf("%s: pattern %+v text %q: letters", c.name, p, text)
 		}
 		gotTotals.Letters = false // of what was searched: parts that cannot match need not be
-		if d := cmp.Diff(totals, gotTotals); d != "" {
-			t.Fatalf("%s: pattern %+v options %+v text %q: totals: -want +got\n%s", c.name, p, o, text, d)
-		}
+		expect.MustSame(t, gotTotals, totals, "%s: pattern %+v options %+v text %q: totals", c.name, p, o, text)
 	}
 }
 
@@ -259,9 +256,7 @@ func onDisk(t testing.TB, text []byte) io.Reader {
 	if err == nil {
 		_, err = f.WriteAt(text, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return io.NewSectionReader(f, 0, int64(len(text)))
 }
 
@@ -315,9 +310,7 @@ func texts() *rapid.Generator[[]byte] {
 
 func TestSameLinesAsThePlainWay(t *testing.T) {
 	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		if err := f.Value.Set("3000"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, f.Value.Set("3000"))
 		defer func() { _ = f.Value.Set(f.DefValue) }()
 	}
 	rapid.Check(t, func(rt *rapid.T) {
@@ -355,12 +348,8 @@ func TestMayRulesOut(t *testing.T) {
 		{Pattern{Expr: `\d+`}, "", true}, // nothing is known of it
 	} {
 		m, err := Compile(c.p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := m.MayMatch([]byte(c.text)); got != c.want {
-			t.Errorf("%+v in %q: %v", c.p, c.text, got)
-		}
+		expect.Must(t, err)
+		expect.Equal(t, m.MayMatch([]byte(c.text)), c.want, "%+v in %q", c.p, c.text)
 	}
 }
 

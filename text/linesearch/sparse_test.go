@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // counted counts what is read of a file.
@@ -40,13 +42,9 @@ func log(t *testing.T, size, nth int) (*counted, []byte) {
 		fmt.Fprintf(&b, "2026-11-02T03:04:05Z level=info n=%d %s\n", i, said)
 	}
 	path := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(path, b.Bytes(), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = f.Close() })
 	return &counted{File: f}, b.Bytes()
 }
@@ -55,9 +53,7 @@ func log(t *testing.T, size, nth int) (*counted, []byte) {
 func sparseMatcher(t *testing.T, f *counted, size int64) *Matcher {
 	t.Helper()
 	m, err := Compile(Pattern{Expr: "deadline exceeded"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	s := &lineScan{m: m, out: &emitter{}, readerAt: io.NewSectionReader(f, 0, size)}
 	if s.newSparseScan() == nil {
 		t.Skip(
@@ -93,9 +89,7 @@ func TestSurveyReadsLittle(t *testing.T) {
 			)
 		}
 		for i := range want {
-			if want[i] != got[i] {
-				t.Fatalf("every %dth line: %+v, and in memory %+v", c.nth, got[i], want[i])
-			}
+			expect.MustEqual(t, want[i], got[i], "every %dth line, memory", c.nth)
 		}
 		if part := float64(f.read.Load()) / float64(len(text)); part < c.least || part > c.most {
 			t.Errorf("every %dth line: %.3f of the text was read, not %.3f to %.3f", c.nth, part, c.least, c.most)
@@ -127,9 +121,7 @@ func TestSurveyOfAFileThatBecomesShorter(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 	}
 	cancel()
 	<-done
@@ -165,18 +157,12 @@ func TestSurveyOfAFileThatIsWrittenTo(t *testing.T) {
 		a, b := bytes.Repeat([]byte("x"), size), bytes.Repeat([]byte("x"), size)
 		put(a, b)
 		path := filepath.Join(t.TempDir(), "text")
-		if err := os.WriteFile(path, a, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(path, a, 0o600))
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		m := sparseMatcher(t, &counted{File: f}, size)
 		shared, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		var stop atomic.Bool
 		done := make(chan struct{})
 		go func() {
@@ -217,9 +203,7 @@ func TestSurveyOfAFileThatIsWrittenTo(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			expect.OK(t, err, name)
 		}
 		stop.Store(true)
 		<-done

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // exceptions are the places in what is looked through that hold what does look like a secret, by the end of their path,
@@ -70,9 +72,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 	}
 	if files < 200 {
 		t.Errorf("only %d files were looked through", files)

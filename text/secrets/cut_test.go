@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const (
@@ -92,12 +94,8 @@ func TestFaultShowsNothing(t *testing.T) {
 	if got := s.Text([]byte("another of them")); string(got) != Unsearched || s.Found() != 2 {
 		t.Errorf("%q, %d found", got, s.Found())
 	}
-	if at := s.SafeCut([]byte(text), 9); at != 9 {
-		t.Errorf("cut at %d", at)
-	}
-	if got := m.JSON([]byte(`{"a":"a line of ordinary words"}`)); string(got) != `{"a":"`+Unsearched+`"}` {
-		t.Errorf("%s", got)
-	}
+	expect.Equal(t, s.SafeCut([]byte(text), 9), 9, "cut")
+	expect.Equal(t, string(m.JSON([]byte(`{"a":"a line of ordinary words"}`))), `{"a":"`+Unsearched+`"}`)
 	if got, n := m.Echo("what was asked", json.RawMessage(`"what was asked"`)); got != Unsearched || n != 2 {
 		t.Errorf("%d, %q", n, got)
 	}

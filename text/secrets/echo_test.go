@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // An error repeats a part of an argument, in which the masker alone would see no secret any more.
@@ -17,9 +18,7 @@ func TestEchoesAreMasked(t *testing.T) {
 			continue
 		}
 		args, err := json.Marshal(map[string]any{"pattern": "(v " + s.Line, "n": []any{1, "x"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for _, part := range []string{s.Hidden[:20], s.Hidden[5:30], s.Hidden[len(s.Hidden)-20:]} {
 			for _, text := range []string{`missing ) in "` + part + `"`, "x…" + part, part, "né" + part + "é(\n^"} {
 				got, n := m.Echo(text, args)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // behinds are what may stand behind a secret in a text.
@@ -183,9 +184,7 @@ func TestHeadersInJSON(t *testing.T) {
 		var indented strings.Builder
 		e := json.NewEncoder(&indented)
 		e.SetIndent("", "  ")
-		if err := e.Encode(json.RawMessage(in)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, e.Encode(json.RawMessage(in)))
 		in = strings.ReplaceAll(strings.ReplaceAll(in, sid, "SID"), tok, "TOK")
 		for _, text := range []string{in, strings.ReplaceAll(strings.ReplaceAll(indented.String(), sid, "SID"), tok, "TOK")} {
 			for level := range 4 {
@@ -204,9 +203,7 @@ func TestHeadersInJSON(t *testing.T) {
 				for row := range strings.Lines(assignedValue) {
 					rows.Write(s.Text([]byte(row)))
 				}
-				if rows.String() != want {
-					t.Errorf("by rows %s became\n%s", assignedValue, rows.String())
-				}
+				expect.Equal(t, rows.String(), want, "rows %s became", assignedValue)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const (
@@ -223,9 +225,7 @@ func TestBlocksOfLines(t *testing.T) {
 		for line := range strings.Lines(in) {
 			got += string(s.Text([]byte(line)))
 		}
-		if got != want {
-			t.Errorf("by lines, %q became\n%q, want\n%q", in, got, want)
-		}
+		expect.Equal(t, got, want, "lines, %q became", in)
 	}
 }
 
@@ -271,7 +271,5 @@ func TestFormsInLongTexts(t *testing.T) {
 // TestPairsInJSON masks the value of a pair in arguments, whatever the value is.
 func TestPairsInJSON(t *testing.T) {
 	got := string(New().JSON([]byte(`{"env":[{"name":"DB_PASSWORD","value":"x"},{"name":"A","value":"b"}]}`)))
-	if want := `{"env":[{"name":"DB_PASSWORD","value":"[masked: password]"},{"name":"A","value":"b"}]}`; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	expect.Equal(t, got, `{"env":[{"name":"DB_PASSWORD","value":"[masked: password]"},{"name":"A","value":"b"}]}`)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/SECRETS.md")
@@ -14,9 +16,7 @@ var update = flag.Bool("update", false, "rewrite docs/SECRETS.md")
 func TestList(t *testing.T) {
 	const path, head = "../../docs/SECRETS.md", "|---|---|---|---|---|---|\n"
 	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	before, rest, ok := strings.Cut(string(doc), head)
 	_, after, whole := strings.Cut(rest, "\n\n")
 	if !ok || !whole {
@@ -71,7 +71,5 @@ func TestList(t *testing.T) {
 	if !*update {
 		t.Fatal("docs/SECRETS.md needs updating, run: make update")
 	}
-	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(path, []byte(want), 0o644))
 }

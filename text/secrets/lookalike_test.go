@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // lookalikes are lines of programs, settings, documents and logs that name a secret and show none.
@@ -76,9 +78,7 @@ func TestLookalikesStay(t *testing.T) {
 			if got, n := m.String(text); n != 0 || got != text {
 				t.Errorf("%q became %q", text, got)
 			}
-			if got := inBlocks(r, m, text); got != text {
-				t.Errorf("in blocks: %q became %q", text, got)
-			}
+			expect.Equal(t, inBlocks(r, m, text), text, "blocks, became")
 		}
 	}
 	all := strings.Join(lookalikes, "\n")

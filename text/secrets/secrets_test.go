@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -79,9 +80,7 @@ func TestWhatAMaskLooksLike(t *testing.T) {
 			" KEY-----\nMIIEabc123MIIEabc123MII9\nab12==\n": "-----BEGIN PRIVATE KEY-----\n[masked: private-key]\n[masked]\n",
 	} {
 		got, _ := m.String(in)
-		if got != want {
-			t.Errorf("%q became\n%q, want\n%q", in, got, want)
-		}
+		expect.Equal(t, got, want, "%q became", in)
 	}
 }
 
@@ -303,9 +302,7 @@ func TestNilMasksNothing(t *testing.T) {
 	if n, out := s.Next([]byte(in), false); n != len(in) || string(out) != in {
 		t.Errorf("%d %q", n, out)
 	}
-	if got := m.JSON([]byte(`{"password":"x"}`)); string(got) != `{"password":"x"}` {
-		t.Errorf("%s", got)
-	}
+	expect.Equal(t, string(m.JSON([]byte(`{"password":"x"}`))), `{"password":"x"}`)
 }
 
 func TestMaskedJSON(t *testing.T) {
@@ -316,9 +313,7 @@ func TestMaskedJSON(t *testing.T) {
 			`IAQ2W3E4R5T6Y7U8I9",{"apiKey":"","k":[1]}]`: `["[masked: aws-access-key-id AKIA… 20 chars]",{"apiKey":"[masked: password]","k":[1]}]`,
 		`not json`: ``,
 	} {
-		if got := string(m.JSON([]byte(in))); got != want {
-			t.Errorf("%s became %s, want %s", in, got, want)
-		}
+		expect.Equal(t, string(m.JSON([]byte(in))), want, "%s became", in)
 	}
 }
 
@@ -357,9 +352,7 @@ func TestHostileTextEnds(t *testing.T) {
 	for name, text := range hostile(size) {
 		var got string
 		promise.Ends(t, func() { got, _ = m.String(text) }, "%q of %d bytes", name, size)
-		if strings.Count(got, "\n") != strings.Count(text, "\n") {
-			t.Errorf("%q: lines changed", name)
-		}
+		expect.Equal(t, strings.Count(got, "\n"), strings.Count(text, "\n"), "%q: lines changed", name)
 	}
 }
 
@@ -385,9 +378,7 @@ func FuzzMask(f *testing.F) {
 		if (n == 0) != (got == s) && n == 0 {
 			t.Fatalf("changed without a count: %q", got)
 		}
-		if strings.Count(got, "\n") != strings.Count(s, "\n") {
-			t.Fatalf("lines changed: %q became %q", s, got)
-		}
+		expect.MustEqual(t, strings.Count(got, "\n"), strings.Count(s, "\n"), "lines changed: %q became %q", s, got)
 		if json.Valid([]byte(s)) && !json.Valid([]byte(got)) {
 			t.Fatalf("no JSON any more: %q became %q", s, got)
 		}

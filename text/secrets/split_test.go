@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestSplitMasksEachStream lets a second stream write in the middle of a text, in random places. Without these lines
@@ -35,9 +36,7 @@ func TestSplitMasksEachStream(t *testing.T) {
 			rest = rest[n:]
 		}
 		got := streamed(s.Next, string(merged), func(left int) int { return min(left, 1+r.IntN(4000)) })
-		if shown := unnamed(strings.ReplaceAll(got, other, "")); shown != unnamed(want) {
-			t.Fatalf("%s\nwant:\n%s", shown, unnamed(want))
-		}
+		expect.MustEqual(t, unnamed(strings.ReplaceAll(got, other, "")), unnamed(want))
 		if all, _ := m.String(string(merged)); strings.ReplaceAll(all, other, "") != want {
 			control++
 		}

@@ -14,11 +14,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // read returns the cells of all rows, joined by _, and what is damaged.
-func read(t interface{ Fatal(...any) }, r io.Reader) (rows, damage []string) {
+func read(t expect.TB, r io.Reader) (rows, damage []string) {
 	err := Read(context.Background(), r, Limits{}, func(r *Row) bool {
 		rows = append(rows, string(bytes.Join(r.Cells, []byte("_"))))
 		return true
@@ -26,9 +27,7 @@ func read(t interface{ Fatal(...any) }, r io.Reader) (rows, damage []string) {
 	if d, ok := errors.AsType[*content.Remarks](err); ok {
 		return rows, d.Notes
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return rows, nil
 }
 
@@ -110,9 +109,7 @@ func TestReadErrors(t *testing.T) {
 		for _, text := range []string{"", "a,b\n1,2\n", "a,b\n" + strings.Repeat("1,2\n", HeadSize)} {
 			r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(failed))
 			err := Rows(t.Context(), r, func(*Row) bool { return true })
-			if !errors.Is(err, failed) {
-				t.Errorf("%d bytes, then %v: %v", len(text), failed, err)
-			}
+			expect.ErrorIs(t, err, failed, "%d bytes", len(text))
 		}
 	}
 }
@@ -185,9 +182,7 @@ func TestAgreesWithEncodingCSV(t *testing.T) {
 		w.Flush()
 		r := csv.NewReader(bytes.NewReader(b.Bytes()))
 		all, err := r.ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		got, _ := read(t, bytes.NewReader(b.Bytes()))
 		for i, row := range all {
 			// The library turns CR LF in a cell into LF.

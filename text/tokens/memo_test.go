@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens/tables"
 )
 
@@ -38,9 +39,7 @@ func TestADeskCountsAsANewOne(t *testing.T) {
 		want := (&pieceCounter{Vocabulary: tables.O200k()}).countTokens(piece)
 		for range 2 {
 			text := append(bytes.Clone(piece), "a beginning"...)
-			if got := d.countPiece(text, 0, len(piece)); got != want {
-				t.Fatalf("%q: %d, want %d", piece, got, want)
-			}
+			expect.MustEqual(t, d.countPiece(text, 0, len(piece)), want, piece)
 		}
 	})
 }
@@ -54,9 +53,7 @@ func TestMergedAsLaid(t *testing.T) {
 				rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("aetnQZ01= \n\t"))), 1, tables.MergeMax,
 			).Draw(t, "piece")
 			merged, laid := v.Merge(piece), d.tile(piece)
-			if merged != laid {
-				t.Fatalf("%q: merged %d, laid %d", piece, merged, laid)
-			}
+			expect.MustEqual(t, merged, laid, "%q: merged, laid", piece)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -49,9 +50,7 @@ func TestNames(t *testing.T) {
 func TestEstimatedModelsAreNeverExact(t *testing.T) {
 	for _, name := range []string{"claude-sonnet-4-5", "claude-opus-4-7", "gemini-2.5-pro", "llama-3"} {
 		m, err := tokens.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		own, other := tokens.For(m), tokens.New(m.Encoding)
 		texts := [][]byte{nil, []byte("x"), corpus.JSON1MB()[:100_000]}
 		if !promise.UnderRace { // it takes 40 s there
@@ -80,9 +79,7 @@ func TestFactorsReachOverWhatWasMeasured(t *testing.T) {
 		"claude-opus-4-7":   {1.0 * 1.16, 1.20 * 1.16, 1.47 * 1.16, 1.13 * 1.30, 1.36 * 1.30},
 	} {
 		m, err := tokens.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		for _, ratio := range measured {
 			if ratio < m.Factor*(1-m.Error) || ratio > m.Factor*(1+m.Error) {
 				t.Errorf("%s: %v is not within %v ± %v", name, ratio, m.Factor, m.Error)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // kinds returns a quarter of a megabyte of every kind of text that tools return.
@@ -44,9 +45,7 @@ func code(t testing.TB) []byte {
 	var b []byte
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		b = append(b, text...)
 	}
 	return b

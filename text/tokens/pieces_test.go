@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens/tables"
 )
 
@@ -18,7 +19,5 @@ func TestCaselessLeads(t *testing.T) {
 			}
 		}
 	}
-	if seen != 0xa000-0x4e00+0xd000-0xac00 {
-		t.Errorf("%d runes", seen)
-	}
+	expect.Equal(t, seen, 0xa000-0x4e00+0xd000-0xac00, "runes")
 }

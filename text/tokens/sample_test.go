@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -181,9 +182,7 @@ func TestWindowsAreWhereTheSeedPutsThem(t *testing.T) {
 		return starts
 	}
 	first := places(1, 8<<10)
-	if again := places(1, 777); !slices.Equal(first, again) {
-		t.Error("other windows of the same stream")
-	}
+	expect.EqualList(t, first, places(1, 777), "other windows of the same stream")
 	if other := places(2, 8<<10); slices.Equal(first, other) {
 		t.Error("the same windows for another seed")
 	}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // cut counts a text in writes of the given sizes, in turn.
@@ -25,10 +26,7 @@ func cut(c *Counter, text []byte, sizes []byte) int64 {
 	return t.Total().N
 }
 
-func sameCut(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, text string, sizes []byte) {
+func sameCut(t expect.TB, text string, sizes []byte) {
 	t.Helper()
 	for _, e := range []Encoding{O200k, CL100k} {
 		c := New(e)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -32,17 +33,12 @@ var oracles = sync.OnceValue(func() map[tokens.Encoding]*tiktoken.Tiktoken {
 })
 
 // same compares with tiktoken-go in both encodings, in one piece and as a stream.
-func same(t interface {
-	Helper()
-	Errorf(string, ...any)
-}, text string) {
+func same(t expect.TB, text string) {
 	t.Helper()
 	for e, o := range oracles() {
 		want := len(o.EncodeOrdinary(text))
 		c := tokens.New(e)
-		if got := c.Count(text); got != want {
-			t.Errorf("%s: %d tokens, tiktoken-go says %d: %.300q", e, got, want, text)
-		}
+		expect.Equal(t, c.Count(text), want, "%s, tokens, tiktoken-go says, %.300q", e, text)
 		s := c.Tally()
 		for b := []byte(text); len(b) > 0; {
 			n := min(len(b), 1+len(b)%7777)

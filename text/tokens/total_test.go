@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestATotalIsTold(t *testing.T) {
@@ -22,9 +24,7 @@ func TestATotalIsTold(t *testing.T) {
 		{Total{N: 999, Margin: 0.001}, "~999 ±0.1 %"},
 		{Total{N: 0, Margin: 0.01}, "~0 ±1 %"},
 	} {
-		if got := c.total.String(); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.total.N, got, c.want)
-		}
+		expect.Equal(t, c.total.String(), c.want, c.total.N)
 	}
 }
 

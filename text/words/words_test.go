@@ -1,10 +1,11 @@
 package words
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestTerms(t *testing.T) {
@@ -26,9 +27,7 @@ func TestTerms(t *testing.T) {
 		"don't a\xffb":         "don t a b",
 		"QUARTERLY 2026-03-01": "quarter 2026 03 01",
 	} {
-		if got := strings.Join(Terms(text), " "); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		expect.Equal(t, strings.Join(Terms(text), " "), want, text)
 	}
 	if got := Terms(strings.Repeat("é", 100)); len(got) != 1 || len(got[0]) > maxTerm {
 		t.Errorf("a long word: %q", got)
@@ -47,8 +46,6 @@ func FuzzEach(f *testing.F) {
 		if again := Terms(strings.ToLower(strings.Join(terms, " "))); len(again) < len(terms)/2 {
 			t.Errorf("%q, again %q", terms, again)
 		}
-		if !slices.Equal(terms, Terms(text)) {
-			t.Error("not the same twice")
-		}
+		expect.EqualList(t, terms, Terms(text), "not the same twice")
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -39,9 +40,7 @@ var omitted = []string{"testdata", "vendor", "cmd", "internal", "simd", "syscall
 func stripped(t testing.TB, to string, n int) []documented {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	src := filepath.Join(strings.TrimSpace(string(out)), "src")
 	var all []documented
 	err = filepath.WalkDir(src, func(p string, e fs.DirEntry, err error) error {
@@ -73,9 +72,7 @@ func stripped(t testing.TB, to string, n int) []documented {
 		}
 		return os.WriteFile(at, text, 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	r := rand.New(rand.NewPCG(1, 2))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
@@ -123,34 +120,24 @@ func TestRetrieval(t *testing.T) {
 	dir := t.TempDir()
 	questions := stripped(t, dir, promise.Size(60, 800))
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = root.Close() }()
 	k := New(Options{Slice: 1 << 40})
 	sources := source.Set{Roots: []*tree.Root{root}}
 	q := &question{k: k, ctx: t.Context(), in: tools.Input{Sources: sources}, args: Args{Path: "."},
 		progress: func(int64, int64, string) {}}
 	q.k.options.Store = t.TempDir()
-	if err := q.gather(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, q.gather())
 	defer q.close()
-	if err := q.refresh(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, q.refresh())
 	plain := plainIndex(t, q.places[0])
 	var ours, theirs, inFive float64
 	for _, d := range questions {
 		q.text, q.readAs = d.question, d.question
 		query, err := q.query(termsOf(d.question))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		all, err := q.passages(query, candidates)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		rank := slices.IndexFunc(all[:min(10, len(all))], func(p found) bool {
 			return p.Path == d.file && p.Line <= d.to && p.Line+strings.Count(p.text, "\n") > d.from
 		})
@@ -174,9 +161,7 @@ func TestRetrieval(t *testing.T) {
 func plainIndex(t testing.TB, c *corpus) func(documented) float64 {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "plain.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
 	ctx := context.Background()
@@ -205,15 +190,11 @@ func plainIndex(t testing.TB, c *corpus) func(documented) float64 {
 	return func(d documented) float64 {
 		query := `"` + strings.Join(word.FindAllString(d.question, -1), `" OR "`) + `"`
 		rows, err := db.QueryContext(ctx, "SELECT rowid FROM f WHERE f MATCH ? ORDER BY rank LIMIT 10", query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		defer func() { _ = rows.Close() }()
 		for rank := 1; rows.Next(); rank++ {
 			var id int
-			if err := rows.Scan(&id); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, rows.Scan(&id))
 			if p := places[id-1]; p.path == d.file && p.from <= d.to && p.to > d.from {
 				return 1 / float64(rank)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 )
 
@@ -132,13 +133,9 @@ func peak(t *testing.T) int {
 		t.Skip("the peak of memory is read from /proc: skipped")
 	}
 	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	_, rest, _ := strings.Cut(string(b), "VmHWM:")
 	kb, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return kb >> 10
 }

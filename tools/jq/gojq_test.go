@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/itchyny/gojq"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
@@ -257,17 +258,13 @@ func TestGojqCorpus(t *testing.T) {
 		t.Skipf("go does not say where gojq's module is: %v", err)
 	}
 	b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "cli", "test.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	var cases []struct {
 		Name  string
 		Args  []string
 		Input string
 	}
-	if err := yaml.Unmarshal(b, &cases); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, yaml.Unmarshal(b, &cases))
 	var all []example
 	left := map[string]int{}
 	for _, c := range cases {
@@ -360,13 +357,9 @@ func TestManual(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	page, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	compareAll(t, manual(string(page)), 190)
 }
 

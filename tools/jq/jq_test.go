@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -61,16 +62,12 @@ func TestResults(t *testing.T) {
 		for _, w := range ways {
 			t.Run(test.name+"/"+w.name, func(t *testing.T) {
 				r, err := run(t, w.tool, test.text, test.args)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				// complete, as jq has it
 				if text := strings.Trim(test.text, "0123456789 \n"); text == "" && len(r.notes) > 0 && test.text != "" {
 					t.Errorf("notes: %q", r.notes)
 				}
-				if got := joined(r.rows); got != test.want {
-					t.Errorf("got:\n%s\nwant:\n%s", got, test.want)
-				}
+				expect.Equal(t, joined(r.rows), test.want)
 			})
 		}
 	}
@@ -92,9 +89,7 @@ func TestPages(t *testing.T) {
 			var got []string
 			for pages := 0; ; pages++ {
 				r, err := call(t.Context(), w.tool, from, a, 4)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				if r.first != int64(len(got)) || r.total != 10 || r.counts["results"] != 10 {
 					t.Errorf("page %d: first %d, total %d, counted %v", pages, r.first, r.total, r.counts)
 				}
@@ -107,9 +102,7 @@ func TestPages(t *testing.T) {
 				}
 				a = r.next.Args
 			}
-			if s := strings.Join(got, ""); s != "0123456789" {
-				t.Errorf("got %s", s)
-			}
+			expect.Equal(t, strings.Join(got, ""), "0123456789")
 		})
 	}
 }
@@ -120,26 +113,18 @@ func TestSave(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			r, err := call(t.Context(), w.tool, from, m{"source": "in", "filter": ".[]", "raw": true}, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			r, err = call(t.Context(), w.tool, from, r.more[1].Args, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			if r.String() != "b\n" || !r.kept || len(r.rows) > 0 || r.next != nil {
 				t.Errorf("kept %q, next %v", r.String(), r.next)
 			}
 			r, err = call(t.Context(), w.tool, from, m{"source": "in", "filter": ".[]", "save": true}, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			if diff := cmp.Diff("\"a\"\n\"b\"\n\"c\"\n", r.String()); diff != "" || r.next != nil {
 				t.Errorf("%s; next %v", diff, r.next)
 			}
-			if diff := cmp.Diff([]string{"in"}, r.origin); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, r.origin, []string{"in"})
 		})
 	}
 }
@@ -226,13 +211,9 @@ func TestErrors(t *testing.T) {
 					t.Fatalf("no error; rows:\n%s", joined(r.rows))
 				}
 				for _, s := range test.want {
-					if !strings.Contains(err.Error(), s) {
-						t.Errorf("the error lacks %q:\n%s", s, err)
-					}
+					expect.Contains(t, err.Error(), s)
 				}
-				if got := joined(r.rows); got != test.rows {
-					t.Errorf("got:\n%s\nwant:\n%s", got, test.rows)
-				}
+				expect.Equal(t, joined(r.rows), test.rows)
 				if len(err.Error()) > 700 || !strings.HasPrefix(err.Error(), "jq: ") {
 					t.Errorf("%d bytes: %s", len(err.Error()), err)
 				}
@@ -260,9 +241,7 @@ func TestNotes(t *testing.T) {
 		for _, w := range ways {
 			t.Run(test.name+"/"+w.name, func(t *testing.T) {
 				r, err := run(t, w.tool, test.text, test.args)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				if len(r.notes) != 1 || !strings.HasPrefix(r.notes[0], test.want) {
 					t.Errorf("notes: %q", r.notes)
 				}
@@ -284,9 +263,7 @@ func TestEndless(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience) // which it would end with
 			defer cancel()
 			r, err := call(ctx, tool, folder(t, map[string]string{"in": "1"}), a, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			if len(r.rows) != 3 || r.total != -1 || r.next == nil {
 				t.Errorf("%d rows, total %d, next %v", len(r.rows), r.total, r.next)
 			}
@@ -298,9 +275,7 @@ func TestEndless(t *testing.T) {
 func TestLongRow(t *testing.T) {
 	a := m{"filter": `"x" * 50000000`}
 	r, err := run(t, inWorker, "1", a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if len(r.rows) != 1 || r.largest > wholeRow {
 		t.Fatalf("%d rows, the longest %d bytes", len(r.rows), r.largest)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestSeveralSources(t *testing.T) {
@@ -51,9 +51,7 @@ func TestSeveralSources(t *testing.T) {
 		} {
 			t.Run(tt.name+"/"+w.name, func(t *testing.T) {
 				r, err := call(t.Context(), w.tool, from, tt.args, 1000)
-				if got := strings.Join(r.rows, " "); got != tt.rows {
-					t.Errorf("rows %s, want %s", got, tt.rows)
-				}
+				expect.Equal(t, strings.Join(r.rows, " "), tt.rows, "rows")
 				switch {
 				case tt.err == "" && (err != nil || r.total != tt.total):
 					t.Errorf("%v, %d in all, want %d", err, r.total, tt.total)
@@ -106,9 +104,7 @@ func TestPagesOfSeveralSources(t *testing.T) {
 	var got []string
 	for range 20 {
 		r, err := call(t.Context(), asItIs, from, args, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if r.first != int64(len(got)) || r.total != int64(len(want)) {
 			t.Fatalf("page from %d of %d, %d shown before", r.first, r.total, len(got))
 		}
@@ -117,17 +113,11 @@ func TestPagesOfSeveralSources(t *testing.T) {
 			break
 		}
 		sent, err := json.Marshal(r.next.Args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		args = m{}
-		if err := json.Unmarshal(sent, &args); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(sent, &args))
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-all +pages\n%s", d)
-	}
+	expect.Same(t, got, want, "-all +pages")
 }
 
 func TestSeveralSourcesAreKeptWithTheirOrigin(t *testing.T) {

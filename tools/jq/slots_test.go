@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -34,9 +35,7 @@ func TestSmallSourcesDoNotWait(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	args, err := json.Marshal(m{"source": "large", "filter": "1, (repeat(2) | empty)"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	long, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	for range max(2, runtime.NumCPU()) {

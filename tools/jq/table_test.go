@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -35,9 +36,7 @@ func TestTableRowsAreObjects(t *testing.T) {
 // A real table says the same as the standard library's reader.
 func TestTableEqualsCSV(t *testing.T) {
 	rows, err := csv.NewReader(bytes.NewReader(corpus.CSV20k())).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	sum, comments := new(big.Rat), 0
 	for _, row := range rows[1:] {
 		amount, ok := new(big.Rat).SetString(row[3])

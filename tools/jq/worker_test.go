@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -31,13 +32,9 @@ func TestSameAnswers(t *testing.T) {
 	} {
 		t.Run(filter, func(t *testing.T) {
 			a, err := run(t, inWorker, text, m{"filter": filter})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			b, err := run(t, inProcess, text, m{"filter": filter})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			if joined(a.rows) != joined(b.rows) || a.total != b.total || len(a.rows) == 0 {
 				t.Errorf("worker: %d of %d rows, in process: %d of %d", len(a.rows), a.total, len(b.rows), b.total)
 			}
@@ -49,9 +46,7 @@ func TestSameAnswers(t *testing.T) {
 func TestLargeArray(t *testing.T) {
 	dir := t.TempDir()
 	f, err := os.Create(filepath.Join(dir, "in"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	const n = 200_000
 	var b bytes.Buffer
 	for i := range n {
@@ -69,21 +64,15 @@ func TestLargeArray(t *testing.T) {
 	if _, err := b.WriteTo(f); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, f.Close())
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = root.Close() }()
 	from := source.Set{Roots: []*tree.Root{root}}
 	tool := JQ(Options{Memory: 64 << 20})
 
 	r, err := call(t.Context(), tool, from, m{"source": "in", "filter": ".[] | select(.id % 50000 == 49999) | .name"}, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if got := joined(r.rows); got != "\"record number 49999\"\n\"record number 99999\"\n\"record number 149999\"\n\"record number 199999\"" {
 		t.Errorf("got %s", got)
 	}
@@ -104,21 +93,15 @@ func TestLargeArray(t *testing.T) {
 func TestStreamedSources(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	rec, err := store.Record(observations.Provenance{Owner: observations.Local, Tool: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	big := bytes.Repeat([]byte("{\"a\":\"b\"}\n"), 100_000)
 	if _, err := rec.Write(big); err != nil {
 		t.Fatal(err)
 	}
 	o, err := rec.Commit(observations.Stats{Kind: "ndjson", Ext: "ndjson"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	from := folder(t, map[string]string{"utf16": utf16LE("{\"a\":\"日本\"}\n{\"a\":2}"), "bom": "\xef\xbb\xbf[1]"})
 	from.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	for _, w := range ways {
@@ -172,9 +155,7 @@ func TestListedTokens(t *testing.T) {
 		"name": asItIs.Name, "title": asItIs.Title, "description": asItIs.Description, "inputSchema": asItIs.Schema,
 		"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false, "title": asItIs.Title},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if n := tokens.New(tokens.O200k).Count(string(listed)); n > 270 {
 		t.Errorf("%d tokens: %s", n, listed)
 	} else {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -39,9 +40,7 @@ func original(t *testing.T, dir, name string, args ...string) []string {
 	for sc.Scan() {
 		lines = append(lines, strings.TrimSuffix(strings.TrimPrefix(sc.Text(), "./"), "\r"))
 	}
-	if err := sc.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, sc.Err())
 	return lines
 }
 
@@ -63,16 +62,10 @@ func generated(t *testing.T) string {
 		"sub/deep/z.json": "{\"needle\": [1, 2, 3]}\n",
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.Must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
 	return dir
 }
 
@@ -157,9 +150,7 @@ func compare(t *testing.T, s source.Set, a args, want []string, all bool) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%v: -peer +ours\n%s", a, d)
-	}
+	expect.Same(t, got, want, "%v: -peer +ours", a)
 	if n := out.counts["total_matches"]; int(n) != len(want) || int(out.counts["files_with_matches"]) != len(files) {
 		t.Errorf(
 			"%v: %v matches in %v files told, %d in %d found", a, n, out.counts["files_with_matches"], len(want), len(files),
@@ -230,9 +221,7 @@ func TestSameMultilineHitsAsRipgrep(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: -rg +ours\n%.3000s", p, cmp.Diff(want, got))
-		}
+		expect.EqualList(t, got, want, "%s: -rg +ours %.3000s", p, cmp.Diff(want, got))
 		if len(got) == 0 {
 			t.Errorf("%s: nothing to compare", p)
 		}

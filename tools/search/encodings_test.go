@@ -4,21 +4,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
 	"golang.org/x/text/encoding/simplifiedchinese"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
 func encoded(t *testing.T, by encoding.Encoding, text string) string {
 	t.Helper()
 	stored, err := by.NewEncoder().String(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return stored
 }
 
@@ -59,9 +57,7 @@ func TestEncodings(t *testing.T) {
 		if c.file == "latin1.txt" {
 			want[0].Line = 2
 		}
-		if d := cmp.Diff(want, found); d != "" {
-			t.Errorf("search %s: -want +got\n%s", c.pattern, d)
-		}
+		expect.Same(t, found, want, "search %s", c.pattern)
 		for _, want := range c.notes {
 			if !strings.Contains(a.note(), want) {
 				t.Errorf("search %s: no %q in %q", c.pattern, want, a.note())

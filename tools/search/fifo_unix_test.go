@@ -5,11 +5,11 @@ package search
 import (
 	"syscall"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func fifo(t *testing.T, path string) {
 	t.Helper()
-	if err := syscall.Mkfifo(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, syscall.Mkfifo(path, 0o644))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
@@ -193,9 +194,7 @@ func TestSearchGroupsAndDirs(t *testing.T) {
 		t.Error("groups with context: no error")
 	}
 	a = must(t, Grep(), s, args{"source": "a/n.txt", "pattern": "nothing has this", "show": "groups", "offset": 1})
-	if len(a.rows) != 0 {
-		t.Errorf("an offset without groups: %q", a.rows)
-	}
+	expect.Equal(t, len(a.rows), 0, "an offset without groups: %q", a.rows)
 }
 
 // Every limit that is reached is said.
@@ -218,9 +217,7 @@ func TestGroupsSayTheirLimits(t *testing.T) {
 		t.Errorf("%q", a.note())
 	}
 	a = must(t, Grep(), s, args{"source": "long", "pattern": "b", "show": "groups"})
-	if !strings.Contains(a.note(), "only 1 MiB around the first match was searched for groups in 1 longer line") {
-		t.Errorf("%q", a.note())
-	}
+	expect.Contains(t, a.note(), "only 1 MiB around the first match was searched for groups in 1 longer line")
 	full := groupCounts{size: maxGroupBytes - 10}
 	full.add("first", 2)
 	full.add("second", 3)
@@ -250,13 +247,9 @@ func TestSearchGroupsOverLinesAndFiles(t *testing.T) {
 				Group string
 				Count int
 			}
-			if err := json.Unmarshal([]byte(row), &r); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Unmarshal([]byte(row), &r))
 			got = append(got, fmt.Sprint(r.Group, " ", r.Count))
 		}
-		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("%v: %s, want %s", c.args, s, c.want)
-		}
+		expect.Equal(t, strings.Join(got, " "), c.want, c.args)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -68,9 +69,7 @@ func call(t testing.TB, tool tools.Tool, s source.Set, a args) (*answer, error) 
 func callOn(t testing.TB, ctx context.Context, out *answer, tool tools.Tool, s source.Set, a args) (*answer, error) {
 	t.Helper()
 	b, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	out.counts = map[string]float64{}
 	err = tool.Run(ctx, tools.Input{Args: b, Sources: s}, out)
 	return out, err
@@ -80,9 +79,7 @@ func callOn(t testing.TB, ctx context.Context, out *answer, tool tools.Tool, s s
 func must(t testing.TB, tool tools.Tool, s source.Set, a args) *answer {
 	t.Helper()
 	out, err := call(t, tool, s, a)
-	if err != nil {
-		t.Fatalf("%v: %v", a, err)
-	}
+	expect.Must(t, err, a)
 	return out
 }
 
@@ -92,12 +89,8 @@ func folder(t testing.TB, files ...string) string {
 	dir := t.TempDir()
 	for i := 0; i < len(files); i += 2 {
 		name := filepath.Join(dir, filepath.FromSlash(files[i]))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(files[i+1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		expect.Must(t, os.WriteFile(name, []byte(files[i+1]), 0o644))
 	}
 	return dir
 }
@@ -106,9 +99,7 @@ func folder(t testing.TB, files ...string) string {
 func stored(t testing.TB, s source.Set) (source.Set, *observations.Store) {
 	t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	s.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	return s, store
 }
@@ -118,9 +109,7 @@ func keep(t testing.TB, store *observations.Store, m observations.Provenance, te
 	t.Helper()
 	m.Owner = observations.Local
 	r, err := store.Record(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if _, err := r.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -36,9 +37,7 @@ func TestCost(t *testing.T) {
 			"name": x.tool.Name, "title": x.tool.Title, "description": x.tool.Description, "inputSchema": x.tool.Schema,
 			"annotations": map[string]any{"readOnlyHint": true, "openWorldHint": false},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if n := c.Count(string(b)); n > x.most {
 			t.Errorf("%s costs %d tokens, over %d: %s", x.tool.Name, n, x.most, b)
 		} else {
@@ -115,9 +114,7 @@ func TestRecords(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := must(t, Search(), s, c.args)
-			if d := cmp.Diff(c.want, records(t, a)); d != "" {
-				t.Errorf("-want +got\n%s\n%s", d, a.note())
-			}
+			expect.Same(t, records(t, a), c.want, a.note())
 		})
 	}
 }
@@ -126,9 +123,7 @@ func TestRecords(t *testing.T) {
 func TestARootThatIsGoneIsToldAndTheOthersSearched(t *testing.T) {
 	one, two := folder(t, "a.txt", "needle\n"), folder(t, "b.txt", "needle\n")
 	s := toolstest.Roots(t, one, two)
-	if err := os.RemoveAll(one); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.RemoveAll(one))
 	a := must(t, Search(), s, args{"pattern": "needle"})
 	want := "the root " + s.Roots[0].Name() + " was removed, moved or replaced since it was opened: start the server again"
 	if found := records(t, a); len(found) != 1 || !strings.HasSuffix(found[0].File, "/b.txt") ||
@@ -207,9 +202,7 @@ func TestBytesThatAreNotUTF8StandInTheRecord(t *testing.T) {
 		{"fine.txt", 0, record{File: "fine.txt", Line: 20001, Text: "needle �"}, ""},
 	} {
 		a := must(t, Search(), s, args{"pattern": "needle", "path": c.path, "context": c.context})
-		if d := cmp.Diff([]record{c.want}, records(t, a)); d != "" {
-			t.Errorf("%s, context %d: -want +got\n%s", c.path, c.context, d)
-		}
+		expect.Same(t, records(t, a), []record{c.want}, "%s, context %d", c.path, c.context)
 		if !strings.HasPrefix(a.note(), c.note) || c.note == "" && a.note() != "" {
 			t.Errorf("%s, context %d: note %q", c.path, c.context, a.note())
 		}
@@ -247,9 +240,7 @@ func TestWhatWasNotSearchedIsSaid(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Log("running as root: unreadable files are tried by their loss only")
 	} else {
-		if err := os.Chmod(filepath.Join(dir, "no.txt"), 0); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.Chmod(filepath.Join(dir, "no.txt"), 0))
 		if a := must(t, Search(), s, args{"pattern": "nothing"}); !strings.Contains(a.note(), "1 file could not be read: ") {
 			t.Errorf("an unreadable file is not told: %q", a.notes)
 		}
@@ -337,9 +328,7 @@ func TestSearchOfObservations(t *testing.T) {
 	store, err := observations.OpenStore(observations.Options{
 		Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1, Now: func() time.Time { return now },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	s := toolstest.Roots(t, folder(t, "needle.txt", "needle in a file\n"))
 	s.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
 	one := keep(t, store, observations.Provenance{Tool: "run"}, "a\nneedle one\n")
@@ -368,9 +357,7 @@ func TestSearchOfObservations(t *testing.T) {
 	}
 	slices.SortFunc(want, func(a, b record) int { return strings.Compare(a.File, b.File) })
 	a := must(t, Search(), s, args{"pattern": "needle", "path": "obs:"})
-	if d := cmp.Diff(want, records(t, a)); d != "" {
-		t.Errorf("-want +got\n%s", d)
-	}
+	expect.Same(t, records(t, a), want)
 	for id, shown := range map[observations.ID]bool{one: true, two: true, other: false} {
 		if o, err := store.Stat(observations.Local, id); err != nil || o.Used.After(o.Created.Add(time.Minute)) != shown {
 			t.Errorf("obs:%s: used %v after it was stored, %v; a match is shown: %t", id, o.Used.Sub(o.Created), err, shown)
@@ -397,9 +384,7 @@ func TestSeveralRoots(t *testing.T) {
 	a, b := folder(t, "x/f", "needle\n"), folder(t, "y/f", "needle\n")
 	s := toolstest.Roots(t, filepath.Join(a, "x"), filepath.Join(b, "y"))
 	want := []record{{File: "x/f", Line: 1, Text: "needle"}, {File: "y/f", Line: 1, Text: "needle"}}
-	if d := cmp.Diff(want, records(t, must(t, Search(), s, args{"pattern": "needle"}))); d != "" {
-		t.Errorf("-want +got\n%s", d)
-	}
+	expect.Same(t, records(t, must(t, Search(), s, args{"pattern": "needle"})), want)
 }
 
 // many makes a tree of n files of very different sizes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
@@ -38,16 +39,12 @@ func TestFilesThatChangeMeanwhile(t *testing.T) {
 			map[string]string{"a.txt": text, "marked.txt": "\xef\xbb\xbf" + text, "wide.txt": "\xff\xfe" + wide}[c.file])
 		file := map[string]string{"grep": "source", "search": "path"}[c.tool.Name]
 		b, err := json.Marshal(args{file: c.file, "pattern": "needle"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		said := &answer{rowsMost: 3}
 		said.counts = map[string]float64{}
 		out := &toolstest.During{Output: said}
 		out.First = func() {
-			if err := c.change(filepath.Join(dir, c.file)); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, c.change(filepath.Join(dir, c.file)))
 		}
 		if err := c.tool.Run(t.Context(), tools.Input{Args: b, Sources: toolstest.Roots(t, dir)}, out); err != nil {
 			t.Errorf("%s, %s: %v", c.name, c.file, err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
@@ -34,14 +35,10 @@ func TestAWindowNamesTheWayOn(t *testing.T) {
 		}
 	}
 	a := must(t, Grep(), s, args{"source": "min.json", "pattern": "<n.*>", "ignore_case": true})
-	if got := strings.Join(a.rows, "\n"); got != "/items/0/name: <needle>\n/items/1/name: <needle> 2" {
-		t.Errorf("the way on shows %.200q", got)
-	}
+	expect.Equal(t, strings.Join(a.rows, "\n"), "/items/0/name: <needle>\n/items/1/name: <needle> 2", "way on shows")
 	// A pattern with a quote is meant for the text of the JSON, as it stands there.
 	a = must(t, Grep(), s, args{"source": "min.json", "pattern": `"name": "<needle>"`})
-	if got := strings.Join(a.rows, "\n"); got != "/items/0/name: <needle>" {
-		t.Errorf("by its text: %.200q", got)
-	}
+	expect.Equal(t, strings.Join(a.rows, "\n"), "/items/0/name: <needle>", "its text")
 	// Once, however many windows there are, and never where nothing is cut.
 	if a := must(t, Search(), s, args{"pattern": "needle"}); strings.Count(
 		a.note(), "is cut to the text around its match",

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 var update = flag.Bool("update", false, "write the tables")
@@ -16,9 +18,7 @@ var update = flag.Bool("update", false, "write the tables")
 func ranksOf(t *testing.T, name string) map[string]int {
 	t.Helper()
 	ranks, err := loader.NewOfflineLoader().LoadTiktokenBpe(name + ".tiktoken")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return ranks
 }
 
@@ -31,20 +31,14 @@ func TestTablesAreGenerated(t *testing.T) {
 		case !*update:
 			t.Errorf("%s.table needs updating: run go generate ./tokens/tables", name)
 		default:
-			if err := os.WriteFile(name+".table", table, 0o644); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, os.WriteFile(name+".table", table, 0o644))
 		}
 	}
 	for name, embedded := range map[string]string{"o200k_base": o200k, "cl100k_base": cl100k} {
 		tokens, err := inOrder(ranksOf(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		table, err := buildTable(tokens)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		expect.Must(t, err, name)
 		check(name, embedded, table)
 	}
 	check("classes", classes, buildClasses())
@@ -87,9 +81,7 @@ func TestLongest(t *testing.T) {
 				ends++
 			}
 		}
-		if ends != len(ranks) {
-			t.Errorf("%s: %d nodes are ends of %d tokens", name, ends, len(ranks))
-		}
+		expect.Equal(t, ends, len(ranks), "%s, nodes are ends", name)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestCovered adds weights whose sum depends on their order: it is the same each time, and for each order of the words.
@@ -17,9 +19,7 @@ func TestCovered(t *testing.T) {
 		first := q.Covered(texts[0])
 		for range 100 {
 			for _, text := range texts {
-				if got := q.Covered(text); got != first {
-					t.Fatalf("%s: %q covers %v, and %q %v", name, texts[0], first, text, got)
-				}
+				expect.MustEqual(t, q.Covered(text), first, "%s: %q covers, %q", name, texts[0], text)
 			}
 		}
 	}
@@ -31,9 +31,7 @@ func TestWants(t *testing.T) {
 		"total due on invoice 7": Amount, "when is the total due": Date, "how much is due in May": Amount,
 		"is the rent due": Date, "who paid the total": Amount, "which files are due": Date, "who signed it": Name,
 	} {
-		if got := Wants(question); got != want {
-			t.Errorf("%q: %v, want %v", question, got, want)
-		}
+		expect.Equal(t, Wants(question), want, question)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -46,9 +47,7 @@ func TestChunks(t *testing.T) {
 			"3 |" + strings.TrimSuffix(long, "\n\n") + "/"}},
 		"empty.txt": {"\n\n", nil},
 	} {
-		if got := headings(name, c.text); !slices.Equal(got, c.want) {
-			t.Errorf("%s:\n%q\nwant\n%q", name, got, c.want)
-		}
+		expect.EqualList(t, headings(name, c.text), c.want, name)
 	}
 }
 
@@ -73,9 +72,7 @@ func TestChunksCoverAll(t *testing.T) {
 			if gap := text[last:c.Start]; len(bytes.TrimSpace(gap)) > 0 {
 				t.Fatalf("left out: %q", gap)
 			}
-			if line := 1 + bytes.Count(text[:c.Start], []byte("\n")); line != c.Line {
-				t.Fatalf("line %d, is %d", c.Line, line)
-			}
+			expect.MustEqual(t, 1+bytes.Count(text[:c.Start], []byte("\n")), c.Line, "line")
 			if n := counter.Count(string(text[c.Start:c.End])); n > 400 {
 				t.Fatalf("%d tokens", n)
 			}
@@ -112,9 +109,7 @@ func (s store) options(read *[]string) Options {
 // TestRefresh indexes files again where they changed, and only there.
 func TestRefresh(t *testing.T) {
 	x, err := Open(t.Context(), filepath.Join(t.TempDir(), "index", "a.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = x.Close() }()
 	s := store{"a.txt": "alpha beta", "d/b.txt": "beta gamma", "c.bin": "\x00"}
 	check := func(want []string, word string, hits ...string) {
@@ -156,9 +151,7 @@ func TestRefresh(t *testing.T) {
 // TestDeadline indexes a part, says so, and the rest later.
 func TestDeadline(t *testing.T) {
 	x, err := Open(t.Context(), Memory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = x.Close() }()
 	s := store{"a.txt": "alpha", "b.txt": "beta"}
 	var read []string
@@ -192,9 +185,7 @@ func TestDamagedIndex(t *testing.T) {
 		s := store{"a.txt": "alpha"}
 		for i := range 2 {
 			x, err := Open(t.Context(), file)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			expect.Must(t, err, name)
 			var read []string
 			if status, err := x.Refresh(t.Context(), s.files(), s.options(&read)); err != nil || !status.whole() {
 				t.Errorf("%s: %+v, %v", name, status, err)
@@ -202,14 +193,10 @@ func TestDamagedIndex(t *testing.T) {
 			if hits, err := x.Search(t.Context(), []string{"alpha"}, Scope{}, 1, 1); err != nil || len(hits) != 1 {
 				t.Errorf("%s: %v, %v", name, hits, err)
 			}
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, x.Close())
 			if i == 0 {
 				_ = os.Remove(file + "-wal")
-				if err := spoil(t, file); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, spoil(t, file))
 			}
 		}
 		if at, err := os.Stat(file); err != nil || at.Mode().Perm() != 0o600 {

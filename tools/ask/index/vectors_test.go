@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func everyFile(string) bool { return true }
@@ -12,9 +14,7 @@ func everyFile(string) bool { return true }
 // TestVectors finds passages by their vectors. A vector goes with its passage, and one that comes too late is dropped.
 func TestVectors(t *testing.T) {
 	x, err := Open(t.Context(), filepath.Join(t.TempDir(), "index", "a.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = x.Close() }()
 	s := store{"a.txt": "alpha", "d/b.txt": "beta", "d/c.txt": "gamma"}
 	refresh := func() {
@@ -31,9 +31,7 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	refresh()
-	if err := x.UseModel(t.Context(), "m"); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, x.UseModel(t.Context(), "m"))
 	hits, err := x.WithoutVector(t.Context(), Hit{}, 9)
 	if err != nil || len(hits) != 3 {
 		t.Fatal(hits, err)
@@ -44,13 +42,9 @@ func TestVectors(t *testing.T) {
 	if err := x.AddVectors(t.Context(), "other", hits, vectors); err == nil || !strings.Contains(err.Error(), "another model") {
 		t.Error(err)
 	}
-	if err := x.AddVectors(t.Context(), "m", hits, vectors); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, x.AddVectors(t.Context(), "m", hits, vectors))
 	count(3, 2)
-	if err := x.UseModel(t.Context(), "m"); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, x.UseModel(t.Context(), "m"))
 	question := Unit([]float32{9, 0})
 	near, _, _, err := x.Nearest(t.Context(), question, 0, 9, 9, everyFile)
 	if err != nil || len(near) != 2 || near[0].Path != "a.txt" || math.Abs(near[0].Score-0.3) > 1e-6 {
@@ -76,8 +70,6 @@ func TestVectors(t *testing.T) {
 	delete(s, "a.txt")
 	refresh()
 	count(2, 1)
-	if err := x.UseModel(t.Context(), "other"); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, x.UseModel(t.Context(), "other"))
 	count(2, 0)
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
@@ -22,9 +23,7 @@ type labelled struct {
 func readQuestions(t testing.TB, path string) (all []labelled) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	groups, trap := map[string][]string{"-": nil}, false
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -142,9 +141,7 @@ func TestTableHolds(t *testing.T) {
 			"What is the file number of the case?"},
 	} {
 		for _, question := range questions {
-			if got := Read(question); got.Tool != tool {
-				t.Errorf("%q: %s, want %s", question, got.Tool, tool)
-			}
+			expect.Equal(t, Read(question).Tool, tool, question)
 		}
 	}
 }
@@ -203,9 +200,7 @@ func TestContentWords(t *testing.T) {
 		"7.874 or 450,000 of HTTPServer":                      "7.874 450,000 httpserver",
 		"":                                                    "", "the of and": "", "list the files": "list files",
 	} {
-		if got := words.Fold(strings.Join(ContentWords(question), " ")); got != want {
-			t.Errorf("%q: %q, want %q", question, got, want)
-		}
+		expect.Equal(t, words.Fold(strings.Join(ContentWords(question), " ")), want, question)
 	}
 }
 
@@ -276,9 +271,7 @@ func TestAnyText(t *testing.T) {
 		"files starting with", "the folder", "folder of", "\x00", "ﬁle İ K ǅ",
 	} {
 		for _, text := range []string{s, strings.Repeat(s, 1+10_000/len(s)), strings.Repeat(s+" ", 1+10_000/len(s))} {
-			if wrong := check(text); wrong != "" {
-				t.Errorf("%.60q of %d bytes: %s: %+v", text, len(text), wrong, Read(text))
-			}
+			expect.Equal(t, check(text), "", "%.60q of %d bytes, %+v", text, len(text), Read(text))
 		}
 	}
 }
@@ -297,9 +290,7 @@ func TestRandomTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		between := rapid.SampledFrom([]string{" ", "", "-"}).Draw(t, "between")
 		text := strings.Join(rapid.SliceOfN(part, 0, 12).Draw(t, "parts"), between)
-		if wrong := check(text); wrong != "" {
-			t.Fatalf("%q: %s: %+v", text, wrong, Read(text))
-		}
+		expect.MustEqual(t, check(text), "", "%q, %+v", text, Read(text))
 	})
 }
 
@@ -308,8 +299,6 @@ func FuzzRead(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if wrong := check(text); wrong != "" {
-			t.Errorf("%q: %s: %+v", text, wrong, Read(text))
-		}
+		expect.Equal(t, check(text), "", "%q, %+v", text, Read(text))
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // begun returns a store with an investigation of /a.
@@ -14,9 +16,7 @@ func begun(t *testing.T) (*Store, *Investigation) {
 	s := Open(t.TempDir(), 0, false)
 	t.Cleanup(s.Close)
 	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return s, i
 }
 
@@ -28,16 +28,10 @@ func TestPrune(t *testing.T) {
 	begin := func(target string, size int) string {
 		t.Helper()
 		i, err := s.Create(Meta{Target: target, Identity: "local"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := i.Write("padding.json", make([]byte, size)); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
+		expect.Must(t, i.Write("padding.json", make([]byte, size)))
 		m, err := i.Meta()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		now = now.Add(time.Hour)
 		return m.ID
 	}
@@ -68,13 +62,9 @@ func TestDamagedEntries(t *testing.T) {
 		}
 	}
 	m, err := i.Meta()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	at := func(p string) string { return filepath.Join(s.dir, m.ID, dirsDir, entryName(p)) }
-	if err := os.Truncate(at("a"), 10); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Truncate(at("a"), 10))
 	if err := os.Rename(at("b"), at("c")); err != nil { // of another directory
 		t.Fatal(err)
 	}
@@ -115,17 +105,11 @@ func TestClockJumps(t *testing.T) {
 		now := time.Now()
 		s.now = func() time.Time { return now }
 		m, err := i.Meta()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		o, err := i.NewOrder("directory", nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		now = now.Add(jump)
-		if got := i.Leased(o); got != want.leased {
-			t.Errorf("%v: leased %v", jump, got)
-		}
+		expect.Equal(t, i.Leased(o), want.leased, "%v: leased", jump)
 		if _, err := s.Create(Meta{Target: "/b", Identity: "local"}); err != nil { // removes what is too old
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // claim is a generated citation and what is true of it.
@@ -86,9 +88,7 @@ func TestThousandCitations(t *testing.T) {
 			note.WriteString(one.text + []string{" ", "\n", "\n\n"}[r.IntN(3)])
 		}
 		all := Check(note.String(), "dir0", files)
-		if len(all) != len(part) {
-			t.Fatalf("%d citations found of %d", len(all), len(part))
-		}
+		expect.MustEqual(t, len(all), len(part), "citations found")
 		again := Check(Repair(note.String(), all), "dir0", files)
 		for i, one := range part {
 			got := all[i]
@@ -109,9 +109,7 @@ func TestThousandCitations(t *testing.T) {
 					repaired++
 				}
 			case "binary":
-				if got.Verdict != Unknown {
-					t.Errorf("binary: %+v", got)
-				}
+				expect.Equal(t, got.Verdict, Unknown, "binary: %+v", got)
 			default:
 				if evident {
 					t.Errorf("%s: %+v", one.kind, got)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -285,9 +286,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			all := Check(one.text, one.dir, testTree())
-			if got := show(all); got != one.want {
-				t.Errorf("%s\ngot  %s\nwant %s", one.text, got, one.want)
-			}
+			expect.Equal(t, show(all), one.want, one.text)
 			checkRanges(t, one.text, all)
 		})
 	}
@@ -332,18 +331,14 @@ func TestRepair(t *testing.T) {
 		all := Check(one.text, ".", testTree())
 		slices.Reverse(all) // the order does not matter
 		got := Repair(one.text, all)
-		if got != one.want {
-			t.Errorf("got  %s\nwant %s", got, one.want)
-		}
+		expect.Equal(t, got, one.want)
 		if n := Count(Check(got, ".", testTree())); n.Moved > 0 {
 			t.Errorf("%s: %+v after the repair", got, n)
 		}
 	}
 	stale := []Citation{{Cited: "pool.go:2", Verdict: Moved, Line: 3, Start: 1, End: 10},
 		{Verdict: Moved, Start: -1, End: 99}}
-	if got := Repair("another text", stale); got != "another text" {
-		t.Errorf("stale citations changed the text: %s", got)
-	}
+	expect.Equal(t, Repair("another text", stale), "another text", "stale citations changed the text")
 }
 
 func TestCount(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // apply applies a plan to directories; "top" is the name of the tree's own one.
@@ -98,9 +100,7 @@ func TestApply(t *testing.T) {
 				if d.Tier == Priority && len(u.Dirs) > 1 {
 					t.Fatalf("%d: a priority directory is bundled: %+v", n, u)
 				}
-				if d.Tier != u.Tier {
-					t.Fatalf("%d: a unit mixes tiers: %+v", n, u)
-				}
+				expect.MustEqual(t, d.Tier, u.Tier, "%d: a unit mixes tiers: %+v", n, u)
 				files += dirs[slices.IndexFunc(dirs, func(x Dir) bool { return x.Path == d.Path })].Files
 			}
 			if files != u.Files || len(u.Dirs) > 1 && (files > bundle || tokens > bundleTokens) {
@@ -114,9 +114,7 @@ func TestApply(t *testing.T) {
 			seen[d]++
 		}
 		for _, d := range dirs {
-			if seen[d.Path] != 1 {
-				t.Fatalf("%d: %s is in %d places of %+v for %+v", n, d.Path, seen[d.Path], a, p)
-			}
+			expect.MustEqual(t, seen[d.Path], 1, "%d: %s, places of %+v for %+v", n, d.Path, a, p)
 			for up := path.Dir(d.Path); d.Path != "."; up = path.Dir(up) {
 				child, has := at[d.Path]
 				if parent, ok := at[up]; ok && has && parent < child {
@@ -156,9 +154,7 @@ func TestSpecific(t *testing.T) {
 		"f": "shallow 5",
 	}
 	for p, w := range want {
-		if got[p] != w {
-			t.Errorf("%s: %s, want %s", p, got[p], w)
-		}
+		expect.Equal(t, got[p], w, p)
 	}
 	if len(a.Skipped) != 1 || a.Skipped[0].Path != "a" || a.Skipped[0].Reason != "vendored" ||
 		!slices.Equal(a.Unknown, []string{"nowhere"}) || len(got) != len(want) {
@@ -177,9 +173,7 @@ func TestCheck(t *testing.T) {
 		`{"shallow_dirs":["a",{"path":"b"}],"skip_dirs":["c"]}`: "",
 	} {
 		var p Plan
-		if err := json.Unmarshal([]byte(raw), &p); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal([]byte(raw), &p))
 		if err := p.Check(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", raw, err, want)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -20,14 +21,10 @@ import (
 func scanned(t *testing.T, dir string, o Options) *Tree {
 	t.Helper()
 	root, err := tree.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	got, err := Scan(t.Context(), root, ".", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return got
 }
 
@@ -35,12 +32,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		p := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		expect.Must(t, os.WriteFile(p, []byte(text), 0o600))
 	}
 }
 
@@ -50,9 +43,7 @@ func shell(t *testing.T, dir, command string) string {
 	c.Dir = dir
 	c.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
+	expect.Must(t, err, command)
 	return strings.TrimSpace(string(out))
 }
 
@@ -69,9 +60,7 @@ func TestAgainstOriginals(t *testing.T) {
 	r := got.Report(dir)
 	number := func(command string) int64 {
 		n, err := strconv.ParseInt(shell(t, dir, command), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		return n
 	}
 	for _, c := range []struct {
@@ -84,9 +73,7 @@ func TestAgainstOriginals(t *testing.T) {
 		{"disk", "find . -type f -printf '%b\n' | awk '{s+=$1} END {print s*512}'", r.DiskBytes},
 		{"directories", "find . -type d | wc -l", int64(len(r.Directories))},
 	} {
-		if want := number(c.command); c.got != want {
-			t.Errorf("%s: %d, %s gives %d", c.what, c.got, c.command, want)
-		}
+		expect.Equal(t, c.got, number(c.command), "%s, %s gives", c.what, c.command)
 	}
 	found := shell(t, dir, "find . -type f -printf '%T@ %P\n'")
 	for _, f := range r.Recent {
@@ -103,13 +90,9 @@ func TestAgainstOriginals(t *testing.T) {
 			names = append(names, filepath.Join(dir, f.Path))
 		}
 	}
-	if err := os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600))
 	lines := strings.Split(shell(t, dir, file+" --brief --mime-encoding --files-from "+list), "\n")
-	if len(lines) != len(names) {
-		t.Fatalf("file gives %d lines of %d", len(lines), len(names))
-	}
+	expect.MustEqual(t, len(lines), len(names), "file gives, lines")
 	wrong, i := 0, 0
 	for _, f := range got.Files {
 		if f.Size == 0 {
@@ -142,17 +125,13 @@ func TestSkips(t *testing.T) {
 	for _, f := range got.Files {
 		files = append(files, f.Path)
 	}
-	if want := []string{"main.go", "py/env.py"}; !slices.Equal(files, want) {
-		t.Errorf("files %q, want %q", files, want)
-	}
+	expect.EqualList(t, files, []string{"main.go", "py/env.py"}, "files")
 	want := []Skip{
 		{".git", "hidden", 1}, {".gitignore", "hidden", 1}, {".hidden", "hidden", 2}, {"node_modules", "node_modules", 2},
 		{"note.tmp", "ignored", 1}, {"out", "ignored", 2}, {"py/__pycache__", "__pycache__", 1},
 		{"py/myenv", "virtual environment", 2}, {"py/x.egg-info", "*.egg-info", 1},
 	}
-	if !slices.Equal(got.Skipped, want) {
-		t.Errorf("skipped %+v, want %+v", got.Skipped, want)
-	}
+	expect.EqualList(t, got.Skipped, want, "skipped")
 	all := scanned(t, dir, Options{All: true})
 	if !slices.Equal(all.Skipped, []Skip{{".git", "git", 1}}) || len(all.Files) != 14 { // .git is counted, never entered
 		t.Errorf("all: %d files, skipped %+v", len(all.Files), all.Skipped)
@@ -167,9 +146,7 @@ func settle(t *testing.T, scan *Tree) *Tree {
 	if err == nil {
 		err = json.Unmarshal(raw, &kept)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	kept.At += int64(2 * settled)
 	return &kept
 }
@@ -195,9 +172,7 @@ func TestLast(t *testing.T) {
 		t.Errorf("opened %d: %+v", again.Looked, again.Files)
 	}
 	o.Last = first
-	if again := scanned(t, dir, o); again.Looked != 3 {
-		t.Errorf("opened %d of 3 files that had just changed", again.Looked)
-	}
+	expect.Equal(t, scanned(t, dir, o).Looked, 3, "opened, 3 files that had just changed")
 }
 
 // TestErrors has more errors than a tree holds: the last line says how many are left out.
@@ -231,9 +206,7 @@ func TestCategories(t *testing.T) {
 	}
 	write(t, dir, texts)
 	for _, f := range scanned(t, dir, Options{}).Files {
-		if f.Category != want[f.Path] {
-			t.Errorf("%s is %s, want %s (%+v)", f.Path, f.Category, want[f.Path], f)
-		}
+		expect.Equal(t, f.Category, want[f.Path], "%s, %+v", f.Path, f)
 	}
 }
 
@@ -246,9 +219,7 @@ func TestLines(t *testing.T) {
 		"long": strings.Repeat("x", 3*bufferSize), "edge": strings.Repeat("x\n", bufferSize/2),
 	})
 	for _, f := range scanned(t, dir, Options{}).Files {
-		if f.Lines != want[f.Path] {
-			t.Errorf("%s has %d lines, want %d", f.Path, f.Lines, want[f.Path])
-		}
+		expect.Equal(t, f.Lines, want[f.Path], "%s, lines", f.Path)
 	}
 }
 
@@ -279,9 +250,7 @@ func TestOddTrees(t *testing.T) {
 			t.Skip("no symbolic links here: ", err)
 		}
 	}
-	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	got := scanned(t, dir, Options{Hash: true})
 	if len(got.Files) != 2 || got.Other != 3 || got.Files[0].Lines != 1 {
 		t.Errorf("%+v", got)

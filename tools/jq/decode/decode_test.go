@@ -10,10 +10,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/itchyny/gojq"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // oracle reads values as gojq's own command does.
@@ -51,9 +51,7 @@ func written(t testing.TB, vs []any) string {
 	var b strings.Builder
 	for _, v := range vs {
 		s, err := gojq.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		b.Write(s)
 		b.WriteByte('\n')
 	}
@@ -64,16 +62,10 @@ func TestDecodeRealInputs(t *testing.T) {
 	for name, text := range map[string][]byte{"pretty": corpus.JSON1MB(), "minified": corpus.JSON1MBMinified()} {
 		t.Run(name, func(t *testing.T) {
 			want, err := oracle(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			got, err := decoded(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(written(t, want), written(t, got)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Must(t, err)
+			expect.Same(t, written(t, got), written(t, want))
 		})
 	}
 }

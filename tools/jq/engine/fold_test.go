@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan/plantest"
@@ -77,9 +78,7 @@ func (r folds) record() string {
 func slurpedWhole(t *testing.T, filter, text string) told {
 	t.Helper()
 	p, err := plan.New(filter, nil, "", true, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	out, all := &heard{}, []any{}
 	d := decode.NewDecoder(strings.NewReader(text))
 	for {
@@ -90,9 +89,7 @@ func slurpedWhole(t *testing.T, filter, text string) told {
 		all = append(all, v)
 	}
 	e := &engine{Job: &Job{}, ctx: t.Context(), out: out, Plan: p}
-	if err := e.record(all); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, e.record(all))
 	return told{out.rows, e.Outcome}
 }
 
@@ -108,9 +105,7 @@ func TestFoldIsGojq(t *testing.T) {
 		}
 		j := Job{Filter: filter, Slurp: true, Largest: []int64{1, 64, 0}[r.IntN(3)]}
 		p, err := j.Prepare()
-		if err != nil {
-			t.Fatalf("%s: %v", filter, err)
-		}
+		expect.Must(t, err, filter)
 		if p.Stream == nil || p.Stream.Form != plan.Folded {
 			continue
 		}
@@ -127,14 +122,10 @@ func TestFoldIsGojq(t *testing.T) {
 		} else if want.outcome.Failed > 0 {
 			failed++
 		}
-		if diff := differs(filter, got, want); diff != "" {
-			t.Fatalf("%s on %s:\n%s", filter, text, diff)
-		}
+		expect.MustEqual(t, differs(filter, got, want), "", "%s on %s", filter, text)
 		array := []byte("[" + strings.Join(records, ",") + "]")
 		got = asEver(t, Job{Filter: filter}, array, 1, false)
-		if diff := differs(filter, got, want); diff != "" {
-			t.Fatalf("%s on the array %s:\n%s", filter, array, diff)
-		}
+		expect.MustEqual(t, differs(filter, got, want), "", "%s on the array %s", filter, array)
 	}
 	t.Logf("%d filters have a fold, %d were unsure, %d failed in what follows", folded, unsure, failed)
 	if folded < 1500 || folded-unsure < 800 {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // received takes a worker's answer.
@@ -34,13 +36,9 @@ func FuzzFrames(f *testing.F) {
 		w := &frames{w: bufio.NewWriter(&wire)}
 		want := strings.Split(string(text), "\n")
 		for _, row := range want {
-			if err := w.Part([]byte(row), true); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, w.Part([]byte(row), true))
 		}
-		if err := w.end(Outcome{Results: int64(len(want))}); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, w.end(Outcome{Results: int64(len(want))}))
 		g := &received{}
 		u := &unframe{to: g}
 		for b := wire.Bytes(); len(b) > 0; {

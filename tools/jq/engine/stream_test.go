@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
@@ -40,9 +41,7 @@ type told struct {
 func wholly(t testing.TB, j Job, text []byte) told {
 	t.Helper()
 	p, err := plan.New(j.Filter, nil, "", false, true) // as for text: nothing is known of what it reads
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	out := &heard{}
 	e := &engine{Job: &j, ctx: t.Context(), out: out, Plan: p}
 	d := decode.NewDecoder(bytes.NewReader(text))
@@ -75,9 +74,7 @@ func asEver(t testing.TB, j Job, text []byte, largest int64, once bool) told {
 		r = struct{ io.Reader }{r}
 	}
 	o, err := j.Run(context.WithoutCancel(t.Context()), r, out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	return told{out.rows, o}
 }
 
@@ -238,13 +235,9 @@ func spoiled(t *testing.T, j Job, text []byte, spoil func(*engine)) bool {
 	t.Helper()
 	out := &heard{}
 	r, err := j.Prepare()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	e := &engine{Job: &j, ctx: t.Context(), out: out, Plan: r}
 	spoil(e)
-	if err := e.records(bytes.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, e.records(bytes.NewReader(text)))
 	return differs(j.Filter, told{out.rows, e.Outcome}, wholly(t, j, text)) != ""
 }

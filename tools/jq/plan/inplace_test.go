@@ -7,6 +7,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/decode"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan/plantest"
 )
@@ -85,12 +86,8 @@ var builders = map[string]bool{
 func TestBuildersAreRewritten(t *testing.T) {
 	for text, want := range builders {
 		q, err := gojq.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(changingInPlace(q).String(), ownerVar); got != want {
-			t.Errorf("%s: rewritten is %t", text, got)
-		}
+		expect.Must(t, err)
+		expect.Equal(t, strings.Contains(changingInPlace(q).String(), ownerVar), want, "%s: rewritten", text)
 	}
 }
 
@@ -149,21 +146,13 @@ func TestInPlaceIsGojq(t *testing.T) {
 			text += []string{"", ", .", " | try . catch 1"}[r.IntN(3)]
 		}
 		q, err := gojq.Parse(text)
-		if err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
+		expect.Must(t, err, text)
 		plain, err := gojq.Compile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		p, err := parse(text, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		code, err := p.compile(p.query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if strings.Contains(changingInPlace(p.query).String(), ownerVar) {
 			rewritten++
 		}
@@ -174,15 +163,11 @@ func TestInPlaceIsGojq(t *testing.T) {
 			of = "[" + strings.Repeat(record, r.IntN(4)) + `{"a":"a","n":2}]`
 		}
 		v, err := decode.NewDecoder(strings.NewReader(of)).Next(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		before, _ := gojq.Marshal(v)
 		want := results(plain.Run(v).Next)
 		for range 2 {
-			if got := results(code.Run(v, p.values...).Next); got != want {
-				t.Fatalf("%s of %s:\n%s\nwant\n%s", text, of, got, want)
-			}
+			expect.MustEqual(t, results(code.Run(v, p.values...).Next), want, "%s of %s", text, of)
 		}
 		if after, _ := gojq.Marshal(v); string(after) != string(before) {
 			t.Fatalf("%s changed its input %s to %s", text, before, after)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan/plantest"
 )
 
@@ -23,12 +24,8 @@ func described(p *Stream) string {
 func TestPlans(t *testing.T) {
 	for _, c := range plantest.Filters {
 		p, err := New(c.Filter, nil, "", false, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := described(p.Stream); got != c.Stream {
-			t.Errorf("%s: %q, want %q", c.Filter, got, c.Stream)
-		}
+		expect.Must(t, err)
+		expect.Equal(t, described(p.Stream), c.Stream, c.Filter)
 	}
 }
 
@@ -64,9 +61,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(filter, func(b *testing.B) {
 			for b.Loop() {
 				p, err := parse(filter, nil, "in")
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.Must(b, err)
 				if _, err := p.compile(p.query); err != nil {
 					b.Fatal(err)
 				}
