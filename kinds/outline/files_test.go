@@ -13,8 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -29,9 +28,7 @@ func TestIsTest(t *testing.T) {
 		"contest_x.py": false, "attest/x.go": false, "spec.rb": false, "a/tests": false,
 		"Test.java": false, "tester.js": false,
 	} {
-		if got := IsTest(path); got != want {
-			t.Errorf("IsTest(%q) = %t", path, got)
-		}
+		expect.Equal(t, IsTest(path), want, "IsTest(%q)", path)
 	}
 }
 
@@ -59,9 +56,7 @@ func TestIsGenerated(t *testing.T) {
 		{strings.Repeat("x\n", 20) + "// DO NOT EDIT\n", false}, {"", false}, {"<!-- DO NOT EDIT -->", true},
 		{"package a;\n// DO NOT EDIT\nclass X {}\n", true},
 	} {
-		if got := IsGenerated([]byte(tt.text)); got != tt.want {
-			t.Errorf("IsGenerated(%.60q) = %t", tt.text, got)
-		}
+		expect.Equal(t, IsGenerated([]byte(tt.text)), tt.want, "IsGenerated(%.60q)", tt.text)
 	}
 }
 
@@ -84,9 +79,7 @@ func TestGoAgreesWithGoDoc(t *testing.T) {
 		if err != nil {
 			return nil //nolint:nilerr // edited meanwhile
 		}
-		if got := IsGenerated(text); got != ast.IsGenerated(file) {
-			t.Errorf("IsGenerated of %s: %t", path, got)
-		}
+		expect.Equal(t, IsGenerated(text), ast.IsGenerated(file), "IsGenerated of %s", path)
 		dir := filepath.Dir(path) + " " + file.Name.Name
 		if packages[dir] == nil {
 			packages[dir] = map[string]bool{}
@@ -110,9 +103,7 @@ func TestGoAgreesWithGoDoc(t *testing.T) {
 	}
 	for dir, list := range parsed {
 		p, err := doc.NewFromFiles(files, list, "x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		want := map[string]bool{}
 		values := func(kind string, groups []*doc.Value) {
 			for _, group := range groups {
@@ -141,9 +132,7 @@ func TestGoAgreesWithGoDoc(t *testing.T) {
 		if p.Name == "main" {
 			want["func main"] = true
 		}
-		if diff := cmp.Diff(names(want), names(packages[dir])); diff != "" {
-			t.Errorf("%s (-go/doc +outline)\n%s", dir, diff)
-		}
+		expect.Same(t, names(packages[dir]), names(want), "%s (-go/doc +outline)", dir)
 	}
 }
 
@@ -186,7 +175,7 @@ func TestLinear(t *testing.T) {
 }
 
 func FuzzOf(f *testing.F) {
-	for _, tt := range outlines {
+	for _, tt := range outlines(f) {
 		f.Add(tt.file, []byte(tt.text))
 	}
 	f.Fuzz(func(t *testing.T, file string, text []byte) {

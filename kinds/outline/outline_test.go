@@ -2,12 +2,41 @@ package outline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
+
+// outlined is a text with the outline that is expected of it, as show prints it.
+type outlined struct{ name, file, text, want string }
+
+// outlines returns those of testdata/outlines.txtar, "-- NAME | FILE --" and "-- want --" in turn, and those that no
+// such file can hold: of no last newline, of other newlines, of invalid UTF-8.
+func outlines(t testing.TB) []outlined {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/outlines.txtar")
+	expect.Must(t, err)
+	all := []outlined{
+		{"go: no package", "a.go", "func F() {}", "\nbroken\n"},
+		{"python: CRLF, tabs and a raw docstring", "a.pyi",
+			"r'''Doc of it.'''\r\nclass A:\r\n\tdef f(self): ...\r\n\r\n\tdef g(self): ...\r\n",
+			"Doc of it.\n2 class A\n3 method A.f\n5 method A.g\n"},
+		{"invalid UTF-8", "a.py",
+			"# \xff\xfe doc\x1b[31m\nclass A\xff:\n  def \xff(self): ...\n  def ok(self): ...\n",
+			"\ufffd doc [31m\n2 class A\n4 method A.ok\n"},
+		{"unterminated", "a.js", "x = `\nexport const a = 1;\n/* \nexport const b = 1;", "\n2 const a\n4 const b\n"},
+	}
+	for pair := range slices.Chunk(archive.Files, 2) {
+		name, file, _ := strings.Cut(pair[0].Name, " | ")
+		all = append(all, outlined{name, file, string(pair[0].Data), string(pair[1].Data)})
+	}
+	return all
+}
 
 // show returns an outline as text: its summary, then "line kind name" of each symbol.
 func show(o Outline) string {
@@ -23,19 +52,15 @@ func show(o Outline) string {
 }
 
 func TestOf(t *testing.T) {
-	for _, tt := range outlines {
+	for _, tt := range outlines(t) {
 		t.Run(tt.name, func(t *testing.T) {
 			o, ok := Of(tt.file, []byte(tt.text))
 			if !ok || o.Language != Language(tt.file) {
 				t.Fatalf("Of(%q) = %+v, %t", tt.file, o, ok)
 			}
-			if diff := cmp.Diff(tt.want, show(o)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			expect.Same(t, show(o), tt.want)
 			crlf, _ := Of(tt.file, []byte(strings.ReplaceAll(strings.ReplaceAll(tt.text, "\r\n", "\n"), "\n", "\r\n")))
-			if diff := cmp.Diff(show(o), show(crlf)); diff != "" {
-				t.Errorf("with CRLF (-LF +CRLF)\n%s", diff)
-			}
+			expect.Same(t, show(crlf), show(o), "CRLF (-LF +CRLF)")
 		})
 	}
 }
@@ -46,9 +71,7 @@ func TestLanguage(t *testing.T) {
 		"a.d.ts": "typescript",
 		"x.hpp":  "c++", "x.h": "c", "": "", "a.txt": "", "a.": "", "Program.cs": "c#",
 	} {
-		if got := Language(name); got != want {
-			t.Errorf("Language(%q) = %q, want %q", name, got, want)
-		}
+		expect.Equal(t, Language(name), want, "Language(%q)", name)
 		if _, ok := Of(name, nil); ok != (want != "") {
 			t.Errorf("Of(%q) is ok: %t", name, ok)
 		}
