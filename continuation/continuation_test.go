@@ -18,64 +18,21 @@ func add(t *testing.T, d *Document, part string) Result {
 
 // TestJoins has one case for each way to join, and one for each that is refused.
 func TestJoins(t *testing.T) {
-	const long = `{"title": "A long title", "items": ["first item here", "second item here", "third it`
-	for _, tt := range []struct {
-		name, kept, part string
-		join             string // "" refused
-		want             string // the joined text, compared without white space outside of strings
-		reason           string // part of it
-	}{
-		{"at the restart text", long, `"second item here", "third item here"]}`, "restart of an element",
-			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
-		{"from the cut-off element", long, `"third item here"]}`, "restart of an element",
-			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
-		{"other white space in a string", `{"items": ["caf\u00e9 au lait", "x`, "\"café   au lait\",\r\n\"xy\"]}",
-			"", "", "broken"},
-		{"escapes do not matter", `{"items": ["caf\u00e9 au lait bien chaud", "x`, "\"café au lait bien chaud\",\r\n\"xy\"]}",
-			"restart text", `{"items": ["café au lait bien chaud", "xy"]}`, ""},
-		{"all over again", long, `{"title":"A long title","items":["first item here","second item here","third item here"]}`,
-			"restart of the document",
-			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
-		{"a plain continuation in a string", long, `em here"]}`, "plain continuation",
-			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
-		{"some words again", `{"text": "the quick brown fox jumps ov`, `fox jumps over the lazy dog"}`, "overlap",
-			`{"text": "the quick brown fox jumps over the lazy dog"}`, ""},
-		{"too few words again", `{"text": "the quick brown fo`, `fox jumps"}`, "", "", "may or may not repeat"},
-		{"inside a number", `{"n": 12`, `34}`, "", "", "inside of a number"},
-		{"between bare values", `[10, 20,`, `30]`, "", "", "between bare values"},
-		{"a literal", `[true, fal`, `se]`, "", "", "inside of a literal"},
-		{"nearly but not word for word", long, `"third object here"]}`, "", "", "broken"},
-		{"an explanation in a string", long, `Here is the rest: item"]}`, "", "", "explanation"},
-		{"an ellipsis", long, `…em here"]}`, "", "", "explanation"},
-		{"a sentence in a word", long, `Item here"]}`, "", "", "sentence"},
-		{"a sentence", `{"text": "some words `, `I cannot go on with this.`, "", "", ""},
-		{"another document with the same beginning", before, `{"sections": [{"id": "l", "elements": [{"items": ["other"]}]}]}`, "", "", ""},
-		{"a doubled name", `{"alpha": 1, "beta": [1, 2], `, `"alpha": 2}`, "", "", "repeat a name"},
-		{"prose", long, `I cannot continue this document.`, "", "", ""},
-		{"a fenced part", long, "Sure, here it is:\n```json\n\"third item here\"]}\n```\nDone.", "restart of an element",
-			`{"title": "A long title", "items": ["first item here", "second item here", "third item here"]}`, ""},
-		{"two fenced parts", long, "```json\n1\n```\nand\n```json\n2\n```\n", "", "", "two fenced blocks"},
-		{"new lines of NDJSON", "{\"a\":1}\n{\"a\":2}\n", "{\"a\":3}\n", "plain continuation", `{"a":1}{"a":2}{"a":3}`, ""},
-		{"a cut line of NDJSON", "{\"a\":1}\n{\"a\":\"some words th", "{\"a\":\"some words that\"}\n", "restart text",
-			`{"a":1}{"a":"some words that"}`, ""},
-		{"whole already", `{"a":1}`, `{"b":2}`, "", "", "whole already"},
-		{"no section yet", `{"sections": []}`, `{"sections": [{"id": "a", "elements": [{"text": "x"}]}]}`,
-			"restart of the document", `{"sections": [{"id": "a", "elements": [{"text": "x"}]}]}`, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	for _, tt := range expect.Table[struct{ Name, Kept, Part, Join, Want, Reason string }](t, "testdata/joins.tsv") {
+		t.Run(tt.Name, func(t *testing.T) {
 			d := New(Options{})
-			add(t, d, tt.kept)
+			add(t, d, tt.Kept)
 			before := string(d.Text())
-			r := add(t, d, tt.part)
-			if tt.join == "" {
-				if r.Join != "" || string(d.Text()) != before || !strings.Contains(r.Reason, tt.reason) {
+			r := add(t, d, tt.Part)
+			if tt.Join == "" {
+				if r.Join != "" || string(d.Text()) != before || !strings.Contains(r.Reason, tt.Reason) {
 					t.Errorf("%+v, text %q", r, d.Text())
 				}
 				return
 			}
-			if got := unitsOf(d.Text()); r.Join != tt.join &&
-				!(tt.join == "restart of an element" && r.Join == "restart text") ||
-				!slices.Equal(got, unitsOf([]byte(tt.want))) {
+			if got := unitsOf(d.Text()); r.Join != tt.Join &&
+				!(tt.Join == "restart of an element" && r.Join == "restart text") ||
+				!slices.Equal(got, unitsOf([]byte(tt.Want))) {
 				t.Errorf("%+v, text %s", r, d.Text())
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func delivered(text string, o Options) string {
@@ -13,42 +15,15 @@ func delivered(text string, o Options) string {
 
 // TestOutline compares the lines of what was delivered.
 func TestOutline(t *testing.T) {
-	for _, tt := range []struct {
-		name, text string
-		want       string // lines, without the dash
-	}{
-		{"counts go over all elements", `{"sections": [
-			{"id": "h", "content_type": "heading", "elements": [{"level": 1, "text": "One"}, {"level": 2, "text": "Two"}]},
-			{"id": "p", "content_type": "paragraph", "elements": [{"text": "a"}, {"text": "b"}, {"text": "c"}]},
-			{"id": "l", "content_type": "bullet_list", "elements": [{"items": [1, 2]}, {"items": [3]}]},
-			{"id": "n", "content_type": "numbered_list", "elements": [{"items": ["a"]}]},
-			{"id": "t", "content_type": "table", "elements": [{"headers": ["x"], "rows": [[1], [2]]}, {"rows": [[3]]}]},
-			{"id": "c", "content_type": "code_block", "elements": {"language": "go", "code": "a\n\n  \nb\n"}}]}`,
-			"heading \"h\" 1 One; 2 Two|paragraph \"p\" with 3 texts|bullet_list \"l\" with 3 items|" +
-				"numbered_list \"n\" with 1 item|" +
-				"table \"t\" with 3 rows|code_block \"c\" with 2 code lines"},
-		{"quotes at the end of a text",
-			`{"sections": [{"id": "h", "content_type": "heading", "elements": [{"level": 1, "text": "the \"end\""}]}]}`,
-			`heading "h" 1 the "end"`},
-		{"a section without an id is left out", `{"sections": [{"content_type": "paragraph", "elements": [{"text": "x"}]},
-			{"id": "p", "content_type": "paragraph", "elements": [{"text": "x"}]}]}`, `paragraph "p" with 1 text`},
-		{"the cut-off row does not count", `{"sections": [{"id": "t", "content_type": "table", "elements": [{"rows": [[1], [2], [3`,
-			"table \"t\" with 2 rows (cut off)"},
-		{"code so far", `{"sections": [{"id": "c", "content_type": "code_block", "elements": [{"code": "a\nb\nc`,
-			"code_block \"c\" with 3 code lines (cut off)"},
-		{"an unknown type", `{"sections": [{"id": "q", "content_type": "quote", "elements": [{"by": "x"}, {}]}]}`,
-			"quote \"q\" with 2 elements"},
-		{"other JSON", `{"items": [1, 2, 3], "meta": {"a": {"b": [1]}, "c": 2}}`,
-			"/items with 3 elements|/meta with 2 members|the document with 2 members"},
-	} {
+	for _, tt := range expect.Table[struct{ Name, Text, Want string }](t, "testdata/outline.tsv") {
 		got := ""
-		for l := range strings.Lines(delivered(tt.text, Options{})) {
+		for l := range strings.Lines(delivered(tt.Text, Options{})) {
 			if line, ok := strings.CutPrefix(strings.TrimSpace(l), "- "); ok {
 				got += "|" + line
 			}
 		}
-		if got = strings.TrimPrefix(got, "|"); got != tt.want {
-			t.Errorf("%s:\n got %s\nwant %s", tt.name, got, tt.want)
+		if got = strings.TrimPrefix(got, "|"); got != tt.Want {
+			t.Errorf("%s:\n got %s\nwant %s", tt.Name, got, tt.Want)
 		}
 	}
 }

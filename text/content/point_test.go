@@ -45,47 +45,11 @@ func TestPointRFC6901(t *testing.T) {
 }
 
 func TestPoint(t *testing.T) {
-	for _, tt := range []struct{ name, kind, text, pointer, want, err string }{
-		{"escaped key", "json", `{"\u0061\u00e9": 1}`, "/aé", "1", ""},
-		{"big integer", "json", `[0, 9007199254740993]`, "/1", "9007199254740993", ""},
-		{"the last of equal keys", "json", `{"a":1,"b":2,"a":{"c":3}}`, "/a", `{"c":3}`, ""},
-		{"the last of equal keys, on the way", "json", `{"a":{"c":1},"a":{"d":2}}`, "/a/c", "", `no value: /a is an object without "c"; its keys: d`},
-		{"equal keys in an element", "json", `[{"a":1,"a":2},{"a":3}]`, "/0/a", "2", ""},
-		{"a key that begins alike", "json", `{"ab":1,"a":2,"abc":3}`, "/a", "2", ""},
-		{"record", "ndjson", "{\"a\":[1,2]}\n{\"a\":[3,4]}\n", "/1/a/0", "3", ""},
-		{"record, whole", "ndjson", "{\"a\":1}\n{\"a\":2}", "/1", `{"a":2}`, ""},
-		{"number at the end", "ndjson", "1\n2", "/1", "", "the value at /1 begins at byte 2 and is not complete: the text ends inside a number at byte 3"},
-		{"behind a broken line", "ndjson", "{\"a\":1}\n{\"a\":[5,6,oops]}\n{\"a\":[7]}\n", "/1/a/0", "7", ""},
-		{"behind a line that is cut off", "ndjson", "[0]\n[1]\n{\"a\":[5],\n{\"a\":[7]}\n", "/2/a/0", "7", ""},
-		{"no record, and a broken line", "ndjson", "{\"a\":1}\n{\"a\":[5,6,oops]}\n", "/1/a/0", "", "no value: no record 1; there are 1 (0-0), and the first token of the pointer is the record"},
-		{"in a record that is cut off", "ndjson", "{\"a\":1}\n{\"a\":[5,6,", "/1/a/0", "5", ""},
-		{"all records", "ndjson", "1\n2\n", "", "1\n2\n", ""},
-		{"before the cut", "json", `{"a":[1,{"b":2},{"c`, "/a/1/b", "2", ""},
-		{"the last before the cut", "json", `{"a":1,"b":`, "/a", "1", ""},
-		{"itself cut", "json", `{"a":[1,2`, "/a", "", "the value at /a begins at byte 5 and is not complete: the text ends inside a number at byte 9"},
-		{"behind the cut", "json", `{"a":[1,2`, "/b", "", "the text ends inside a number at byte 9"},
-		{"no index", "json", `{"a":[1,2]}`, "/a/x", "", "no value: /a is an array of 2: give 0-1, not x"},
-		{"leading zero", "json", `[1,2]`, "/01", "", "no value: the top level is an array of 2: give 0-1, not 01"},
-		{"past the end", "json", `[1,2]`, "/2", "", "no value: the top level is an array of 2: give 0-1, not 2"},
-		{"empty array", "json", `{"a":[]}`, "/a/0", "", "no value: /a is an empty array"},
-		{"empty object", "json", `{}`, "/a", "", "no value: the top level is an empty object"},
-		{"no key", "json", `{"a":{"b":{"x":1,"y":2}}}`, "/a/b/c/d", "", `no value: /a/b is an object without "c"; its keys: x, y`},
-		{"newlines", "json", `{"a\nb":{"x\ny":1}}`, "/a\nb/c\nd", "", `no value: /a\x0ab is an object without "c\nd"; its keys: x\x0ay`},
-		{"newline in an array", "json", `{"a\nb":[1]}`, "/a\nb/c\nd", "", `no value: /a\x0ab is an array of 1: give 0-0, not c\x0ad`},
-		{"newline and bad escape", "json", `{}`, "/a\nb~", "", `not a JSON Pointer: in a\x0ab~ a ~ must be written ~0 (and a / in a key ~1)`},
-		{"below a string", "json", `{"a":"b"}`, "/a/0", "", "no value: /a is a string: nothing stands below it"},
-		{"below a number", "json", `5`, "/a", "", "no value: the top level is a number: nothing stands below it"},
-		{"no record", "ndjson", "1\n2\n", "/5/a", "", "no value: no record 5; there are 2 (0-1), and the first token of the pointer is the record"},
-		{"in a record", "ndjson", "{\"a\":1}\n", "/0/b", "", `no value: /0 is an object without "b"; its keys: a`},
-		{"nothing", "json", " ", "/a", "", "no value: the text is empty"},
-		{"no pointer", "json", `{}`, "a/b", "", `not a JSON Pointer: a/b; it begins with "/", as in /items/0/name`},
-		{"bad escape", "json", `{}`, "/a~2", "", "not a JSON Pointer: in a~2 a ~ must be written ~0 (and a / in a key ~1)"},
-		{"broken", "json", `{"a":x}`, "/b", "", "invalid character 'x' where a value must stand in an object at byte 5"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := pointed(t, Kind(tt.kind), tt.text, tt.pointer)
-			if got != tt.want || err == nil && tt.err != "" || err != nil && err.Error() != tt.err {
-				t.Errorf("%q, %v\nwant %q, %s", got, err, tt.want, tt.err)
+	for _, tt := range expect.Table[struct{ Name, Kind, Text, Pointer, Want, Err string }](t, "testdata/point.tsv") {
+		t.Run(tt.Name, func(t *testing.T) {
+			got, err := pointed(t, Kind(tt.Kind), tt.Text, tt.Pointer)
+			if got != tt.Want || err == nil && tt.Err != "" || err != nil && err.Error() != tt.Err {
+				t.Errorf("%q, %v\nwant %q, %s", got, err, tt.Want, tt.Err)
 			}
 		})
 	}

@@ -164,47 +164,15 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestVisible(t *testing.T) {
-	for _, tt := range []struct{ name, in, want, json string }{
-		{"plain", "abc\tdef\n", "abc\tdef\n", "abc\tdef\n"},
-		{"unicode", "Größe 世界 é שלום 😀", "Größe 世界 é שלום 😀", "Größe 世界 é שלום 😀"},
-		{"escape", "\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`, `\u001b[31mred\u001b[0m`},
-		{"NUL, bell, delete", "\x00\a\x7f", `\x00\x07\x7f`, `\u0000\u0007\u007f`},
-		{"C1", "a\u0085b\u009bc", `a\u{85}b\u{9b}c`, `a\u0085b\u009bc`},
-		{"carriage return", "50%\r100%\r\n", `50%\r100%` + "\r\n", `50%\r100%` + "\r\n"},
-		{"two of them", "a\r\r\nb\r", `a\r` + "\r\nb" + `\r`, `a\r` + "\r\nb" + `\r`},
-		{"bidi", "a\u202eb\u2066c\u200f", `a\u{202e}b\u{2066}c\u{200f}`, `a\u202eb\u2066c\u200f`},
-		{"zero width", "a\u200bb\ufeffc\u2060d\u00ade", `a\u{200b}b\u{feff}c\u{2060}d\u{ad}e`, `a\u200bb\ufeffc\u2060d\u00ade`},
-		{"line separators", "a\u2028b\u2029", `a\u{2028}b\u{2029}`, `a\u2028b\u2029`},
-		{"tags", "a\U000e0041\U000e0042", `a\u{e0041}\u{e0042}`, `a\udb40\udc41\udb40\udc42`},
-		{"invalid", "a\xffb\xc3", `a\xffb\xc3`, `a\ufffdb\ufffd`},
-		{"a surrogate in UTF-8", "\xed\xa0\x80", `\xed\xa0\x80`, `\ufffd\ufffd\ufffd`},
-		{"replacement character", "\ufffd", "\ufffd", "\ufffd"},
-		{"Hangul filler", "a\u3164b\uffa0", `a\u{3164}b\u{ffa0}`, `a\u3164b\uffa0`},
-		{"noncharacter", "\ufdd0\U0001ffff", `\u{fdd0}\u{1ffff}`, `\ufdd0\ud83f\udfff`},
-		{"selectors carry bits", "a\U000e0101b\ufe01", `a\u{e0101}b\u{fe01}`, `a\udb40\udd01b\ufe01`},
-		{"family", "👨‍👩‍👧‍👦 and 👩🏽‍🚀, ❤️‍🔥, 🏳️‍🌈, 🏴‍☠️", "👨‍👩‍👧‍👦 and 👩🏽‍🚀, ❤️‍🔥, 🏳️‍🌈, 🏴‍☠️", "👨‍👩‍👧‍👦 and 👩🏽‍🚀, ❤️‍🔥, 🏳️‍🌈, 🏴‍☠️"},
-		{"keycap", "1\ufe0f\u20e3 #\ufe0f\u20e3 1\ufe0f", "1\ufe0f\u20e3 #\ufe0f\u20e3 1" +
-			`\u{fe0f}`, "1\ufe0f\u20e3 #\ufe0f\u20e3 1" + `\ufe0f`},
-		{"flag of Scotland", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"},
-		{"a flag of something else", "🏴\U000e0067\U000e0062\U000e007f", `🏴\u{e0067}\u{e0062}\u{e007f}`, `🏴\udb40\udc67\udb40\udc62\udb40\udc7f`},
-		{"joiner between letters", "a\u200db", `a\u{200d}b`, `a\u200db`},
-		{"joiner after an emoji", "😀\u200d", `😀\u{200d}`, `😀\u200d`},
-		{"joiner after an emoji, before a letter", "😀\u200dx", `😀\u{200d}x`, `😀\u200dx`},
-		{"two selectors", "❤\ufe0f\ufe0f", "❤\ufe0f" + `\u{fe0f}`, "❤\ufe0f" + `\ufe0f`},
-		{"Persian", "می\u200cخواهم", "می\u200cخواهم", "می\u200cخواهم"},
-		{"Devanagari", "क्\u200dष र्\u200c", "क्\u200dष र्\u200c", "क्\u200dष र्\u200c"},
-		{"two joiners", "می\u200c\u200cخ", `می\u{200c}\u{200c}خ`, `می\u200c\u200cخ`},
-		{"Mongolian", "ᠠ\u180b a\u180b", "ᠠ\u180b a" + `\u{180b}`, "ᠠ\u180b a" + `\u180b`},
-		{"written escapes stay", `\x1b \u{202e}`, `\x1b \u{202e}`, `\x1b \u{202e}`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			expect.Equal(t, Visible(tt.in, false), tt.want)
-			expect.Equal(t, Visible(tt.in, true), tt.json, "JSON")
-			if strings.ContainsRune(tt.in, '\\') {
+	for _, tt := range expect.Table[struct{ Name, In, Want, JSON string }](t, "testdata/visible.tsv") {
+		t.Run(tt.Name, func(t *testing.T) {
+			expect.Equal(t, Visible(tt.In, false), tt.Want)
+			expect.Equal(t, Visible(tt.In, true), tt.JSON, "JSON")
+			if strings.ContainsRune(tt.In, '\\') {
 				return
 			}
-			expect.Equal(t, Hidden(Visible(tt.in, false)), tt.in, "back it")
-			if got := Hidden(Visible(tt.in, true)); utf8.ValidString(tt.in) && got != tt.in {
+			expect.Equal(t, Hidden(Visible(tt.In, false)), tt.In, "back it")
+			if got := Hidden(Visible(tt.In, true)); utf8.ValidString(tt.In) && got != tt.In {
 				t.Errorf("back from JSON it is %q", got)
 			}
 		})

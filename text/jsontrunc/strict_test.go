@@ -14,62 +14,24 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	for _, tt := range []struct {
-		name, text string
-		state      State
-		inside     string
-		offset     int64
-		line       int64
-		values     int64
-		duplicates int64
-	}{
-		{"nothing", "", Empty, "", 0, 1, 0, 0},
-		{"blank", " \n", Empty, "", 2, 2, 0, 0},
-		{"literal", "true", Whole, "", 4, 1, 1, 0},
-		{"half a literal", "tru", Cut, "literal", 3, 1, 0, 0},
-		{"number", "12", Ambiguous, "number", 2, 1, 1, 0},
-		{"number and a newline", "12\n", Whole, "", 3, 2, 1, 0},
-		{"half a number", "-", Cut, "number", 1, 1, 0, 0},
-		{"number in an array", "[12", Cut, "number", 3, 1, 0, 0},
-		{"lines", "{\"a\":1}\n{\"a\":2}\n", Whole, "", 16, 3, 2, 0},
-		{"values on one line", "{\"a\":1} {\"a\":2}", Trailing, "between values", 7, 1, 1, 0},
-		{"a number after a value", "{\"a\":1} 2", Trailing, "between values", 7, 1, 1, 0},
-		{"prose after it", "{\"a\":1}\nDone.", Trailing, "between values", 8, 2, 1, 0},
-		{"prose like a literal after it", "{\"a\":1}\nnote that", Trailing, "between values", 9, 2, 1, 0},
-		{"a list after it", "{\"a\":1}\n- item", Trailing, "between values", 9, 2, 1, 0},
-		{"a ruler after it", "{\"a\":1}\n---\n", Trailing, "between values", 9, 2, 1, 0},
-		{"brackets after it", "{\"a\":1}\n[Note: x]", Trailing, "between values", 9, 2, 1, 0},
-		{"a template after it", "{\"a\":1}\n{% x %}", Trailing, "between values", 9, 2, 1, 0},
-		{"a broken line", "{\"a\":1}\n{\"a\" 2}", Broken, "object", 13, 2, 1, 0},
-		{"half a literal and the file's newline", "[true, fals\n", Cut, "literal", 11, 1, 0, 0},
-		{"half a number and the file's newline", "[1.\r\n", Cut, "number", 3, 1, 0, 0},
-		{"half a number and more", "[1.\n2]", Broken, "number", 3, 1, 0, 0},
-		{"prose", "Done.", Broken, "between values", 0, 1, 0, 0},
-		{"broken on line 3", "[1,\n2,\n3 4]", Broken, "array", 9, 3, 0, 0},
-		{"after a comma", "[1, ", Cut, "after a comma in an array", 4, 1, 0, 0},
-		{"after a colon", "{\"a\":\n", Cut, "after a colon in an object", 6, 2, 0, 0},
-		{"in a key", "{\"a", Cut, "key", 3, 1, 0, 0},
-		{"after a key", "{\"a\"", Cut, "object", 4, 1, 0, 0},
-		{"a string and the file's newline", "[\"a\r\n", Cut, "string", 3, 1, 0, 0},
-		{"a newline in a string", "[\"a\nb", Broken, "string", 3, 1, 0, 0},
-		{"a name twice", `{"a":1,"b":2,"a":3,"\u0061":4}`, Whole, "", 30, 1, 1, 2},
-		{"names of others", `[{"a":1},{"a":1},{"a":{"a":1}}]`, Whole, "", 31, 1, 1, 0},
-		{"many names", "{" + strings.Repeat(`"k":1,`, 30) + `"k":1}`, Whole, "", 187, 1, 1, 30},
-		{"byte order mark", "\xef\xbb\xbf{}", Whole, "", 5, 1, 1, 0},
-		{"too deep", strings.Repeat("[", 20_000), TooDeep, "array", 10_000, 1, 0, 0},
-		{"brackets in strings", `["]}"`, Cut, "array", 5, 1, 0, 0},
-		{"huge number", "[1e309]", Whole, "", 7, 1, 1, 0},
-		{"lone surrogate", `["\ud800"]`, Whole, "", 10, 1, 1, 0},
-		{"NUL", "[1]\x00", Trailing, "between values", 3, 1, 1, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	type row struct {
+		Name, Text                       string
+		State                            State
+		Inside                           string
+		Offset, Line, Values, Duplicates int64
+	}
+	for _, tt := range append(expect.Table[row](t, "testdata/strict.tsv"),
+		row{"many names", "{" + strings.Repeat(`"k":1,`, 30) + `"k":1}`, Whole, "", 187, 1, 1, 30},
+		row{"too deep", strings.Repeat("[", 20_000), TooDeep, "array", 10_000, 1, 0, 0},
+	) {
+		t.Run(tt.Name, func(t *testing.T) {
 			for _, wrap := range []func(io.Reader) io.Reader{
 				func(r io.Reader) io.Reader { return r }, iotest.OneByteReader, iotest.HalfReader,
 			} {
-				r, err := Check(wrap(strings.NewReader(tt.text)))
+				r, err := Check(wrap(strings.NewReader(tt.Text)))
 				expect.Must(t, err)
-				if r.State != tt.state || r.Inside != tt.inside || r.Offset != tt.offset || r.Line != tt.line ||
-					r.Values != tt.values || r.Duplicates != tt.duplicates {
+				if r.State != tt.State || r.Inside != tt.Inside || r.Offset != tt.Offset || r.Line != tt.Line ||
+					r.Values != tt.Values || r.Duplicates != tt.Duplicates {
 					t.Errorf("%+v", r)
 				}
 			}

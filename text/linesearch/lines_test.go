@@ -115,46 +115,11 @@ func TestProgramIsTheCompiledSize(t *testing.T) {
 }
 
 func TestNeedles(t *testing.T) {
-	for _, c := range []struct {
-		expr string
-		want string // needles, then what is known of them
-	}{
-		{"foobar", "foobar sure"},
-		{"foo.*barbaz", "barbaz"},
-		{"foo|bar", "foo bar sure"},
-		{"foo|b?", ""},
-		{"(foo|bar)+x*", "foo bar"},
-		{"colou?r", "colour color sure"},
-		{"[ab]c", "ac bc sure"},
-		{"^foo$", "foo"},
-		{`\w+\s+error:\s`, "error:"},
-		{"(?i)error", "error~ sure"},
-		{"(?i)task", "ta~"},
-		{"(?i)sk", ""},
-		{"(?i)é", ""},
-		{"a\ufffdbcd", "bcd"},
-		{".*", ""},
-		{"", ""},
-		{`\d+ms`, "ms"},
-		{"x{3}", "xxx sure"},
-		{"a{3}|b{2,3}c", "aaa bbbc bbc sure"},
-		{"x{0,3}", ""},
-		{"(?i:ab)c|def", "ab~ def"},
-		{"status=5[0-9]{2}", "status=5 head"},
-		{"(?i)error: [0-9]", "error: ~ head"},
-		{"((err[0-9])+x)y", "err head"},
-		{`\berr[0-9]`, "err"},
-		{"()err[0-9]", "err head"},
-		{"^err[0-9]", "err"},
-		{"x*err[0-9]", "err"},
-		{"[0-9](err[0-9])", "err"},
-		{"ab(?i:error)[0-9]", "error~"},
-		{"(?i)tasks[0-9]", "ta~"},
-		{"err[0-9]|warn[0-9]", "err warn"},
-		{"[A-Z]{3}_[0-9]", "_"},
-		{"[A-Z]{3}(_|-)[0-9]", ""}, // both are common, and only one byte can be counted
-	} {
-		m, err := Compile(Pattern{Expr: c.expr})
+	type row struct{ Expr, Want string }
+	for _, c := range append(expect.Table[row](t, "testdata/needles.tsv"),
+		row{"", ""},
+	) {
+		m, err := Compile(Pattern{Expr: c.Expr})
 		expect.Must(t, err)
 		var got []string
 		for _, n := range m.need.Needles {
@@ -168,7 +133,7 @@ func TestNeedles(t *testing.T) {
 		} else if m.need.Prefix {
 			got = append(got, "head")
 		}
-		expect.Equal(t, strings.Join(got, " "), c.want, c.expr)
+		expect.Equal(t, strings.Join(got, " "), c.Want, c.Expr)
 	}
 }
 

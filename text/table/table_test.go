@@ -32,73 +32,10 @@ func read(t expect.TB, r io.Reader) (rows, damage []string) {
 }
 
 func TestRows(t *testing.T) {
-	const headless = "the first row, taken as the header, looks like data"
-	const unclosed = "1 quote is not closed: the first opens a cell in line 2, which was ended with the line"
-	for name, c := range map[string]struct {
-		text   string
-		want   string // rows, one a line, after the header
-		damage string
-	}{
-		"plain": {
-			"id,name\n1,ann\n2,\"b,\r\nob\"\r\n\n3,\"say \"\"hi\"\"\"\n",
-			"1_ann|2_b,\r\nob|3_say \"hi\"",
-			"",
-		},
-		"headless":                {"1,2,x\n4,5,6\n", "4_5_6", headless},
-		"headless, dates":         {"2026-03-01,\"1,200.5\"\n4,5\n", "4_5", headless},
-		"headless, one number":    {"Anna,34,Oslo\nBo,5,Rome\n", "Bo_5_Rome", headless},
-		"headless, an amount":     {"Tea,$5.00\nMilk,$6.20\n", "Milk_$6.20", headless},
-		"a number names words":    {"id,2\na,x\n", "a_x", ""},
-		"a series of names":       {"month,1,2,3\nJan,5,6,7\n", "Jan_5_6_7", ""},
-		"years are names":         {"City,2024,2025\nOslo,5,6\n", "Oslo_5_6", ""},
-		"no final line end":       {"a;b\n1;2\n3;4", "1_2|3_4", ""},
-		"only a header":           {"a,b\n", "", ""},
-		"a quote inside a cell":   {"a,b\n5\" disk,1\n6,2\n", "5\" disk_1|6_2", ""},
-		"tabs, a quote is a char": {"a\tb\n\"x\t1\ny\t2\n", "\"x_1|y_2", ""},
-		"tabs, a quoted begin":    {"a\tb\n\"Best of\" volume\t1\ny\t2\n", "\"Best of\" volume_1|y_2", ""},
-		"tabs, a whole cell":      {"a\tb\n\"x\"\t1\n", "x_1", ""},
-		"tabs, a line break":      {"a\tb\tc\n\"x\ny\"\t1\t2\n3\t4\t5\n", "x\ny_1_2|3_4_5", ""},
-		"tabs, two cells of rows": {"a\tb\n\"x\t1\ny\"\t2\n", "\"x_1|y\"_2", ""},
-		"text after a quote": {
-			"Name,City,Year\n\"Roe, Ann\"x,Bern,1971\n\"Poe, B\",Ulm,1980\n",
-			"Roe, Annx_Bern_1971|Poe, B_Ulm_1980",
-			"",
-		},
-		"blanks after a quote": {
-			"a,b,c\n0,\"x, large\" ,1\n1,\"y, large\",2\n",
-			"0_x, large_1|1_y, large_2",
-			"",
-		},
-		"blanks before a quote": {"a,b\n0, \"a, b\"\n1, \"c\"\n", "0_a, b|1_c", ""},
-		"CR alone":              {"a,b\r1,2\r3,\"4\r5\"\r", "1_2|3_4\r5", ""},
-		"sep":                   {"sep=;\na;b,c\n1;2\n", "1_2", ""},
-		"sep, CR LF":            {"SEP=|\r\na|b\r\n1|2\r\n", "1_2", ""},
-		"pipes":                 {"a|b|c\n1|\"2|3\"|4\n", "1_2|3_4", ""},
-		"mark":                  {"\xef\xbb\xbfa;b\n1;2\n", "1_2", ""},
-		"unclosed, rows follow": {
-			"a,b,c\n1,\"x,2\n3,4,5\n6,7,8\n",
-			"1_x,2|3_4_5|6_7_8",
-			unclosed + "; 1 row has not 3 cells: first record 0 (line 2) with 2",
-		},
-		"unclosed, at the end":      {"a,b\r\n1,\"x\r\n3,4\r\n", "1_x|3_4", unclosed},
-		"unclosed, a quote follows": {"a,b,c\n1,2,\"x\n3,\"y, z\",5\n", "1_2_x|3_y, z_5", unclosed},
-		"cut inside": {
-			"a,b,c\n1,2,3\n4,\"long\ntext",
-			"1_2_3|4_long\ntext",
-			"breaks off inside a quoted cell, in record 1 (line 3); 1 row has not 3 cells: first record 1 (line 3) with 2",
-		},
-		"lines like rows in quotes": {"a,b\n1,\"x\ny, z\"\n2,3\n", "1_x\ny, z|2_3", ""},
-		"odd rows": {
-			"a,b\n1\n2,3,4\n",
-			"1|2_3_4",
-			"2 rows have not 2 cells: first record 0 (line 2) with 1",
-		},
-		"empty":       {"", "", ""},
-		"empty lines": {"\r\n\na,b\n\n1,2\n\r\n", "1_2", ""},
-	} {
-		rows, damage := read(t, strings.NewReader(c.text))
-		if got := strings.Join(rows[min(1, len(rows)):], "|"); got != c.want || strings.Join(damage, "; ") != c.damage {
-			t.Errorf("%s: %q, %q", name, got, damage)
+	for _, c := range expect.Table[struct{ Name, Text, Want, Damage string }](t, "testdata/rows.tsv") {
+		rows, damage := read(t, strings.NewReader(c.Text))
+		if got := strings.Join(rows[min(1, len(rows)):], "|"); got != c.Want || strings.Join(damage, "; ") != c.Damage {
+			t.Errorf("%s: %q, %q", c.Name, got, damage)
 		}
 	}
 }
