@@ -275,56 +275,24 @@ func TestToolsCall(t *testing.T) {
 func TestRequestErrors(t *testing.T) {
 	c := newClient(t, newTestServer(t))
 	long := strings.Repeat("n", 1<<20)
-	for _, test := range []struct {
-		name, method, params string
-		code                 int
-		want                 []string
-	}{
-		{"unknown tool", "tools/call", `{"name":"grpe"}`, -32602, []string{`unknown tool "grpe"`, "tools: say, args, sleep"}},
-		{"unknown tool, long", "tools/call", `{"name":"` + long[:200<<10] + `"}`, -32602, []string{"tools: say"}},
-		{"no name", "tools/call", `{}`, -32602, []string{"tools/call: name is missing"}},
-		{"name of null", "tools/call", `{"name":null}`, -32602, []string{"tools/call: name is missing"}},
-		{"empty name", "tools/call", `{"name":""}`, -32602, []string{`unknown tool ""`}},
-		{"no name of a prompt", "prompts/get", `{}`, -32602, []string{"prompts/get: name is missing"}},
-		{"name of a wrong type", "tools/call", `{"name":5}`, -32602, []string{"name must be a string, not number"}},
-		{"arguments array", "tools/call", `{"name":"say","arguments":[1]}`, -32602, []string{
-			"say: arguments must be an object, not an array",
-		}},
-		{"arguments string", "tools/call", `{"name":"say","arguments":"{}"}`, -32602, []string{"not a string"}},
-		{"unknown method", "tools/lost", `{}`, -32601, []string{`unknown method "tools/lost"`}},
-		{"unknown method, long", long, `{}`, -32601, []string{"unknown method"}},
-		{"unknown prompt", "prompts/get", `{"name":"x"}`, -32602, []string{`unknown prompt "x"`, "director"}},
-		{"prompt without its argument", "prompts/get", `{"name":"investigate-output"}`, -32602, []string{`"source" is required`}},
-		{"prompt with unknown argument", "prompts/get", `{"name":"director","arguments":{"x":"1"}}`, -32602, []string{"valid arguments: task"}},
-		{"prompt with a number", "prompts/get", `{"name":"director","arguments":{"task":1}}`, -32602, []string{
-			"arguments.task must be a string, not number",
-		}},
-		{"unknown resource", "resources/read", `{"uri":"file:///etc/passwd"}`, -32002, []string{"observation://{id}"}},
-		{"malformed ID", "resources/read", `{"uri":"observation://xyz"}`, -32002, []string{"12 characters"}},
-		{"no uri", "resources/read", `{}`, -32602, []string{"resources/read: uri is missing"}},
-		{"cursor", "resources/list", `{"cursor":"%%%"}`, -32602, []string{"unknown cursor"}},
-		{"cursor of another kind", "resources/list", `{"cursor":"aGVsbG8="}`, -32602, []string{"unknown cursor"}},
-		{"cursor of a wrong type", "resources/list", `{"cursor":5}`, -32602, []string{"cursor must be a string"}},
-		{"completion of nothing", "completion/complete", `{}`, -32602, []string{"ref/prompt, ref/resource"}},
-		{"completion of an unknown prompt", "completion/complete", `{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":""}}`, -32602, []string{"unknown prompt"}},
-		{"completion of an unknown argument", "completion/complete", `{"ref":{"type":"ref/prompt","name":"director"},"argument":{"name":"a","value":""}}`, -32602, []string{`no argument "a"`}},
-		{"completion of an unknown template", "completion/complete", `{"ref":{"type":"ref/resource","uri":"x://{y}"},"argument":{"name":"y","value":""}}`, -32602, []string{"unknown resource template"}},
-		{"log level", "logging/setLevel", `{"level":"loud"}`, -32602, []string{
-			`"loud"`, "debug, info, notice, warning, error, critical, alert, emergency",
-		}},
-		{"too much", "prompts/get", `{"name":"director","arguments":{"task":"` + long +
+	type row struct {
+		Name, Method, Params string
+		Code                 int
+		Want                 []string
+	}
+	for _, test := range append(expect.Table[row](t, "testdata/request_errors.tsv"),
+		row{"unknown tool, long", "tools/call", `{"name":"` + long[:200<<10] + `"}`, -32602, []string{"tools: say"}},
+		row{"unknown method, long", long, `{}`, -32601, []string{"unknown method"}},
+		row{"too much", "prompts/get", `{"name":"director","arguments":{"task":"` + long +
 			`"}}`, -32602, []string{"params of 1048"}},
-		{"discover in the wrong era", "server/discover", `{}`, -32601, []string{"2026-07-28"}},
-		{"subscribe", "resources/subscribe", `{"uri":"observation://0123456789ab"}`, -32601, nil},
-		{"tasks", "tasks/list", `{}`, -32601, nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			message := c.ask(`{"jsonrpc":"2.0","id":"a","method":"` + test.method + `","params":` + test.params + `}`)
+	) {
+		t.Run(test.Name, func(t *testing.T) {
+			message := c.ask(`{"jsonrpc":"2.0","id":"a","method":"` + test.Method + `","params":` + test.Params + `}`)
 			got := servertest.Read(t, message)
-			if got.Error == nil || got.Error.Code != test.code || string(got.ID) != `"a"` {
-				t.Fatalf("want code %d for id a: %.500s", test.code, message)
+			if got.Error == nil || got.Error.Code != test.Code || string(got.ID) != `"a"` {
+				t.Fatalf("want code %d for id a: %.500s", test.Code, message)
 			}
-			expect.Contains(t, got.Error.Message, test.want...)
+			expect.Contains(t, got.Error.Message, test.Want...)
 			if len(message) > 1000 {
 				t.Errorf("the error is %d bytes long", len(message))
 			}

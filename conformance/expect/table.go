@@ -1,6 +1,7 @@
 package expect
 
 import (
+	"encoding/json"
 	"os"
 	"reflect"
 	"strconv"
@@ -8,8 +9,8 @@ import (
 )
 
 // Table reads a file of cases: a case a line, its fields separated by tabs, in the order of the fields of T, which are
-// exported strings, booleans and numbers. Empty lines and those that begin with # are skipped. In a field, \n, \t, \r,
-// \xNN and \uNNNN stand for one byte or character, and \\ for a backslash.
+// exported. Empty lines and those that begin with # are skipped. In a string, a number or a boolean, \n, \t, \r, \xNN
+// and \uNNNN stand for one byte or character, and \\ for a backslash. All other fields are JSON, or empty.
 func Table[T any](t TB, path string) (cases []T) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -34,11 +35,20 @@ func Table[T any](t TB, path string) (cases []T) {
 
 // set sets a field of a case from its text.
 func set(into reflect.Value, text string) error {
+	switch kind := into.Kind(); {
+	case kind != reflect.Slice && kind != reflect.Map && kind != reflect.Struct:
+	case text == "":
+		return nil
+	case into.Type() != reflect.TypeFor[[]byte]():
+		return json.Unmarshal([]byte(text), into.Addr().Interface())
+	}
 	text, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`)
 	if err != nil {
 		return err
 	}
 	switch into.Kind() {
+	case reflect.Slice:
+		into.SetBytes([]byte(text))
 	case reflect.String:
 		into.SetString(text)
 	case reflect.Bool:
@@ -48,6 +58,9 @@ func set(into reflect.Value, text string) error {
 		into.SetFloat(f)
 		return err
 	default:
+		if text == "" {
+			return nil
+		}
 		n, err := strconv.ParseInt(text, 0, 64)
 		into.SetInt(n)
 		return err

@@ -8,39 +8,14 @@ import (
 )
 
 func TestNamesOf(t *testing.T) {
-	for _, test := range []struct {
-		text string
-		want []string
-	}{
-		{"see https://a.de/x.", []string{"https://a.de/x"}},
-		{"(https://en.wikipedia.org/wiki/Drill_(tool))", []string{"https://en.wikipedia.org/wiki/Drill_(tool)"}},
-		{"[text](https://a.de/x?y=1&z=2#top), <http://b.fr/>", []string{"https://a.de/x?y=1&z=2#top", "http://b.fr"}},
-		{"„https://a.de/x“ und »www.b.de/y«", []string{"https://a.de/x", "www.b.de/y"}},
-		{"https://a.de/files/b.pdf", []string{"https://a.de/files/b.pdf"}},
-		{"ftp://x.fr/a.csv;s3://bucket/key", []string{"ftp://x.fr/a.csv;s3://bucket/key"}},
-		{"data/q3.csv, per region", []string{"data/q3.csv"}},
-		{"a.tar.gz and b.zip.", []string{"a.tar.gz", "b.zip"}},
-		{"REPORT.PDF", []string{"REPORT.PDF"}},
-		{`C:\Users\max\a.docx and C:\temp\log`, []string{`C:\Users\max\a.docx`, `C:\temp\log`}},
-		{"../src/main.go:42 and ./run.sh", []string{"../src/main.go", "./run.sh"}},
-		{"/etc/hosts, ~/.config/x and ~/bin/run.sh", []string{"/etc/hosts", "~/.config/x", "~/bin/run.sh"}},
-		{"die protokoll.pdf-Datei", []string{"protokoll.pdf"}},
-		{"Größe_Übersicht.pdf, отчёт.docx", []string{"Größe_Übersicht.pdf", "отчёт.docx"}},
-		{"main.c and util.h", []string{"main.c", "util.h"}},
-		{"the Makefile, .env and Dockerfile", []string{"Makefile", ".env", "Dockerfile"}},
-		{"報告書.pdfを要約", []string{"報告書.pdf"}},
-		{"`notes.md`, \"a b.txt\"", []string{"notes.md", "b.txt"}},
-		{"a.csv and a.csv", []string{"a.csv"}},
-		// no names
-		{"z.B. d.h. e.g. i.e. u.s.w. i.d.R. p.m. 3.5 v1.2 1.250,50 €", nil},
-		{"Node.js, Vue.js, ASP.NET and .NET 8", nil},
-		{"and/or, 24/7, km/h, TCP/IP, input/output", nil},
-		{"mail max@firma.de or x@data.py", nil},
-		{"a .csv file, *.csv files, csv/xlsx", nil},
-		{"fmt.Println(x), obj.json() and example.com", nil},
-		{"", nil},
-	} {
-		expect.EqualList(t, namesOf(test.text), test.want, test.text)
+	type row struct {
+		Text string
+		Want []string
+	}
+	for _, test := range append(expect.Table[row](t, "testdata/names.tsv"),
+		row{"", nil},
+	) {
+		expect.EqualList(t, namesOf(test.Text), test.Want, test.Text)
 	}
 }
 

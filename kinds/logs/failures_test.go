@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
@@ -137,47 +138,22 @@ func TestStrayLines(t *testing.T) {
 // TestReportsInXML: the failed tests of a report are named with their message, in any division into lines and blocks.
 func TestReportsInXML(t *testing.T) {
 	const rounding = `<testcase name="rounding" classname="shop.Tax">`
-	for _, c := range []struct{ text, total, says string }{
-		{"<testsuites>\n<testcase name=\"a\"/>\n " + rounding +
-			"\n<failure message=\"expected 3 &lt; 4\" type=\"Mismatch\">" +
-			"at x</failure></testcase></testsuites>", "2 tests, 1 failed",
-			"failed test, line 4: shop.Tax: rounding: Mismatch: expected 3 < 4"},
-		{"<?xml version='1.0'?><!-- <failure> > --><testsuite><testcase name='x > y'/>" + rounding +
-			"<system-out><![CDATA[<failure message='no'/>]]></system-out><error><![CDATA[ boom < 3\nat x]]></error></testcase>",
-			"2 tests, 0 failed, 1 error", "failed test, line 1: shop.Tax: rounding: boom < 3"},
-		{"<testsuite>" + rounding + "<failure/><system-out>no message</system-out></testcase></testsuite>",
-			"1 test, 1 failed",
-			"failed test, line 1: shop.Tax: rounding"},
-		{"<testsuite>" + rounding + "\n<failure>\n\nexpected &quot;3&quot;\nat x", "1 test, 1 failed",
-			"failed test, line 2: shop.Tax: rounding: expected \"3\""},
-		{`<test-run><test-suite result="Failed"><test-case name="R" fullname="Shop.R" result="Failed"><properties>p</properties>` +
-			`<failure><message><![CDATA[Expected: 3]]></message></failure></test-case></test-suite></test-run>`,
-			"1 test, 1 failed",
-			"failed test, line 1: Shop.R: Expected: 3"},
-		{`<assemblies><test name="Shop.R" result="Fail"><failure exception-type="E"><message>Expected 3</message>` +
-			`<stack-trace>at</stack-trace></failure></test></assemblies>`, "1 test, 1 failed",
-			"failed test, line 1: Shop.R: Expected 3"},
-		{`<TestRun><UnitTestResult testName="R" outcome="Failed"><Output><StdOut>out</StdOut><ErrorInfo><Message>Expected 3` +
-			`</Message></ErrorInfo></Output></UnitTestResult></TestRun>`, "1 test, 1 failed",
-			"failed test, line 1: R: Expected 3"},
-		{"<testsuite>" + strings.Repeat(rounding+"<failure message='m'/></testcase>\n", 10), "10 tests, 10 failed",
+	type row struct{ Text, Total, Says string }
+	for _, c := range append(expect.Table[row](t, "testdata/reports.tsv"),
+		row{"<testsuite>" + strings.Repeat(rounding+"<failure message='m'/></testcase>\n", 10), "10 tests, 10 failed",
 			"… and 2 more failed tests"},
-		{"<testsuite><testcase name='a'><failure message='" + strings.Repeat("é\" ", 9000) + "'/></testcase>",
+		row{"<testsuite><testcase name='a'><failure message='" + strings.Repeat("é\" ", 9000) + "'/></testcase>",
 			"1 test, 1 failed", "failed test, line 1: a: é"},
-		{"<testsuite><testcase name='a'/></testsuite>", "1 test, 0 failed", ""},
-		{"<testsuite><testcase name='a'><system-out><![CDATA[" + strings.Repeat("a > b ]] ", 3000) + "]]></system-out>" +
+		row{"<testsuite><testcase name='a'><system-out><![CDATA[" + strings.Repeat("a > b ]] ", 3000) + "]]></system-out>" +
 			"</testcase><!-- " + strings.Repeat("> -", 5000) + " -->" + rounding + "<failure message='m'/>", "2 tests, 1 failed",
 			"failed test, line 1: shop.Tax: rounding: m"},
-		{"<checkstyle><file name='m'/></checkstyle>", "", ""}, {"<p>a</p><testcase/>", "", ""}, {"text <testsuite>", "",
-			""},
-		{"<testsuite><!--- <testcase/>", "", ""}, {"<", "", ""}, {"<>", "", ""}, {"< ><testsuite></>", "", ""},
-	} {
-		for _, size := range []int{len(c.text), 1, 7} {
+	) {
+		for _, size := range []int{len(c.Text), 1, 7} {
 			for _, name := range []string{"", "report.xml"} {
-				sum := summary(NewProse(name), c.text, size)
-				if total, says := strings.Join(sum.Total, "; "), strings.Join(sum.Says, "\n"); total != c.total ||
-					!strings.Contains(says, c.says) {
-					t.Errorf("%.200s: %q; want %q:\n%s\nwant\n%s", c.text, total, c.total, says, c.says)
+				sum := summary(NewProse(name), c.Text, size)
+				if total, says := strings.Join(sum.Total, "; "), strings.Join(sum.Says, "\n"); total != c.Total ||
+					!strings.Contains(says, c.Says) {
+					t.Errorf("%.200s: %q; want %q:\n%s\nwant\n%s", c.Text, total, c.Total, says, c.Says)
 				}
 			}
 		}

@@ -38,51 +38,21 @@ func recordsOf(t testing.TB, k Kind, text string) ([]string, error) {
 }
 
 func TestRecords(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		kind Kind
-		text string
-		want []string
-		err  string
-	}{
-		{"array", JSON, ` [1, "a\"]", {"b":[2,3]}, [], null ] `, []string{"1", `"a\"]"`, `{"b":[2,3]}`, "[]", "null"}, ""},
-		{"empty array", JSON, `[]`, nil, ""},
-		{"empty text", JSON, "", nil, ""},
-		{"big integers keep their digits", JSON, `[123456789012345678901234567890, 1e309]`, []string{
-			"123456789012345678901234567890", "1e309",
-		}, ""},
-		{"duplicate keys", JSON, `[{"a":1,"a":2}]`, []string{`{"a":1,"a":2}`}, ""},
-		{"invalid UTF-8", JSON, "[\"\xff\", 2]", []string{"\"\xff\"", "2"}, ""},
-		{"no array", JSON, `{"a":[1]}`, []string{`{"a":[1]}`}, ""},
-		{"values in a row", JSON, `{"a":1} {"b":2}`, []string{`{"a":1}`, `{"b":2}`}, ""},
-		{"cut", JSON, `[1, {"a":2}, {"b"`, []string{"1", `{"a":2}`}, "the text ends inside an object at byte 17"},
-		{"broken", JSON, `[1, 2 3]`, []string{"1", "2"}, "invalid character '3' after a value in an array, where ',' or ']' must stand at byte 6"},
-		{"after the array nothing is read", JSON, `[1] x`, []string{"1"}, ""},
-		{"ndjson", NDJSON, "{\"a\":1}\n\n[2,3]\n\"x\"\n4", []string{
-			`{"a":1}`, "[2,3]", `"x"`,
-		}, "the text ends inside a number at byte 20"},
-		{"ndjson, a number on its line", NDJSON, "{\"a\":1}\n4\n", []string{`{"a":1}`, "4"}, ""},
-		{"a number alone", JSON, "42", []string{"42"}, ""},
-		{"a literal behind a value", JSON, "[1] null", []string{"1"}, ""},
-		{"a literal behind values", JSON, `{"a":1} null`, []string{`{"a":1}`}, "the text ends inside a literal at byte 12"},
-		{"ndjson, printed over lines", NDJSON, "{\n \"a\":1\n}{\n \"a\":2\n}\n", []string{
-			"{\n \"a\":1\n}", "{\n \"a\":2\n}",
-		}, ""},
-		{"ndjson, broken", NDJSON, "{\"a\":1}\n{oops}\n", []string{`{"a":1}`}, "invalid character 'o' where a key must stand at byte 9"},
-		{"ndjson, a line broken", NDJSON, "{\"a\":1}\n{oops} {\"a\":2}\n{\"a\":3}\nx\n[4]", []string{
-			`{"a":1}`, `{"a":3}`, "[4]",
-		}, "invalid character 'o' where a key must stand at byte 9"},
-		{"ndjson, the first line broken", NDJSON, "x\n{\"a\":1}\n", []string{`{"a":1}`}, "invalid character 'x' where a value must stand at byte 0"},
-		{"ndjson, a line cut off", NDJSON, "[0]\n[1]\n{\"a\":\n[2]\n[3]\n", []string{
-			"[0]", "[1]", "[2]", "[3]",
-		}, "a line begins inside an object at byte 14"},
-		{"ndjson, over lines and broken", NDJSON, "{\n\"a\":1\n}\n[1 2]\n[3]\n", []string{"{\n\"a\":1\n}"}, "invalid character '2' after a value in an array, where ',' or ']' must stand at byte 13"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := recordsOf(t, tt.kind, tt.text)
-			expect.Same(t, got, tt.want)
-			if msg := fmt.Sprint(err); err == nil && tt.err != "" || err != nil && msg != tt.err {
-				t.Errorf("error %q, want %q", msg, tt.err)
+	type row struct {
+		Name string
+		Kind Kind
+		Text string
+		Want []string
+		Err  string
+	}
+	for _, tt := range append(expect.Table[row](t, "testdata/records.tsv"),
+		row{"invalid UTF-8", JSON, "[\"\xff\", 2]", []string{"\"\xff\"", "2"}, ""},
+	) {
+		t.Run(tt.Name, func(t *testing.T) {
+			got, err := recordsOf(t, tt.Kind, tt.Text)
+			expect.Same(t, got, tt.Want)
+			if msg := fmt.Sprint(err); err == nil && tt.Err != "" || err != nil && msg != tt.Err {
+				t.Errorf("error %q, want %q", msg, tt.Err)
 			}
 		})
 	}

@@ -21,59 +21,21 @@ import (
 )
 
 func TestChecker(t *testing.T) {
-	for _, tt := range []struct {
-		name, text string
-		want       Report
-	}{
-		{"nothing", "", Report{State: Empty}},
-		{"blank", " \n\t", Report{State: Empty, Offset: 3}},
-		{"object", `{"a":1,"b":[2,3]}`, Report{State: Whole, Values: 1, Offset: 17, Elements: 2,
-			LastPointer: "/b", LastStart: 11, LastEnd: 16, Last: "[2,3]", PieceStart: 16}},
-		{"array and a newline", "[1,2]\n", Report{State: Whole, Values: 1, Offset: 6, Elements: 2,
-			LastPointer: "/1", LastStart: 3, LastEnd: 4, Last: "2", PieceStart: 4}},
-		{"empty array", "[]", Report{State: Whole, Values: 1, Offset: 2}},
-		{"string", `"x"`, Report{State: Whole, Values: 1, Offset: 3}},
-		{"number and a newline", "12\n", Report{State: Whole, Values: 1, Offset: 3}},
-		{"number", "12", Report{State: Cut, Offset: 2, Inside: "number", Piece: "12"}},
-		{"literal", "true", Report{State: Cut, Offset: 4, Inside: "literal", Piece: "true"}},
-		{"records", "{\"a\":1}\n{\"a\":2}\n", Report{State: Whole, Values: 2, Offset: 16, Elements: 2,
-			LastPointer: "/1", LastStart: 8, LastEnd: 15, Last: `{"a":2}`, PieceStart: 15}},
-		{"a record cut off", "{\"a\":1}\n{\"a\":[2,\"x", Report{State: Cut, Values: 1, Offset: 18, Pointer: "/1/a/1", Inside: "string", Elements: 1,
-			LastPointer: "/0", LastStart: 0, LastEnd: 7, Last: `{"a":1}`, PieceStart: 7, Piece: "\n{\"a\":[2,\"x"}},
-		{"the last number is not complete", "[1,2", Report{State: Cut, Offset: 4, Pointer: "/1", Inside: "number", Elements: 1,
-			LastPointer: "/0", LastStart: 1, LastEnd: 2, Last: "1", PieceStart: 2, Piece: ",2"}},
-		{"an element cut off", `[{"id":1},{"id":2},{"id":3,"na`, Report{State: Cut, Offset: 30, Pointer: "/2", Inside: "key", Elements: 2,
-			LastPointer: "/1", LastStart: 10, LastEnd: 18, Last: `{"id":2}`, PieceStart: 18, Piece: `,{"id":3,"na`}},
-		{"between elements", `[{"id":1},`, Report{State: Cut, Offset: 10, Inside: "array", Elements: 1,
-			LastPointer: "/0", LastStart: 1, LastEnd: 9, Last: `{"id":1}`, PieceStart: 9, Piece: ","}},
-		{"in an array in an object", `{"meta":{"n":9},"items":[{"id":1},{"id":`, Report{State: Cut, Offset: 40, Pointer: "/items/1", Inside: "object", Elements: 1,
-			LastPointer: "/items/0", LastStart: 25, LastEnd: 33, Last: `{"id":1}`, PieceStart: 33, Piece: `,{"id":`}},
-		{"in an object", `{"a/b":{"n":9},"c~":"x`, Report{State: Cut, Offset: 22, Pointer: "/c~0", Inside: "string", Elements: 1,
-			LastPointer: "/a~1b", LastStart: 7, LastEnd: 14, Last: `{"n":9}`, PieceStart: 14, Piece: `,"c~":"x`}},
-		{"nothing complete", `{"a":[{"b`, Report{State: Cut, Offset: 9, Pointer: "/a/0", Inside: "key", Piece: `{"a":[{"b`}},
-		{"one bracket", `[`, Report{State: Cut, Offset: 1, Inside: "array", Piece: "["}},
-		{"broken", `[1, 2 3, 4]`, Report{State: Broken, Offset: 6, Inside: "array", Elements: 2,
-			Reason:      "invalid character '3' after a value in an array, where ',' or ']' must stand",
-			LastPointer: "/1", LastStart: 4, LastEnd: 5, Last: "2", PieceStart: 5, Piece: " 3, 4]"}},
-		{"broken in a value", `{"a":1,"b":nil}`, Report{State: Broken, Offset: 12, Pointer: "/b", Inside: "literal", Elements: 1,
-			Reason:      "invalid character 'i' in a literal (true, false or null)",
-			LastPointer: "/a", LastStart: 5, LastEnd: 6, Last: "1", PieceStart: 6, Piece: `,"b":nil}`}},
-		{"something after it", "{\"a\":1}\nDone.", Report{State: Broken, Values: 1, Offset: 8, Inside: "between values", Elements: 1,
-			Reason:      "invalid character 'D' where a value must stand",
-			LastPointer: "/0", LastStart: 0, LastEnd: 7, Last: `{"a":1}`, PieceStart: 7, Piece: "\nDone."}},
-		{"byte order mark", "\xef\xbb\xbf[1,2 ", Report{State: Cut, Offset: 8, Inside: "array", Elements: 2,
-			LastPointer: "/1", LastStart: 6, LastEnd: 7, Last: "2", PieceStart: 7, Piece: " "}},
-		{"half a mark", "\xef\xbb", Report{
+	type row struct {
+		Name, Text string
+		Want       Report
+	}
+	for _, tt := range append(expect.Table[row](t, "testdata/checker.tsv"),
+		row{"half a mark", "\xef\xbb", Report{
 			State: Broken, Piece: "\xef\xbb", Inside: "between values",
 			Reason: `invalid character '\xef' where a value must stand`,
 		}},
-		{"bracket in a string", `["]`, Report{State: Cut, Offset: 3, Pointer: "/0", Inside: "string", Piece: `["]`}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+	) {
+		t.Run(tt.Name, func(t *testing.T) {
 			for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader} {
-				got, err := position(wrap(strings.NewReader(tt.text)))
+				got, err := position(wrap(strings.NewReader(tt.Text)))
 				expect.Must(t, err)
-				expect.Same(t, got, tt.want)
+				expect.Same(t, got, tt.Want)
 			}
 		})
 	}

@@ -20,62 +20,31 @@ import (
 )
 
 func TestComplaints(t *testing.T) {
-	for _, c := range []struct {
-		p    Pattern
-		want string
-	}{
-		{Pattern{Expr: "foo(bar"}, "pattern: missing closing )\n  foo(bar\n     ^"},
-		{Pattern{Expr: "(a)(b(c)"}, "pattern: missing closing )\n  (a)(b(c)\n     ^"},
-		{Pattern{Expr: `\((a`}, "pattern: missing closing )\n  \\((a\n    ^"},
-		{Pattern{Expr: `[(](a`}, "pattern: missing closing )\n  [(](a\n     ^"},
-		{Pattern{Expr: `\Q(\E(a`}, "pattern: missing closing )\n  \\Q(\\E(a\n       ^"},
-		{Pattern{Expr: "a)b)"}, "pattern: unexpected )\n  a)b)\n   ^"},
-		{Pattern{Expr: "[)])"}, "pattern: unexpected )\n  [)])\n     ^"},
-		{Pattern{Expr: "ab[cd"}, "pattern: missing closing ]\n  ab[cd\n    ^"},
-		{Pattern{Expr: "*a"}, "pattern: missing argument to repetition operator\n  *a\n  ^"},
-		{Pattern{Expr: "a*b|*c"}, "pattern: missing argument to repetition operator\n  a*b|*c\n      ^"},
-		{Pattern{Expr: "a**"}, "pattern: invalid nested repetition operator\n  a**\n   ^"},
-		{Pattern{Expr: "x{2}{3}y{4}{5}"}, "pattern: invalid nested repetition operator\n  x{2}{3}y{4}{5}\n   ^"},
-		{Pattern{Expr: "[z-a]"}, "pattern: invalid character class range\n  [z-a]\n   ^"},
-		{Pattern{Expr: `a\`}, "pattern: trailing backslash at end of expression\n  a\\\n   ^"},
-		{Pattern{Expr: `世界\y`}, "pattern: invalid escape sequence\n  世界\\y\n    ^"},
-		{Pattern{Expr: "(?<=a)b"}, "pattern: RE2 has no look-behind; match what stands before it too\n  (?<=a)b\n  ^"},
-		{Pattern{Expr: "b(?<!a)"}, "pattern: RE2 has no negative look-behind; match more, and filter the result\n  b(?<!a)\n   ^"},
-		{Pattern{Expr: "a(?=b)"}, "pattern: RE2 has no look-ahead; match what follows too\n  a(?=b)\n   ^"},
-		{Pattern{Expr: "a(?!b)"}, "pattern: RE2 has no negative look-ahead; match more, and filter the result\n  a(?!b)\n   ^"},
-		{Pattern{Expr: `(a)\1`}, "pattern: RE2 has no back-references\n  (a)\\1\n     ^"},
-		{Pattern{Expr: `(?P<x>a)(?P=x)`}, "pattern: RE2 has no back-references\n  (?P<x>a)(?P=x)\n          ^"},
-		{Pattern{Expr: "a++"}, "pattern: RE2 has no possessive repeats"},
-		{Pattern{Expr: "a{1001}"}, "pattern: invalid repeat count: at most 1000 repeats, nested ones multiplied\n  a{1001}\n   ^"},
-		{Pattern{Expr: "x{2,1}"}, "pattern: invalid repeat count: 2 is more than 1\n  x{2,1}\n   ^"},
-		{Pattern{Expr: "(a{100}){100}"}, "pattern: invalid repeat count"},
-		{Pattern{
+	type row struct {
+		P    Pattern
+		Want string
+	}
+	for _, c := range append(expect.Table[row](t, "testdata/complaints.tsv"),
+		row{Pattern{
 			Expr: strings.Repeat("(", 1001) + strings.Repeat(")", 1001),
 		}, "pattern: it nests too deeply: at most 1000 levels"},
-		{Pattern{Expr: strings.Repeat("(", 60_000)}, "pattern: missing closing )\n  …"},
-		{Pattern{
+		row{Pattern{Expr: strings.Repeat("(", 60_000)}, "pattern: missing closing )\n  …"},
+		row{Pattern{
 			Expr: strings.Repeat("x", 60_000) + "(",
 		}, "pattern: missing closing )\n  …xxxxxxxxxxxxxxxxxxxxxxxxxx(\n                             ^"},
-		{Pattern{Expr: strings.Repeat("x", 1<<20)}, "pattern: 1048576 bytes are over the limit of 262144"},
-		{Pattern{Expr: strings.Repeat(`\pL`, 2100)}, "pattern: it is too large: more than 2000 instructions"},
-		{Pattern{Expr: "[ab]{1000}[cd]{1000}.{10}"}, "pattern: it is too large: more than 2000 instructions"},
-		{Pattern{Expr: "(" + strings.Repeat("a|", 3000) + "b)c"}, ""}, // the parser makes one class of it
-		{Pattern{Expr: "a\xffb"}, "pattern: it is not valid UTF-8"},
-		{Pattern{Expr: `a\nb`}, `pattern: \n never stands inside a line`},
-		{Pattern{Expr: "a\nb", Literal: true}, `pattern: \n never stands inside a line`},
-		{Pattern{Expr: `a\nb`, Multiline: true}, ""},
-		{Pattern{Expr: `(?:a|\s)[^b]`}, ""},
-		{Pattern{Expr: "a(b", Literal: true}, ""},
-		{Pattern{Expr: ""}, ""},
-	} {
-		_, err := Compile(c.p)
+		row{Pattern{Expr: strings.Repeat("x", 1<<20)}, "pattern: 1048576 bytes are over the limit of 262144"},
+		row{Pattern{Expr: strings.Repeat(`\pL`, 2100)}, "pattern: it is too large: more than 2000 instructions"},
+		row{Pattern{Expr: "(" + strings.Repeat("a|", 3000) + "b)c"}, ""},
+		row{Pattern{Expr: "a\xffb"}, "pattern: it is not valid UTF-8"},
+	) {
+		_, err := Compile(c.P)
 		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%.80q: %v", c.p.Expr, err)
-		case c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
-			t.Errorf("%.80q:\n%v\nwant\n%v", c.p.Expr, err, c.want)
+		case c.Want == "" && err != nil:
+			t.Errorf("%.80q: %v", c.P.Expr, err)
+		case c.Want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.Want)):
+			t.Errorf("%.80q:\n%v\nwant\n%v", c.P.Expr, err, c.Want)
 		case err != nil && len(err.Error()) > 450:
-			t.Errorf("%.80q: the error has %d bytes", c.p.Expr, len(err.Error()))
+			t.Errorf("%.80q: the error has %d bytes", c.P.Expr, len(err.Error()))
 		}
 	}
 }

@@ -16,58 +16,26 @@ import (
 )
 
 func TestResults(t *testing.T) {
-	tests := []struct {
-		name, text string
-		args       m
-		want       string
-	}{
-		{"identity", `{"b":[1,2],"a":"x"}`, m{"filter": "."}, `{"a":"x","b":[1,2]}`},
-		{"one a line", `[1,[2],{"a":3}]`, m{"filter": ".[]"}, "1\n[2]\n{\"a\":3}"},
-		{"ndjson", "{\"a\":1}\n{\"a\":2}\n", m{"filter": ".a"}, "1\n2"},
-		{"concatenated", `{"a":1}{"a":2} {"a":3}`, m{"filter": ".a"}, "1\n2\n3"},
-		{"a number alone", "42", m{"filter": "."}, "42"},
-		{"numbers", "1\n2\n3", m{"filter": "."}, "1\n2\n3"},
-		{"slurp", "1\n2\n3\n", m{"filter": "add", "slurp": true}, "6"},
-		{"slurp of one array", "[1,2]", m{"filter": ".", "slurp": true}, "[[1,2]]"},
-		{"slurp of nothing", "", m{"filter": ".", "slurp": true}, "[]"},
-		{"raw", `["a\tb","c\nd",1,["e"]]`, m{"filter": ".[]", "raw": true}, "a\tb\nc\nd\n1\n[\"e\"]"},
-		{"text", "one\ntwo\r\n\nlast", m{"filter": ".", "text": true}, "\"one\"\n\"two\\r\"\n\"\"\n\"last\""},
-		{"text, slurped", "one\ntwo\n", m{"filter": `split("\n")`, "text": true, "slurp": true}, `["one","two",""]`},
-		{"text, CSV", "a,b\n1,2\n", m{"filter": `split(",")[0]`, "text": true, "raw": true}, "a\n1"},
-		{"args", `{"a":1}`, m{
-			"filter": `$x + .a, $y.z, $ARGS.named.x`, "args": m{"x": 41, "y": m{"z": []int{1}}},
-		}, "42\n[1]\n41"},
-		{"digits", "[12345678901234567890, 0.1000, 1e1000, -0, 3.0, 100000000000000000000000001]", m{"filter": ".[]"},
-			"12345678901234567890\n0.1000\n1e1000\n-0\n3.0\n100000000000000000000000001"},
-		{"big integers", "12345678901234567890", m{"filter": ". + 1, . * 10"}, "12345678901234567891\n123456789012345678900"},
-		{"digits of args", "null", m{
-			"filter": "$n", "args": map[string]any{"n": rawNumber("12345678901234567890")},
-		}, "12345678901234567890"},
-		{"environment", "null", m{"filter": "env, $ENV, env.HOME"}, "{}\n{}\nnull"},
-		{"debug and stderr", "1", m{"filter": `debug, stderr, debug("x")`}, "1\n1\n1"},
-		{"halt ends it all", "1 2 3", m{"filter": `., (if . == 2 then halt else empty end)`}, "1\n2"},
-		{"source's name", "1", m{"filter": "input_filename"}, `"in"`},
-		{"lone surrogate", `"\ud800x"`, m{"filter": "."}, `"` + "\uFFFDx" + `"`},
-		{"invalid UTF-8", "[\"a\xffb\"]", m{"filter": "."}, `["a` + "\uFFFD" + `b"]`},
-		{"offset", "[0,1,2,3,4]", m{"filter": ".[]", "offset": 3}, "3\n4"},
-		{"limit", "[0,1,2,3,4]", m{"filter": ".[]", "offset": 1, "limit": 2}, "1\n2"},
-		{"slurped text that is not UTF-8", "[\"a\xff\"]", m{"filter": ".[-1]", "slurp": true}, "[\"a\uFFFD\"]"},
-		{"limited, then counted", "[0,1,2,3]", m{"filter": "[limit(2; .[])] | length"}, "2"},
-		{"elements, then an object", `[1,2]{"a":3}[4]`, m{"filter": ".[]"}, "1\n2\n3\n4"},
-		{"elements with a definition", `[1,2]`, m{"filter": "def f: . + 1; .[] | f"}, "2\n3"},
-		{"elements, optional", `[1,{"a":2}]3`, m{"filter": ".[]?.a?"}, "2"},
-		{"deep", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), m{"filter": "[..] | length"}, "9000"},
+	type row struct {
+		Name, Text string
+		Args       m
+		Want       string
 	}
+	tests := append(expect.Table[row](t, "testdata/results.tsv"),
+		row{"digits of args", "null", m{"filter": "$n", "args": m{"n": rawNumber("12345678901234567890")}},
+			"12345678901234567890"},
+		row{"deep", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), m{"filter": "[..] | length"}, "9000"},
+	)
 	for _, test := range tests {
 		for _, w := range ways {
-			t.Run(test.name+"/"+w.name, func(t *testing.T) {
-				r, err := run(t, w.tool, test.text, test.args)
+			t.Run(test.Name+"/"+w.name, func(t *testing.T) {
+				r, err := run(t, w.tool, test.Text, test.Args)
 				expect.Must(t, err)
 				// complete, as jq has it
-				if text := strings.Trim(test.text, "0123456789 \n"); text == "" && len(r.notes) > 0 && test.text != "" {
+				if text := strings.Trim(test.Text, "0123456789 \n"); text == "" && len(r.notes) > 0 && test.Text != "" {
 					t.Errorf("notes: %q", r.notes)
 				}
-				expect.Equal(t, joined(r.rows), test.want)
+				expect.Equal(t, joined(r.rows), test.Want)
 			})
 		}
 	}
@@ -131,89 +99,33 @@ func TestSave(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", 5000)
-	tests := []struct {
-		name, text string
-		args       m
-		rows       string
-		want       []string // each stands in the error
-	}{
-		{"does not parse", "1", m{"filter": ".a | | .b"}, "", []string{
-			`unexpected token "|"`, "\n    .a | | .b\n         ^",
-		}},
-		{"ends too early", "1", m{"filter": ".a | ("}, "", []string{"unexpected EOF", "\n    .a | (\n          ^"}},
-		{"second line", "1", m{"filter": ".a |\n  .b }"}, "", []string{`unexpected token "}"`, "\n      .b }\n         ^"}},
-		{"long filter", "1", m{"filter": "." + long + " | }"}, "", []string{`unexpected token "}"`, "…xxx", "x | }\n", "^"}},
-		{"too long a filter", "1", m{
+	type row struct {
+		Name, Text string
+		Args       m
+		Rows       string
+		Want       []string
+	}
+	tests := append(expect.Table[row](t, "testdata/errors.tsv"),
+		row{"long filter", "1", m{"filter": "." + long + " | }"}, "", []string{`unexpected token "}"`, "…xxx", "x | }\n", "^"}},
+		row{"too long a filter", "1", m{
 			"filter": strings.Repeat("1+", 100_000) + "1",
 		}, "", []string{"filter is 200001 bytes long"}},
-		{"empty", "1", m{"filter": " "}, "", []string{"missing query"}},
-		{"only a comment", "1", m{"filter": "# x"}, "", []string{"missing query"}},
-		{"no such function", "1", m{"filter": `"foo(" | foo(1) | foo`}, "", []string{
-			"function not defined: foo/1", "\n             ^",
-		}},
-		{"no such variable", "1", m{"filter": `. + $nope`}, "", []string{"variable not defined: $nope", "\n        ^"}},
-		{"input", "1 2", m{"filter": "[., input]"}, "", []string{
-			"input and inputs are not available", `"slurp": true`, "(with \"text\" too: one string)\n", "\n        ^",
-		}},
-		{"inputs", "1 2", m{"filter": "[inputs]"}, "", []string{"input and inputs are not available"}},
-		{"import", "1", m{"filter": `import "a" as a; .`}, "", []string{"import and include are not available", "\n    ^"}},
-		{"bad name in args", "1", m{"filter": ".", "args": m{"a-b": 1}}, "", []string{"cannot be the name of a variable"}},
-		{"a record fails", "1\n{}\n3\n[]\n", m{"filter": ". + 1"}, "2\n4", []string{
-			"record 1: cannot add: object ({}) and number (1)", "failed on 2 of 4 records",
-		}},
-		{"a record fails after results", `[1,"a",3]`, m{"filter": ".[] | . + 1"}, "2", []string{
-			"record 0, element 1: cannot add", "after 1 result of this record",
-		}},
-		{"the record after an array that failed", `[1,"a",3][5]`, m{"filter": ".[] | . + 1"}, "2\n6", []string{
-			"record 0, element 1", "the other 1 record went well",
-		}},
-		{"materialised, too", `[1,"a",3]`, m{"filter": ". as $a | .[] | . + 1"}, "2", []string{
-			"record 0: cannot add", "after 1 result",
-		}},
-		{"error with a value", "1", m{"filter": `error({a: 1})`}, "", []string{`record 0: error: {"a":1}`}},
-		{"halt_error", "1 2", m{"filter": `., halt_error`}, "1", []string{"record 0: halt error: 1"}},
-		{"halt_error among elements", "[1,2] 3", m{"filter": `.[] | ., halt_error`}, "1", []string{
-			"record 0, element 0: halt error: 1",
-		}},
-		{"cut off, slurped", "{\"a\":1}\n{\"a", m{"filter": "map(.a) | add", "slurp": true}, "", []string{"cut off at byte"}},
-		{"long error", "1", m{"filter": `error("` + long + `")`}, "", []string{"xxx…"}},
-		{"cut off", `[{"a":1},{"a":`, m{"filter": "."}, "", []string{"cut off at byte 14", "grep and slice"}},
-		{"cut off, elements", `[{"a":1},{"a":`, m{"filter": ".[].a"}, "1", []string{"cut off at byte 14"}},
-		{"cut off, lines", "{\"a\":1}\n{\"a\":2}\n{\"a", m{"filter": ".a"}, "1\n2", []string{"cut off at byte"}},
-		{"cut off, a number", "[1,2,3,45", m{"filter": ".[]"}, "1\n2\n3", []string{
-			"cut off at byte 9, inside a number, at /3; the last complete element is /2",
-		}},
-		{"cut off, a number that is worked with", "[1,2,3,45", m{"filter": ".[] | . + 1"}, "2\n3\n4", []string{
-			"inside a number, at /3",
-		}},
-		{"cut off, a number that is looked for", "[1,2,3,45", m{
-			"filter": ".[] | select(. > 2)",
-		}, "3", []string{"inside a number, at /3"}},
-		{"cut off, a number in the page after", "[1,2,3,45", m{
-			"filter": ".[]", "offset": 3,
-		}, "", []string{"inside a number, at /3"}},
-		{"cut off, a literal", "[1,false", m{"filter": ".[]"}, "1", []string{"inside a literal, at /1"}},
-		{"cut off, a number that is over", "[1,45 ", m{"filter": ".[]"}, "1\n45", []string{"inside an array"}},
-		{"cut off, a key with line ends", `{"x\nerror: \r\n":[1,{"q"`, m{"filter": "."}, "", []string{
-			`inside an object, at /x\x0aerror: \r\x0a/1;`, `the last complete element is /x\x0aerror: \r\x0a/0, bytes`,
-		}},
-		{"broken", "[1,2,}", m{"filter": "."}, "", []string{"is not valid JSON at byte 5"}},
-		{"broken, lines", "{\"a\":1}\n{\"a\" 2}\n", m{"filter": ".a"}, "1", []string{"is not valid JSON at byte 13, at /1"}},
-		{"too deep", strings.Repeat("[", 100_000), m{"filter": "."}, "", []string{"10000 deep"}},
-		{"binary", "\x7fELF\x00\x01\x02\x03" +
+		row{"long error", "1", m{"filter": `error("` + long + `")`}, "", []string{"xxx…"}},
+		row{"too deep", strings.Repeat("[", 100_000), m{"filter": "."}, "", []string{"10000 deep"}},
+		row{"binary", "\x7fELF\x00\x01\x02\x03" +
 			strings.Repeat("\x00\xfe", 500), m{"filter": "."}, "", []string{"is binary", "slice"}},
-	}
+	)
 	for _, test := range tests {
 		for _, w := range ways {
-			t.Run(test.name+"/"+w.name, func(t *testing.T) {
-				r, err := run(t, w.tool, test.text, test.args)
+			t.Run(test.Name+"/"+w.name, func(t *testing.T) {
+				r, err := run(t, w.tool, test.Text, test.Args)
 				if err == nil {
 					t.Fatalf("no error; rows:\n%s", joined(r.rows))
 				}
-				for _, s := range test.want {
+				for _, s := range test.Want {
 					expect.Contains(t, err.Error(), s)
 				}
-				expect.Equal(t, joined(r.rows), test.rows)
+				expect.Equal(t, joined(r.rows), test.Rows)
 				if len(err.Error()) > 700 || !strings.HasPrefix(err.Error(), "jq: ") {
 					t.Errorf("%d bytes: %s", len(err.Error()), err)
 				}

@@ -16,47 +16,21 @@ func TestSeveralSources(t *testing.T) {
 		"cut.json": `{"n":`, "bin": "\x00\x01\x02\xff", "e[1].json": `{"n":7}`, "empty.json": "",
 	})
 	for _, w := range ways {
-		for _, tt := range []struct {
-			name  string
-			args  m
-			rows  string
-			total int64
-			err   string
-		}{
-			{"array", m{"source": []string{"a.json", "c.ndjson"}, "filter": "[input_filename,.n]"},
-				`["a.json",1] ["c.ndjson",4] ["c.ndjson",5]`, 3, ""},
-			{"glob", m{"source": "?.json", "filter": "[input_filename,length]"}, `["a.json",1] ["b.json",2]`, 2, ""},
-			{"glob and name", m{"source": []string{"?.json", "d.csv"}, "filter": "length"}, "1 2 2", 3, ""},
-			{"a name with glob characters", m{"source": "e[1].json", "filter": ".n"}, "7", 1, ""},
-			{"offset and limit over sources", m{
-				"source": []string{"a.json", "c.ndjson", "d.csv"}, "filter": ".n", "offset": 1, "limit": 2,
-			}, "4 5", 4, ""},
-			{"offset past all", m{"source": []string{"a.json", "c.ndjson"}, "filter": ".n", "offset": 9}, "", 3, ""},
-			{"slurp", m{"source": []string{"a.json", "c.ndjson", "d.csv"}, "filter": "[.[].n]", "slurp": true},
-				"[1,4,5,6]", 1, ""},
-			{"text", m{"source": []string{"a.json", "d.csv"}, "filter": ".", "text": true, "raw": true},
-				`{"n":1} n,m 6,x`, 3, ""},
-			{"an empty one", m{"source": []string{"empty.json", "a.json"}, "filter": ".n"}, "1", 1, ""},
-			{"a broken one", m{"source": []string{"a.json", "cut.json", "c.ndjson"}, "filter": ".n"},
-				"1 4 5", 3, "cut.json is cut off"},
-			{"a missing one", m{"source": []string{"a.json", "none.json"}, "filter": ".n"}, "1", 1, "none.json"},
-			{"a binary one", m{"source": []string{"bin", "a.json"}, "filter": ".n"}, "1", 1, "bin is binary"},
-			{"a filter that fails on one", m{"source": []string{"a.json", "b.json"}, "filter": ".n+1"},
-				"2", 1, "b.json: jq: record 0"},
-			{"a broken one, slurped", m{"source": []string{"cut.json", "a.json"}, "filter": "length", "slurp": true},
-				"", -1, "one of the sources is not complete JSON"},
-			{"no match", m{"source": "*.yaml", "filter": "."}, "", 0, "no file matches *.yaml"},
-			{"no source", m{"source": []string{}, "filter": "."}, "", 0, "source is empty"},
-			{"a filter that does not parse", m{"source": []string{"a.json", "b.json"}, "filter": ".["}, "", 0, "does not parse"},
-		} {
-			t.Run(tt.name+"/"+w.name, func(t *testing.T) {
-				r, err := call(t.Context(), w.tool, from, tt.args, 1000)
-				expect.Equal(t, strings.Join(r.rows, " "), tt.rows, "rows")
+		for _, tt := range expect.Table[struct {
+			Name  string
+			Args  m
+			Rows  string
+			Total int64
+			Err   string
+		}](t, "testdata/several.tsv") {
+			t.Run(tt.Name+"/"+w.name, func(t *testing.T) {
+				r, err := call(t.Context(), w.tool, from, tt.Args, 1000)
+				expect.Equal(t, strings.Join(r.rows, " "), tt.Rows, "rows")
 				switch {
-				case tt.err == "" && (err != nil || r.total != tt.total):
-					t.Errorf("%v, %d in all, want %d", err, r.total, tt.total)
-				case tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)):
-					t.Errorf("%v, want %q", err, tt.err)
+				case tt.Err == "" && (err != nil || r.total != tt.Total):
+					t.Errorf("%v, %d in all, want %d", err, r.total, tt.Total)
+				case tt.Err != "" && (err == nil || !strings.Contains(err.Error(), tt.Err)):
+					t.Errorf("%v, want %q", err, tt.Err)
 				}
 			})
 		}

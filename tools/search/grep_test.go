@@ -28,49 +28,23 @@ func TestGrepRows(t *testing.T) {
 	s := toolstest.Roots(
 		t, folder(t, "s.txt", story, "w.txt", utf16le("eins\r\nzwei hit\r\n"), "empty.txt", "", "nul.txt", "a\x00hit\n"),
 	)
-	for _, c := range []struct {
-		args        args
-		want        []string
-		first, all  int64
-		note        string
-		nextIsAtAll int64
-	}{
-		{args: args{"source": "s.txt", "pattern": "hit"}, want: []string{"2: two hit", "6: six hit", "7: seven hit"}, all: 3},
-		{args: args{"source": "s.txt", "pattern": "hit", "context": 1}, all: 3,
-			want: []string{"1- one\n2: two hit\n3- three", "--\n5- five\n6: six hit", "7: seven hit\n8- eight"}},
-		{args: args{"source": "s.txt", "pattern": "hit", "context": 2}, all: 3,
-			want: []string{"1- one\n2: two hit\n3- three\n4- four", "5- five\n6: six hit", "7: seven hit\n8- eight"}},
-		{args: args{
-			"source": "s.txt", "pattern": "hit", "offset": 1, "limit": 1,
-		}, want: []string{"6: six hit"}, first: 1, all: 3, nextIsAtAll: 2},
-		{args: args{"source": "s.txt", "pattern": "hit", "offset": 2}, want: []string{"7: seven hit"}, first: 2, all: 3},
-		{args: args{
-			"source": "s.txt", "pattern": "HIT", "ignore_case": true, "limit": 2,
-		}, want: []string{"2: two hit", "6: six hit"}, all: 3, nextIsAtAll: 2},
-		{args: args{"source": "s.txt", "pattern": "hit|e$", "invert": true}, want: []string{"4: four", "8: eight"}, all: 2},
-		{args: args{
-			"source": "s.txt", "pattern": ".", "invert": true,
-		}, note: "every line matches, so invert leaves none: 8 lines"},
-		{args: args{"source": "s.txt", "pattern": "hit", "show": "count"}, want: []string{"3 matches in 8 lines"}},
-		{args: args{"source": "s.txt", "pattern": "nothing"}, note: "no match in 8 lines"},
-		{args: args{"source": "empty.txt", "pattern": ""}, note: "no match in 0 lines"},
-		{args: args{
-			"source": "w.txt", "pattern": "^zwei hit$",
-		}, want: []string{"2: zwei hit"}, all: 1, note: "decoded from utf-16le"},
-		{args: args{
-			"source": "nul.txt", "pattern": "hit",
-		}, want: []string{"1: a\x00hit"}, all: 1, note: "the source is binary: searched as bytes"},
-	} {
-		a := must(t, Grep(), s, c.args)
-		expect.Same(t, a.rows, c.want, "%v: rows", c.args)
-		if a.first != c.first || a.total != c.all || a.note() != c.note {
+	for _, c := range expect.Table[struct {
+		Args        args
+		Want        []string
+		First, All  int64
+		Note        string
+		NextIsAtAll int64
+	}](t, "testdata/grep_rows.tsv") {
+		a := must(t, Grep(), s, c.Args)
+		expect.Same(t, a.rows, c.Want, "%v: rows", c.Args)
+		if a.first != c.First || a.total != c.All || a.note() != c.Note {
 			t.Errorf(
-				"%v: span %d of %d, notes %q; want %d of %d, %q", c.args, a.first, a.total, a.note(), c.first, c.all, c.note,
+				"%v: span %d of %d, notes %q; want %d of %d, %q", c.Args, a.first, a.total, a.note(), c.First, c.All, c.Note,
 			)
 		}
-		if c.nextIsAtAll == 0 && a.next != nil || c.nextIsAtAll > 0 &&
-			(a.next == nil || a.next.Args.(grepArgs).Offset != c.nextIsAtAll) {
-			t.Errorf("%v: next is %+v", c.args, a.next)
+		if c.NextIsAtAll == 0 && a.next != nil || c.NextIsAtAll > 0 &&
+			(a.next == nil || a.next.Args.(grepArgs).Offset != c.NextIsAtAll) {
+			t.Errorf("%v: next is %+v", c.Args, a.next)
 		}
 	}
 }

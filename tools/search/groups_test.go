@@ -28,44 +28,22 @@ func TestGrepGroups(t *testing.T) {
 		"one.json",
 		`{"items":[`+strings.Repeat(`{"state":"up"},`, 900)+`{"state":"down"}]}`,
 	))
-	for _, c := range []struct {
-		args args
-		want []string
-		note string
-		next int64
-	}{
-		{args: args{"pattern": `[ab]=\d`}, want: []string{"2\ta=1", "2\tb=2", "1\ta=3"},
-			note: "3 groups, 5 occurrences in 3 matching lines of 5 lines"},
-		{args: args{"pattern": `([ab])=(\d)`}, want: []string{"2\ta\t1", "2\tb\t2", "1\ta\t3"},
-			note: "3 groups, 5 occurrences in 3 matching lines of 5 lines"},
-		{args: args{"pattern": `a=(1)|b=(2)|()none`}, want: []string{"2\t\t2\t", "2\t1\t\t", "1\t\t\t"},
-			note: "3 groups, 5 occurrences in 4 matching lines of 5 lines"},
-		{args: args{"pattern": "A=1", "ignore_case": true}, want: []string{"2\ta=1", "1\tA=1"},
-			note: "2 groups, 3 occurrences in 3 matching lines of 5 lines"},
-		{args: args{"pattern": "a=", "literal": true}, want: []string{"3\ta="},
-			note: "1 group, 3 occurrences in 2 matching lines of 5 lines"},
-		{args: args{"pattern": `[ab]=\d`, "limit": 1, "offset": 1}, want: []string{"2\tb=2"}, next: 2,
-			note: "3 groups, 5 occurrences in 3 matching lines of 5 lines"},
-		{args: args{"pattern": "nothing"}, note: "no match in 5 lines"},
-		{args: args{"source": "empty", "pattern": "x*"}, note: "no match in 0 lines"},
-		{args: args{"pattern": "x*y?"}, want: []string{"29\t"},
-			note: "1 group, 29 occurrences in 5 matching lines of 5 lines\n" +
-				"29 occurrences are empty: the group captured, or the pattern matched, no text there"},
-		{args: args{"source": "one.json", "pattern": "up|down"}, want: []string{"900\tup", "1\tdown"},
-			note: "2 groups, 901 occurrences in 901 matching lines of 901 JSON values"},
-		{args: args{"source": "one.json", "pattern": `"state": ?"(\w+)"`}, want: []string{"900\tup", "1\tdown"},
-			note: "2 groups, 901 occurrences in 901 matching lines of 901 JSON values"},
-	} {
+	for _, c := range expect.Table[struct {
+		Args args
+		Want []string
+		Note string
+		Next int64
+	}](t, "testdata/groups.tsv") {
 		all := args{"source": "log", "show": "groups"}
-		for k, v := range c.args {
+		for k, v := range c.Args {
 			all[k] = v
 		}
 		a := must(t, Grep(), s, all)
-		if d := cmp.Diff(c.want, a.rows); d != "" || a.note() != c.note {
-			t.Errorf("%v: notes %q, want %q; -want +got\n%s", c.args, a.note(), c.note, d)
+		if d := cmp.Diff(c.Want, a.rows); d != "" || a.note() != c.Note {
+			t.Errorf("%v: notes %q, want %q; -want +got\n%s", c.Args, a.note(), c.Note, d)
 		}
-		if c.next == 0 && a.next != nil || c.next > 0 && (a.next == nil || a.next.Args.(grepArgs).Offset != c.next) {
-			t.Errorf("%v: next %+v", c.args, a.next)
+		if c.Next == 0 && a.next != nil || c.Next > 0 && (a.next == nil || a.next.Args.(grepArgs).Offset != c.Next) {
+			t.Errorf("%v: next %+v", c.Args, a.next)
 		}
 	}
 	for _, c := range []struct {

@@ -68,53 +68,22 @@ func TestRecords(t *testing.T) {
 		"ignored.txt", "needle\n", ".hidden", "needle\n", ".gitignore", "ignored.txt\n", ".git/config", "needle\n",
 		"bad.txt", "a\xffneedle\x00\n",
 	))
-	for _, c := range []struct {
-		name string
-		args args
-		want []record
-	}{
-		{"plain", args{"pattern": "needle", "glob": "*.txt"}, []record{
-			{File: "a.txt", Line: 1, Text: "needle"},
-			{File: "b.txt", Line: 2, Text: "two needle"}, {File: "b.txt", Line: 5, Text: "needle five"},
-			{File: "bom.txt", Line: 1, Text: "needle first"},
-			{File: "latin.txt", Line: 1, Text: "café needle"},
-			{File: "wide.txt", Line: 2, Text: "zwei needle"},
-		}},
-		{"order of the path's components", args{"pattern": "needle", "ignore_case": true, "glob": "{a/**,a.txt}"}, []record{
-			{File: "a/c.go", Line: 1, Text: "package c // needle"}, {File: "a/c.go", Line: 2, Text: "// NEEDLE"}, {File: "a.txt", Line: 1, Text: "needle"},
-		}},
-		{"line ends of Windows", args{"pattern": "^// NEEDLE$"}, []record{{File: "a/c.go", Line: 2, Text: "// NEEDLE"}}},
-		{"context, each line once", args{"pattern": "needle", "path": "b.txt", "context": 2}, []record{
-			{File: "b.txt", Line: 2, Text: "two needle", Before: []string{"one"}, After: []string{"three", "four"}},
-			{File: "b.txt", Line: 5, Text: "needle five"},
-		}},
-		{"context 1", args{"pattern": "needle", "path": "b.txt", "context": 1}, []record{
-			{File: "b.txt", Line: 2, Text: "two needle", Before: []string{"one"}, After: []string{"three"}},
-			{File: "b.txt", Line: 5, Text: "needle five", Before: []string{"four"}},
-		}},
-		{"a long line", args{"pattern": "NEEDLE", "path": "long.txt"}, []record{
+	type row struct {
+		Name string
+		Args args
+		Want []record
+	}
+	for _, c := range append(expect.Table[row](t, "testdata/records.tsv"),
+		row{"a long line", args{"pattern": "NEEDLE", "path": "long.txt"}, []record{
 			{File: "long.txt", Line: 2, Text: long[4976 : 4976+4096], Column: 6001, Cut: true},
 		}},
-		{"literal", args{"pattern": "c // n", "literal": true}, []record{
-			{File: "a/c.go", Line: 1, Text: "package c // needle"},
-		}},
-		{"multiline", args{"pattern": `two.*\nthree`, "multiline": true}, []record{
-			{File: "b.txt", Line: 2, End: 3, Text: "two needle\nthree"},
-		}},
-		{"files", args{"pattern": "needle", "show": "files", "path": "a"}, []record{{File: "a/c.go", Matches: 1}}},
-		{"counts", args{"pattern": "needle", "show": "counts", "glob": "{a,b}*.txt"}, []record{
-			{File: "b.txt", Matches: 2}, {File: "a.txt", Matches: 1}, {File: "bom.txt", Matches: 1},
-		}},
-		{"all", args{"pattern": "needle", "all": true, "glob": "{ignored.txt,.hidden}"}, []record{
-			{File: ".hidden", Line: 1, Text: "needle"}, {File: "ignored.txt", Line: 1, Text: "needle"},
-		}},
-		{"one file, absolute", args{
+		row{"one file, absolute", args{
 			"pattern": "needle", "path": filepath.Join(s.Roots[0].Dir(), "a.txt"),
 		}, []record{{File: "a.txt", Line: 1, Text: "needle"}}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			a := must(t, Search(), s, c.args)
-			expect.Same(t, records(t, a), c.want, a.note())
+	) {
+		t.Run(c.Name, func(t *testing.T) {
+			a := must(t, Search(), s, c.Args)
+			expect.Same(t, records(t, a), c.Want, a.note())
 		})
 	}
 }
