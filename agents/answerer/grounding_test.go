@@ -12,9 +12,6 @@ import (
 
 // TestUngrounded checks claims against results. want has the claims that are reported, separated by "|".
 func TestUngrounded(t *testing.T) {
-	const invoices = "From invoice_4711.pdf:\n  - Total: $450,000, due 2026-03-01\n  - Customer: Müller & Söhne GmbH\n" +
-		"From invoice_4712.pdf:\n  - Total: $1,200.50, due 3/15/2026\n  - Contact: anna.schmidt@example.com\n" +
-		"  - Order INV-2026-001, class InvoiceParser, field net_total, discount 12.5%, at 14:30:05"
 	type row struct{ Answer, Question, Results, Want string }
 	for _, c := range append(expect.Table[row](t, "testdata/ungrounded.tsv"),
 		row{"", "", "", ""},

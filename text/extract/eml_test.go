@@ -209,10 +209,7 @@ func TestEMLText(t *testing.T) {
 func TestEMLBad(t *testing.T) {
 	skipLarge(t)
 	deep := strings.Repeat("Subject: s\r\nContent-Type: message/rfc822\r\n\r\n", maxMIMEDepth+2)
-	for name, c := range map[string]struct {
-		data []byte
-		want error
-	}{
+	refuses(t, "eml", map[string]refusal{
 		"text":            {[]byte(strings.Repeat("plain text\n", 200)), ErrBroken},
 		"NULs":            {make([]byte, 4096), ErrBroken},
 		"no boundary":     {crlf("Subject: a", "Content-Type: multipart/mixed", "", "x"), ErrBroken},
@@ -222,13 +219,7 @@ func TestEMLBad(t *testing.T) {
 		"PGP":             {crlf("Subject: a", "Content-Type: multipart/encrypted; boundary=B", "", "--B--"), ErrEncrypted},
 		"S/MIME":          {crlf("Subject: a", "Content-Type: application/pkcs7-mime; smime-type=enveloped-data", ""), ErrEncrypted},
 		"S/MIME, x- type": {crlf("Subject: a", "Content-Type: application/x-pkcs7-mime", ""), ErrEncrypted},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := read(t, "eml", c.data); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 func TestMbox(t *testing.T) {

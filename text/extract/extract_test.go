@@ -85,6 +85,22 @@ func golden(t *testing.T, format string, data []byte, want ...string) {
 	expect.Same(t, show(x), strings.Join(want, "\n")+"\n")
 }
 
+// refusal is a document that is not read, and the error.
+type refusal struct {
+	data []byte
+	want error
+}
+
+func refuses(t *testing.T, format string, documents map[string]refusal) {
+	t.Helper()
+	for name, c := range documents {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, format, c.data)
+			expect.ErrorIs(t, err, c.want)
+		})
+	}
+}
+
 // samples are one small document of each format.
 var samples = map[string]func(testing.TB) []byte{
 	"docx": docxSample,

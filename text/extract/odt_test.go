@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
@@ -103,20 +102,11 @@ func TestODTText(t *testing.T) {
 func TestODTBad(t *testing.T) {
 	skipLarge(t)
 	encrypted := `<m:manifest xmlns:m="urn:m"><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>`
-	for name, c := range map[string]struct {
-		data []byte
-		want error
-	}{
+	refuses(t, "odt", map[string]refusal{
 		"no text":   {odtOf(t, tp("")), ErrNoText},
 		"encrypted": {odtOf(t, tp("a"), entry{"META-INF/manifest.xml", encrypted}), ErrEncrypted},
 		"unclosed":  {odtOf(t, "<text:p>"), ErrBroken},
 		"deep":      {odtOf(t, strings.Repeat("<text:p>", 300)+strings.Repeat("</text:p>", 300)), ErrBroken},
 		"zip bomb":  {odtOf(t, tp(strings.Repeat(" ", maxText))), ErrTooLarge},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := read(t, "odt", c.data); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-		})
-	}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -76,22 +75,13 @@ func TestPDFBad(t *testing.T) {
 	protect := func(user string) func(*fpdf.Fpdf) {
 		return func(f *fpdf.Fpdf) { f.SetProtection(fpdf.CnProtectPrint, user, "owner") }
 	}
-	for name, c := range map[string]struct {
-		data []byte
-		want error
-	}{
+	refuses(t, "pdf", map[string]refusal{
 		"scan":                {pdfOf(t, nil, "", ""), ErrNoText},
 		"password":            {pdfOf(t, protect("secret"), "text"), ErrEncrypted},
 		"owner password only": {pdfOf(t, protect(""), "text"), nil},
 		"only a header":       {[]byte("%PDF-1.7\n"), ErrBroken},
 		"stream bomb":         {pdfBomb(t), ErrBroken},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := read(t, "pdf", c.data); !errors.Is(err, c.want) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-		})
-	}
+	})
 }
 
 // rawPDF returns a PDF with a page of lines, with annotations and further objects from 6 on.

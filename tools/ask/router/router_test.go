@@ -147,36 +147,14 @@ func TestTableHolds(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	for question, want := range map[string]Route{
-		"show the 3 newest files":       {Tool: "list_files", Limit: 3},
-		"die fünf neuesten PDF-Dateien": {Tool: "list_files", Limit: 5, Extensions: []string{"pdf"}},
-		"list files from 2023":          {Tool: "list_files"},
-		"directory tree":                {Tool: "directory_tree", MaxDepth: 2},
-		" Who signed the contract? ":    {Tool: "semantic_search", Query: "Who signed the contract?"},
-		"list .MD and .Go files":        {Tool: "list_files", Extensions: []string{"md", "go"}},
-		`is there a file called "a b"?`: {Tool: "grep_files", NameHint: "a b"},
-		"which Excel spreadsheets exist": {
-			Tool: "list_files", Extensions: []string{"xlsx", "xls"},
-		},
-		"a word of every file": {Tool: "semantic_search", Query: "a word of every file"},
-		"list all log levels": {
-			Tool: "semantic_search", Query: "list all log levels", Extensions: []string{"log"},
-		},
-		"what log levels are there": {
-			Tool: "semantic_search", Query: "what log levels are there", Extensions: []string{"log"},
-		},
-		"list all log files":             {Tool: "list_files", Extensions: []string{"log"}},
-		"how many doc and docx files":    {Tool: "count_files", Extensions: []string{"doc", "docx"}},
-		"how many .doc/.docx files?":     {Tool: "count_files", Extensions: []string{"doc", "docx"}},
-		"list PDF/DOCX files":            {Tool: "list_files", Extensions: []string{"pdf", "docx"}},
-		"list .doc, .docx and .odt":      {Tool: "list_files", Extensions: []string{"doc", "docx", "odt"}},
-		"In which file is the word go?":  {Tool: "semantic_search", Query: "In which file is the word go?"},
-		"Which files go to the auditor?": {Tool: "semantic_search", Query: "Which files go to the auditor?"},
-	} {
-		got := Read(question)
-		if got.Tool != want.Tool || got.Limit != want.Limit || got.MaxDepth != want.MaxDepth || got.Query != want.Query ||
-			got.NameHint != want.NameHint || !slices.Equal(got.Extensions, want.Extensions) {
-			t.Errorf("%q: %+v, want %+v", question, got, want)
+	for _, c := range expect.Table[struct {
+		In   string
+		Want Route
+	}](t, "testdata/arguments.tsv") {
+		got := Read(c.In)
+		if got.Tool != c.Want.Tool || got.Limit != c.Want.Limit || got.MaxDepth != c.Want.MaxDepth || got.Query != c.Want.Query ||
+			got.NameHint != c.Want.NameHint || !slices.Equal(got.Extensions, c.Want.Extensions) {
+			t.Errorf("%q: %+v, want %+v", c.In, got, c.Want)
 		}
 	}
 }
