@@ -20,7 +20,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 
 // folders is the first rule: a package of a folder imports only packages of folders that stand before it. A reader of
 // one folder needs to know only those.
-var folders = strings.Fields("base text kinds system observations session continuation prompts tools funnel agents server cmd")
+var folders = strings.Fields("base text kinds system observations records session continuation prompts tools funnel agents server cmd")
 
 // inside is the second rule: the order of packages within a folder. A package imports only those of earlier rows.
 var inside = map[string][][]string{
@@ -41,6 +41,7 @@ var inside = map[string][][]string{
 		{"system/mcpclient"},
 	},
 	"observations": {{"observations"}},
+	"records":      {{"records"}},
 	"session": {
 		{"session/jsontree", "session/trace"},
 		{"session/usage", "session/stats"},

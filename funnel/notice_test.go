@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -180,7 +181,7 @@ func TestNeverOverspent(t *testing.T) {
 		dir := t.TempDir()
 		var accounts *usage.Accounts
 		if rapid.Bool().Draw(rt, "stored") {
-			accounts = usage.OpenAccounts(dir)
+			accounts = usage.OpenAccounts(records.InDir(dir))
 		}
 		model, err := tokens.Parse(rapid.SampledFrom([]string{"o200k_base", "claude-sonnet-4-5"}).Draw(rt, "model"))
 		if err != nil {

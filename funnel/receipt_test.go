@@ -201,7 +201,7 @@ func TestEveryAnswerIsWholeOrATrueReceipt(t *testing.T) {
 	receipts := 0
 	rapid.Check(t, func(t *rapid.T) {
 		// What is in another encoding is shown decoded: that has tests of its own.
-		out := rapid.OneOf(texttest.Outputs(), logs(), records()).Filter(func(b []byte) bool {
+		out := rapid.OneOf(texttest.Outputs(), logs(), someRecords()).Filter(func(b []byte) bool {
 			e := content.Detect(b[:min(len(b), content.SniffSize)], len(b) <= content.SniffSize)
 			return e == content.UTF8 || e == content.NoText
 		}).Draw(t, "output")
@@ -264,7 +264,7 @@ func logs() *rapid.Generator[[]byte] {
 	})
 }
 
-func records() *rapid.Generator[[]byte] {
+func someRecords() *rapid.Generator[[]byte] {
 	return rapid.Custom(func(t *rapid.T) []byte {
 		var b bytes.Buffer
 		for i := range rapid.IntRange(0, 200).Draw(t, "records") {

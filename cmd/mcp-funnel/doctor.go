@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
@@ -306,7 +307,7 @@ func usageReported(s *cli.Settings) (all []finding) {
 		return all // storeWorks has said so
 	}
 	defer func() { _ = store.Close() }()
-	sessions, err := clientusage.OpenAccounts(store.Dir()).List()
+	sessions, err := clientusage.OpenAccounts(records.InDir(store.Dir())).List()
 	if err != nil {
 		return append(all, bad("usage", err.Error())...)
 	}

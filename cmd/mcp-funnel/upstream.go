@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
@@ -30,7 +31,7 @@ refused until a person has looked at it (diff) and approved it (approve).`
 
 // withRecords calls f with the records of the store.
 func withRecords(s *cli.Settings, f func(upstream.Records) error) error {
-	return s.WithStore(func(store *observations.Store) error { return f(upstream.RecordsIn(store.Dir())) })
+	return s.WithStore(func(store *observations.Store) error { return f(upstream.RecordsIn(records.InDir(store.Dir()))) })
 }
 
 type upstreamList struct{}

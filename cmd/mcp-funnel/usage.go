@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -80,7 +81,7 @@ func (c *usageCmd) account(
 	s *cli.Settings, session string, enter func(*clientusage.Accounts) error,
 ) (a clientusage.Account, err error) {
 	err = s.WithStore(func(store *observations.Store) (err error) {
-		all := clientusage.OpenAccounts(store.Dir())
+		all := clientusage.OpenAccounts(records.InDir(store.Dir()))
 		if err := enter(all); err != nil {
 			return cli.ExplainWrite(store, err)
 		}

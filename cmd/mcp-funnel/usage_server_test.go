@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
@@ -126,7 +127,7 @@ func TestUsageFromASessionFile(t *testing.T) {
 			t.Errorf("%s: %.600s", c.name, out)
 		}
 	}
-	must(t, clientusage.OpenAccounts(s.store).Reset(observations.Local, thread))
+	must(t, clientusage.OpenAccounts(records.InDir(s.store)).Reset(observations.Local, thread))
 	record(194_800, time.Now().Add(-pulledAge-time.Minute))
 	if out := s.search(mine, "--usage-from", "codex"); strings.Contains(out, "context full") {
 		t.Errorf("an old record decided: %.600s", out)
@@ -213,7 +214,7 @@ func TestUsageFromClaudeWithoutASession(t *testing.T) {
 // TestDoctorShowsReports checks that doctor shows the last report of each session and where its window comes from.
 func TestDoctorShowsReports(t *testing.T) {
 	h := newHooked(t)
-	all := clientusage.OpenAccounts(h.store)
+	all := clientusage.OpenAccounts(records.InDir(h.store))
 	h.event("status.json") // makes the store
 	for i, u := range []clientusage.Usage{
 		{Session: "one", PromptTokens: 90_000, Model: "claude-opus-4-7", Source: clientusage.FromClaude},

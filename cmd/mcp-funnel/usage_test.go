@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 )
 
@@ -44,7 +45,7 @@ func (h hooked) event(name string) string {
 
 func (h hooked) account(session string) clientusage.Account {
 	h.t.Helper()
-	a, err := clientusage.OpenAccounts(h.store).Read(observations.Local, session)
+	a, err := clientusage.OpenAccounts(records.InDir(h.store)).Read(observations.Local, session)
 	must(h.t, err)
 	return a
 }
@@ -93,7 +94,7 @@ func TestUsageJoinsToolCalls(t *testing.T) {
 	h := newHooked(t)
 	h.event("pre_tool_use.json")
 	h.event("pre_tool_use_agent.json")
-	all := clientusage.OpenAccounts(h.store)
+	all := clientusage.OpenAccounts(records.InDir(h.store))
 	for call, want := range map[string]string{"toolu_01": shopSession, "toolu_02": shopSession + "/a1b2c3"} {
 		id := clientusage.SessionID(map[string]any{"claudecode/toolUseId": call}, nil,
 			func(call string) (string, string, bool) { return all.Lookup(observations.Local, call) })
@@ -106,7 +107,7 @@ func TestUsageJoinsToolCalls(t *testing.T) {
 func TestUsageCountsWhatWasShown(t *testing.T) {
 	h := newHooked(t)
 	h.event("status.json")
-	all := clientusage.OpenAccounts(h.store)
+	all := clientusage.OpenAccounts(records.InDir(h.store))
 	must(t, all.Update(observations.Local, shopSession, func(a *clientusage.Account) {
 		a.Show(50_000, a.Report.At.Add(2*statusDelay))
 		a.Pointers = 1

@@ -164,7 +164,7 @@ func TestFollowUpOfALongAnswer(t *testing.T) {
 		"long answer": {[]chattest.Reply{native("count_files", map[string]any{}), said(long)}, ""},
 		"long steps": {
 			[]chattest.Reply{native("grep_files", map[string]any{"pattern": long}), said("Nothing is called so.")},
-			"the answer is not kept, it has no follow-up: it has ",
+			"the answer is not kept, it has no follow-up: too long: it has ",
 		},
 	} {
 		b := ten(t)

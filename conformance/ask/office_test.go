@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
@@ -53,7 +54,7 @@ func newBench(t testing.TB, dir string) *bench {
 		Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
 	})
 	must(t, err)
-	b.k = ask.New(ask.Options{Store: store.Dir()})
+	b.k = ask.New(ask.Options{Store: store.Dir(), Records: records.InDir(store.Dir())})
 	b.sources = source.Set{
 		Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store.Dir(), "texts")),
 	}

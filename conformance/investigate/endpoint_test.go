@@ -266,7 +266,7 @@ func TestEndpointForCallers(t *testing.T) {
 	})
 	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000})
 	must(t, err)
-	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 300 * time.Millisecond})
+	b.i = investigate.New(investigate.Options{Records: b.newRecords(), Slice: 300 * time.Millisecond})
 	t.Cleanup(b.i.Close)
 	b.i.Use(b.model(client), true)
 	b.offers["investigate"] = b.i.Tool()
@@ -305,7 +305,7 @@ func TestOneDriver(t *testing.T) {
 	for range promise.Size(1, 5) {
 		b := in(t, many(t, 2))
 		g := &gated{first: make(chan struct{})}
-		b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Slice: 400 * time.Millisecond})
+		b.i = investigate.New(investigate.Options{Records: b.newRecords(), Slice: 400 * time.Millisecond})
 		t.Cleanup(b.i.Close)
 		b.i.Use(g, true)
 		b.offers["investigate"] = b.i.Tool()

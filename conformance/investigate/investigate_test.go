@@ -147,6 +147,7 @@ func TestLeases(t *testing.T) {
 	}
 	has(t, text, "no other order is free until yours is answered", second.Order)
 	b.i.Close() // the process ends
+	b.records.Close()
 	b.restart()
 	if _, o := b.investigate(nil); o.Step != "plan" {
 		t.Errorf("after a restart: %+v", o)

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -34,6 +35,7 @@ type bench struct {
 	root    *tree.Root
 	dir     string
 	store   *observations.Store
+	records *records.Files // of the process that b.i works in
 	log     *trace.Log
 	i       *investigate.Investigator
 	f       *funnel.Funnel
@@ -70,9 +72,17 @@ func in(t testing.TB, dir string) *bench {
 	return b
 }
 
+// newRecords returns the records of the store as another process sees them.
+func (b *bench) newRecords() *records.Files {
+	files := records.InDir(b.store.Dir())
+	b.t.Cleanup(files.Close)
+	return files
+}
+
 // restart makes a new Investigator, as a new process has.
 func (b *bench) restart() {
-	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), Trace: trace.Dir(b.store.Dir())})
+	b.records = b.newRecords()
+	b.i = investigate.New(investigate.Options{Records: b.records, Trace: trace.Dir(b.store.Dir())})
 	b.t.Cleanup(b.i.Close)
 	for _, t := range server.Catalog(server.Parts{Investigator: b.i, Toolsets: server.Toolsets}) {
 		b.offers[t.Name] = t

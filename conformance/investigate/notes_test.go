@@ -148,7 +148,7 @@ func TestReadOnlyStore(t *testing.T) {
 		return all.String()
 	}
 	kept := files()
-	b.i = investigate.New(investigate.Options{Store: b.store.Dir(), ReadOnly: errors.New("read-only file system")})
+	b.i = investigate.New(investigate.Options{Records: b.newRecords(), ReadOnly: errors.New("read-only file system")})
 	t.Cleanup(b.i.Close)
 	b.offers["investigate"] = b.i.Tool()
 	if after, a := b.call("investigate", object{"show": "report"}); a.Failed || after != before {

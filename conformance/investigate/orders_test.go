@@ -116,7 +116,7 @@ func TestWhoseOrder(t *testing.T) {
 	text, _ := b.investigate(nil)
 	has(t, text, "until yours is answered", o.Order+" (yours): directory . and ", "order="+o.Order+" alone shows it")
 	lacks(t, text, "no order is free")
-	second := investigate.New(investigate.Options{Store: b.store.Dir(), Trace: trace.Dir(b.store.Dir())})
+	second := investigate.New(investigate.Options{Records: b.newRecords(), Trace: trace.Dir(b.store.Dir())})
 	t.Cleanup(second.Close)
 	b.offers["investigate"] = second.Tool()
 	text, _ = b.investigate(nil)

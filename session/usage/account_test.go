@@ -3,7 +3,6 @@ package usage
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/mcp-funnel/mcp-funnel/records"
 )
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -18,7 +19,7 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 // opened returns accounts whose clock the test sets.
 func opened(t testing.TB) (*Accounts, *time.Time) {
 	t.Helper()
-	s, at := OpenAccounts(t.TempDir()), new(time.Time)
+	s, at := OpenAccounts(records.InDir(t.TempDir())), new(time.Time)
 	*at = noon
 	s.now = func() time.Time { return *at }
 	return s, at
@@ -42,9 +43,6 @@ func TestNoAccountIsZero(t *testing.T) {
 	s, _ := opened(t)
 	if a := read(t, s, "none"); a.Report != nil || a.Shown != 0 {
 		t.Errorf("%+v", a)
-	}
-	if _, err := os.Stat(s.dir); err == nil {
-		t.Error("reading created the directory")
 	}
 }
 
@@ -220,7 +218,7 @@ func TestParallelUpdates(t *testing.T) {
 	store := t.TempDir()
 	var all sync.WaitGroup
 	for range 4 { // as four processes: each has its own lock file open
-		s := OpenAccounts(store)
+		s := OpenAccounts(records.InDir(store))
 		for range 8 {
 			all.Go(func() {
 				for range 5 {
@@ -236,56 +234,18 @@ func TestParallelUpdates(t *testing.T) {
 		}
 	}
 	all.Wait()
-	a, err := OpenAccounts(store).Read("local", "s")
+	a, err := OpenAccounts(records.InDir(store)).Read("local", "s")
 	if err != nil || a.Shown != 160 {
 		t.Errorf("%+v, %v", a, err)
-	}
-}
-
-func TestFilesArePrunedAndBounded(t *testing.T) {
-	s, clock := opened(t)
-	*clock = time.Now()
-	must(t, s.show("local", "old", 1))
-	must(t, s.show("local", "young", 1))
-	foreign := filepath.Join(s.dir, "notes.txt")
-	must(t, os.WriteFile(foreign, nil, 0o600))
-	long := clock.Add(-31 * 24 * time.Hour)
-	for _, path := range []string{
-		filepath.Join(s.dir, accountName("local", "old")), foreign, filepath.Join(s.dir, lockName),
-	} {
-		must(t, os.Chtimes(path, long, long))
-	}
-	must(t, s.show("local", "new", 1))
-	if a := read(t, s, "old"); a.Shown != 0 {
-		t.Error("an account of 31 days ago is still there")
-	}
-	if a := read(t, s, "young"); a.Shown != 1 {
-		t.Error("a young account was removed")
-	}
-	if _, err := os.Stat(foreign); err != nil {
-		t.Error("a file that is not ours was removed")
-	}
-	for i := range maxFiles + 100 {
-		must(t, s.Join("local", fmt.Sprint("call", i), "s", ""))
-	}
-	joins, _ := filepath.Glob(filepath.Join(s.dir, "*"+joinExt))
-	if len(joins) > maxFiles || len(joins) < maxFiles/2 {
-		t.Errorf("%d calls are left", len(joins))
-	}
-	if _, _, ok := s.Lookup("local", fmt.Sprint("call", maxFiles+99)); !ok {
-		t.Error("the newest call was removed")
-	}
-	if a := read(t, s, "young"); a.Shown != 1 {
-		t.Error("many calls removed an account")
 	}
 }
 
 func TestTornFilesBeginAnew(t *testing.T) {
 	s, _ := opened(t)
 	must(t, s.show("local", "s", 5))
-	path := filepath.Join(s.dir, accountName("local", "s"))
+	path := s.records.Where(accountOf("local", "s"))
 	for _, content := range []string{
-		"", `{"shown":5`, "[]", "null", `{"shown":5,"notices":"x"}`, string(make([]byte, maxFile+1)),
+		"", `{"shown":5`, "[]", "null", `{"shown":5,"notices":"x"}`, string(make([]byte, records.Account.Limit+1)),
 	} {
 		must(t, os.WriteFile(path, []byte(content), 0o600))
 		must(t, s.show("local", "s", 7))
@@ -312,7 +272,7 @@ func TestAccountsSurviveARoundTrip(t *testing.T) {
 // TestPeak checks that the largest prompt of a model is kept over smaller reports and over a compaction, and not for
 // another model.
 func TestPeak(t *testing.T) {
-	all := OpenAccounts(t.TempDir())
+	all := OpenAccounts(records.InDir(t.TempDir()))
 	report := func(model string, tokens int) {
 		t.Helper()
 		u := Usage{Model: model, PromptTokens: tokens, Turn: fmt.Sprint(tokens), Source: FromClaude}

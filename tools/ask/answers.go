@@ -4,15 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
 )
@@ -21,11 +17,9 @@ import (
 const Prefix = "ans:"
 
 const (
-	historyTurns = 2                   // earlier questions that a follow-up has at hand
-	maxAge       = 30 * 24 * time.Hour // of an answer
-	maxAnswer    = 1 << 20             // bytes of one
-	keptAnswer   = 16 << 10            // bytes of what it says: a follow-up needs its beginning
-	keptFacts    = 200                 // facts of one; all are in its observation
+	historyTurns = 2        // earlier questions that a follow-up has at hand
+	keptAnswer   = 16 << 10 // bytes of what it says: a follow-up needs its beginning
+	keptFacts    = 200      // facts of one; all are in its observation
 )
 
 // Turn is one question and its answer.
@@ -65,20 +59,13 @@ func parseAnswer(name string) (string, error) {
 // errUnknown is the error for an answer that is missing, another identity's or too old.
 var errUnknown = errors.New("unknown answer, or older than 30 days; ask without after")
 
-func (k *Asker) answers() string { return filepath.Join(k.options.Store, "answers") }
-
 // recall reads an answer.
 func (k *Asker) recall(owner, id string) (a kept, err error) {
-	if k.options.Store == "" {
+	if k.options.Records == nil {
 		return a, errors.New("no store could be opened, so no answers are kept; ask without after")
 	}
-	dir, err := osfile.OpenDir(k.answers())
-	if err != nil {
-		return a, errUnknown
-	}
-	defer func() { _ = dir.Close() }()
-	b, err := osfile.ReadIn(dir, id+".json", maxAnswer)
-	if err != nil || json.Unmarshal(b, &a) != nil || a.Owner != owner || time.Since(a.At) > maxAge {
+	r, err := k.options.Records.Get(records.Key{Kind: records.Answer, Owner: owner, Name: id})
+	if err != nil || json.Unmarshal(r.Body, &a) != nil || a.Owner != owner || time.Since(a.At) > records.Answer.Age {
 		return kept{}, errUnknown
 	}
 	return a, nil
@@ -88,7 +75,7 @@ func (k *Asker) recall(owner, id string) (a kept, err error) {
 func (q *question) keep(r *Result) {
 	q.keepFacts(r)
 	o := q.k.options
-	if o.Store == "" || o.ReadOnly != nil {
+	if o.Records == nil || o.ReadOnly != nil {
 		return
 	}
 	a := kept{
@@ -98,29 +85,12 @@ func (q *question) keep(r *Result) {
 	}
 	a.Coverage.NotSearchable, a.Coverage.Missing = nil, nil
 	b, err := json.Marshal(a)
-	if err == nil && len(b) > maxAnswer { // it could not be read again
-		err = fmt.Errorf("it has %d bytes with its steps, and may have %d", len(b), maxAnswer)
-	}
 	if err == nil {
-		err = q.k.write(a.ID, b)
+		err = o.Records.Put(records.Key{Kind: records.Answer, Owner: a.Owner, Name: a.ID}, b)
 	}
 	if err != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the answer is not kept, it has no follow-up: %v", err))
 		return
 	}
 	r.ID = Prefix + a.ID
-}
-
-// write stores an answer, and removes old ones now and then.
-func (k *Asker) write(id string, b []byte) error {
-	if err := os.Mkdir(k.answers(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	dir, err := osfile.OpenDir(k.answers())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }()
-	osfile.Prune(dir, maxAge, math.MaxInt64)
-	return osfile.ReplaceIn(dir, id+".json", "tmp-"+id, b)
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
@@ -38,7 +39,8 @@ const (
 
 // Options of New.
 type Options struct {
-	Store    string        // directory of the store; "": indexes are kept in memory, and there are no follow-ups
+	Store    string        // directory of the store; "": indexes are kept in memory
+	Records  records.Store // where answers are kept; nil: there are no follow-ups
 	ReadOnly error         // why the store cannot be written: then as without a store; nil: it can
 	Slice    time.Duration // a call answers within it; 45 s
 	Answerer Answerer      // answers through an endpoint; nil: the facts are the answer

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
@@ -30,7 +31,7 @@ const promptVersion = 2
 
 // Options of the tool.
 type Options struct {
-	Store    string                 // directory of the store; "": nothing can be kept, and the tool refuses
+	Records  records.Store          // where investigations are kept; nil: nothing can be kept, and the tool refuses
 	ReadOnly error                  // why the store cannot be written: views work, orders are refused
 	Limit    int64                  // bytes of all investigations: the least recently used ones are removed; 0: none
 	Trace    string                 // directory of the trace, for coverage; "": coverage is unknown
@@ -40,7 +41,7 @@ type Options struct {
 	Endpoint bool                   // orders of the tool's callers go to the Thinker
 }
 
-// Investigator gives out and takes back pieces of work. It is safe for concurrent use. Close it to end its leases.
+// Investigator gives out and takes back pieces of work. It is safe for concurrent use. Its leases end with its records.
 type Investigator struct {
 	options Options
 	store   *entries.Store
@@ -51,21 +52,18 @@ type Investigator struct {
 func New(o Options) *Investigator {
 	o.Slice = cmp.Or(o.Slice, 45*time.Second)
 	i := &Investigator{options: o}
-	if o.Store != "" {
-		i.store = entries.Open(o.Store, o.Limit, o.ReadOnly != nil)
+	if o.Records != nil {
+		i.store = entries.Open(o.Records, o.Limit, o.ReadOnly != nil)
 	}
 	return i
 }
 
-// Close ends the leases of this process: its orders are given out again by others.
+// Close stops the work of the Thinker.
 func (i *Investigator) Close() {
 	for _, d := range i.drivers.Range {
 		d := d.(*driver)
 		d.stop()
 		<-d.done
-	}
-	if i.store != nil {
-		i.store.Close()
 	}
 }
 

@@ -7,19 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/records"
 )
 
-// Record is what is remembered of a server between its starts: a file of the store's directory upstreams/. Definitions
+// Record is what is remembered of a server between its starts. Definitions
 // of tools are trusted when the server is first seen. One that changes later, or is new, is held back until it is
 // approved.
 type Record struct {
@@ -42,74 +38,50 @@ type Held struct {
 	Why  string `json:"why"` // changed, new
 }
 
-const (
-	recordsDir = "upstreams"
-	maxRecord  = 64 << 20
-)
-
 // Key names the record of a command.
 func Key(command []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(command, "\x00")))
 	return hex.EncodeToString(sum[:6])
 }
 
-// Records are the records in a store.
-type Records struct{ store string }
+// Records are the records of a store.
+type Records struct{ store records.Store }
 
-// RecordsIn returns the records in the directory of a store.
-func RecordsIn(store string) Records { return Records{store} }
+// RecordsIn returns the records of upstream servers among others.
+func RecordsIn(store records.Store) Records { return Records{store} }
 
-func (r Records) open() (*os.Root, error) {
-	dir := filepath.Join(r.store, recordsDir)
-	failed := os.Mkdir(dir, 0o700) // a store that can only be read may have it
-	root, err := osfile.OpenDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = failed
-	}
-	return root, err
-}
+func recordOf(key string) records.Key { return records.Key{Kind: records.Upstream, Name: key} }
 
 // Keys returns the names of all records.
 func (r Records) Keys() (keys []string, err error) {
-	root, err := r.open()
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // nothing was written to it
-	files, err := fs.ReadDir(root.FS(), ".")
-	for _, f := range files {
-		if key, ok := strings.CutSuffix(f.Name(), ".json"); ok {
-			keys = append(keys, key)
-		}
+	all, err := r.store.List(recordOf(""), "*", false)
+	for _, one := range all {
+		keys = append(keys, one.Name)
 	}
 	return keys, err
 }
 
 // Load returns a record; nil if there is none.
 func (r Records) Load(key string) (*Record, error) {
-	root, err := r.open()
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) { // nothing was ever written to it
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close() //nolint:errcheck // nothing was written to it
-	return r.load(root, key)
-}
-
-func (r Records) load(root *os.Root, key string) (*Record, error) {
-	text, err := osfile.ReadIn(root, key+".json", maxRecord)
+	one, err := r.store.Get(recordOf(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	return r.parse(key, one.Body)
+}
+
+// parse reads a record; nil if there is none.
+func (r Records) parse(key string, text []byte) (*Record, error) {
+	if text == nil {
+		return nil, nil
+	}
 	var one Record
 	if err := json.Unmarshal(text, &one); err != nil || one.V != 1 {
 		return nil, fmt.Errorf("%s is damaged or of another version: remove it, and the tools of the server are trusted anew",
-			filepath.Join(r.store, recordsDir, key+".json"))
+			r.store.Where(recordOf(key)))
 	}
 	return &one, nil
 }
@@ -117,24 +89,14 @@ func (r Records) load(root *os.Root, key string) (*Record, error) {
 // named returns the names of the approved tools of the record that was last written for a server of a name, whatever
 // its command was.
 func (r Records) named(server string) (tools []string) {
-	root, err := r.open()
-	if err != nil {
-		return nil // nothing is remembered
-	}
-	defer root.Close() //nolint:errcheck // nothing was written to it
-	files, _ := fs.ReadDir(root.FS(), ".")
-	var last time.Time
-	for _, f := range files {
-		key, isRecord := strings.CutSuffix(f.Name(), ".json")
-		info, err := f.Info()
-		if !isRecord || err != nil || info.ModTime().Before(last) {
-			continue
-		}
-		if one, err := r.load(root, key); err == nil && one != nil && one.Server == server {
-			last, tools = info.ModTime(), nil
+	all, _ := r.store.List(recordOf(""), "*", true) // without it nothing is remembered
+	slices.SortFunc(all, func(a, b records.Record) int { return b.Used.Compare(a.Used) })
+	for _, found := range all {
+		if one, err := r.parse(found.Name, found.Body); err == nil && one.Server == server {
 			for _, d := range one.Approved {
 				tools = append(tools, nameOf(d))
 			}
+			break
 		}
 	}
 	return tools
@@ -143,31 +105,17 @@ func (r Records) named(server string) (tools []string) {
 // Change calls change with a record, nil if there is none, and writes what it returns, if that is not nil. No other
 // process changes the record meanwhile.
 func (r Records) Change(key string, change func(*Record) (*Record, error)) error {
-	root, err := r.open()
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // the file is closed
-	lock, err := osfile.LockIn(root, key+".lock", lockTime)
-	if err != nil {
-		return err
-	}
-	defer osfile.Unlock(lock)
-	one, err := r.load(root, key)
-	if err == nil {
-		one, err = change(one)
-	}
-	if err != nil || one == nil {
-		return err
-	}
-	text, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
-	return osfile.ReplaceIn(root, key+".json", key+".tmp", text)
+	return r.store.Update(recordOf(key), func(old records.Record) ([]byte, error) {
+		one, err := r.parse(key, old.Body)
+		if err == nil {
+			one, err = change(one)
+		}
+		if err != nil || one == nil {
+			return nil, err
+		}
+		return json.Marshal(one)
+	})
 }
-
-const lockTime = 5 * time.Second // how long Change waits for another process
 
 // Approve approves the definitions of some tools of the last list, or of all; it returns their names.
 func (r *Record) Approve(names ...string) (approved []string, err error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
@@ -35,6 +36,7 @@ import (
 // App holds the wired parts that commands use.
 type App struct {
 	Store     *observations.Store // nil if it could not be opened: answers then say "not kept"
+	Records   records.Store       // nil without a store
 	Trace     *trace.Log          // nil if it could not be opened: calls are then not traced
 	Counter   *tokens.Counter
 	Catalog   []tools.Tool // of the toolsets that are offered
@@ -78,6 +80,9 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	} else if cause := a.Store.Unwritable(); cause != nil {
 		a.Log.Warn("nothing can be kept or traced now; what was kept can be read; make the store writable, or choose another with --store",
 			"store", a.Store.Dir(), "cause", cause)
+	}
+	if a.Store != nil {
+		a.Records = records.InDir(a.Store.Dir())
 	}
 	traceDir := ""
 	if a.Store != nil && !isPermanent(a.Store.Unwritable()) {
@@ -200,7 +205,7 @@ func (a *App) Accounts() *usage.Accounts {
 	if a.Store == nil || isPermanent(a.Store.Unwritable()) {
 		return nil
 	}
-	return usage.OpenAccounts(a.Store.Dir())
+	return usage.OpenAccounts(a.Records)
 }
 
 // LogUnsearched logs why a text could not be searched for secrets; none of that text was shown.
@@ -258,13 +263,13 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 // investigationsShare is the part of the quota that investigations may take besides the observations: a quarter.
 const investigationsShare = 4
 
-// newInvestigator returns the investigator, which stores investigations in the store's directory.
+// newInvestigator returns the investigator.
 func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bool) *investigate.Investigator {
 	options := investigate.Options{
 		Trace: traceDir, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
 	}
 	if a.Store != nil {
-		options.Store, options.ReadOnly = a.Store.Dir(), a.Store.Unwritable()
+		options.Records, options.ReadOnly = a.Records, a.Store.Unwritable()
 	}
 	return investigate.New(options)
 }
@@ -281,7 +286,7 @@ func (s *Settings) textsDir(store *observations.Store) string {
 func (a *App) newAsker(o Options) *ask.Asker {
 	options := ask.Options{Slice: o.Shell.Slice}
 	if a.Store != nil {
-		options.Store, options.ReadOnly = a.Store.Dir(), a.Store.Unwritable()
+		options.Store, options.Records, options.ReadOnly = a.Store.Dir(), a.Records, a.Store.Unwritable()
 	}
 	return ask.New(options)
 }
@@ -372,6 +377,7 @@ func (a *App) Close() {
 		_ = a.Trace.Close()
 	}
 	if a.Store != nil {
+		a.Records.Close()
 		_ = a.Store.Close()
 	}
 }

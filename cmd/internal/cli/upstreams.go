@@ -22,7 +22,7 @@ func (a *App) offer(up Upstreams, s *Settings) {
 	c := up.Common
 	c.Log, c.NoDelta, c.Program = a.Log, !s.Deltas, "mcp-funnel"
 	if a.Store != nil {
-		records := upstream.RecordsIn(a.Store.Dir())
+		records := upstream.RecordsIn(a.Records)
 		c.Records = &records
 	}
 	if s.Store != "" {

@@ -2,9 +2,8 @@ package entries
 
 import (
 	"cmp"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"time"
@@ -109,17 +108,14 @@ func entryName(relative string) string { return hash(relative) + ".json" }
 
 // all returns the entries of a directory by their relative path, and how many are damaged: those count as missing.
 func all[T entry](i *Investigation, dir string) (all map[string]T, damaged int, err error) {
-	names, err := fs.ReadDir(i.root.FS(), dir)
+	list, err := i.list(dir)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the entries: %w", err)
+		return nil, 0, err
 	}
-	all = make(map[string]T, len(names))
-	for _, n := range names {
-		if path.Ext(n.Name()) != ".json" {
-			continue
-		}
+	all = make(map[string]T, len(list))
+	for _, r := range list {
 		var e T
-		if ok, err := i.Read(dir+"/"+n.Name(), &e); err != nil || !ok || entryName(e.relative()) != n.Name() {
+		if json.Unmarshal(r.Body, &e) != nil || entryName(e.relative()) != path.Base(r.Name) {
 			damaged++
 			continue
 		}
@@ -162,10 +158,7 @@ func (i *Investigation) RemoveDir(relative string) error {
 	if i.store.readOnly {
 		return nil
 	}
-	if err := i.root.Remove(dirsDir + "/" + entryName(relative)); !errors.Is(err, fs.ErrNotExist) {
-		return explain(err)
-	}
-	return nil
+	return explain(i.store.records.Delete(i.key(dirsDir + "/" + entryName(relative))))
 }
 
 // Weak returns the entries whose confidence is missing or below 0.7, the least sure first.

@@ -5,48 +5,45 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/evidence"
 )
 
-// Investigation is one directory of entries. Its methods are safe for concurrent use; several that belong together run
+// Investigation is the entries of one target. Its methods are safe for concurrent use; several that belong together run
 // between Lock and its unlock.
 type Investigation struct {
-	store *Store
-	root  *os.Root
-
-	mu sync.Mutex // lets one goroutine at a time wait for the file lock
+	store        *Store
+	identity, id string
 }
+
+func (i *Investigation) key(name string) records.Key { return key(i.identity, i.id+"/"+name) }
 
 // Lock keeps other callers and processes from changing the investigation until unlock is called.
 func (i *Investigation) Lock() (unlock func(), err error) {
-	i.mu.Lock()
 	if i.store.readOnly { // nobody changes it; each entry is replaced as a whole
-		return i.mu.Unlock, nil
+		return func() {}, nil
 	}
-	f, err := osfile.LockIn(i.root, lockName, lockWait)
-	if err != nil {
-		i.mu.Unlock()
-		if errors.Is(err, osfile.ErrBusy) {
-			return nil, errors.New("another call works on this investigation for over 20 s; call again")
-		}
-		return nil, explain(err)
+	unlock, err = i.store.records.Lock(i.key(metaName))
+	if errors.Is(err, records.ErrBusy) {
+		return nil, errors.New("another call works on this investigation for over 20 s; call again")
 	}
-	return func() {
-		osfile.Unlock(f)
-		_ = f.Close()
-		i.mu.Unlock()
-	}, nil
+	return unlock, explain(err)
 }
 
 // Meta returns what the investigation is about.
-func (i *Investigation) Meta() (Meta, error) { return readMeta(i.root, ".") }
+func (i *Investigation) Meta() (Meta, error) {
+	r, err := i.store.records.Get(i.key(metaName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, records.ErrDamaged) {
+		return Meta{}, fmt.Errorf("read the investigation: %w", err)
+	}
+	if m, ok := parseMeta(r); ok {
+		return m, nil
+	}
+	return Meta{}, ErrUnknown
+}
 
 // SetMeta writes the description again.
 func (i *Investigation) SetMeta(m Meta) error { return i.Write(metaName, m) }
@@ -54,18 +51,7 @@ func (i *Investigation) SetMeta(m Meta) error { return i.Write(metaName, m) }
 // Read reads one of the JSON files, such as plan.json. ok is false if it is missing or damaged: what it held is made
 // again.
 func (i *Investigation) Read(name string, v any) (ok bool, err error) {
-	return readJSON(i.root, name, v)
-}
-
-func readJSON(root *os.Root, name string, v any) (ok bool, err error) {
-	b, err := osfile.ReadIn(root, name, limitOf(name))
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, osfile.ErrNotRegular), errors.Is(err, osfile.ErrTooLong):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("read %s of the investigation: %w", name, err)
-	}
-	return json.Unmarshal(b, v) == nil, nil
+	return i.store.read(i.key(name), v)
 }
 
 // Write writes one of the JSON files; nothing if the store is open for reading only.
@@ -73,26 +59,16 @@ func (i *Investigation) Write(name string, v any) error {
 	if i.store.readOnly {
 		return nil
 	}
-	return explain(writeJSON(i.root, name, "tmp", v))
+	return explain(i.store.write(i.key(name), v))
 }
 
-func writeJSON(root *os.Root, name, temporary string, v any) error {
-	b, err := content.PlainJSON(v) // an escape would take six bytes for one
+// list returns the entries of a directory, such as orders.
+func (i *Investigation) list(dir string) ([]records.Record, error) {
+	all, err := i.store.records.List(i.key(""), i.id+"/"+dir+"/*.json", true)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("read the %s: %w", dir, err)
 	}
-	if b = append(b, '\n'); int64(len(b)) > limitOf(name) {
-		return fmt.Errorf("%s would have %d bytes, at most %d can be read again: hand in less", name, len(b), limitOf(name))
-	}
-	return osfile.ReplaceIn(root, name, temporary, b)
-}
-
-// limitOf returns how many bytes one of the JSON files may have.
-func limitOf(name string) int64 {
-	if name == ScanName || name == ShownName {
-		return maxScan
-	}
-	return maxEntry
+	return all, nil
 }
 
 // The JSON files of an investigation besides its entries.
@@ -126,12 +102,12 @@ func (i *Investigation) AddFlags(flags ...Flag) error {
 		}
 		b = append(append(b, line...), '\n')
 	}
-	return i.appendTo(flagsName, b)
+	return explain(i.store.records.Append(i.key(flagsName), b))
 }
 
 // Flags returns all flags. Torn and foreign lines are left out.
 func (i *Investigation) Flags() ([]Flag, error) {
-	b, err := osfile.ReadIn(i.root, flagsName, maxLog)
+	r, err := i.store.records.Get(i.key(flagsName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -139,7 +115,7 @@ func (i *Investigation) Flags() ([]Flag, error) {
 		return nil, fmt.Errorf("read the flags: %w", err)
 	}
 	var all []Flag
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(string(r.Body)) {
 		var f Flag
 		if json.Unmarshal([]byte(line), &f) == nil && f.Finding != "" {
 			all = append(all, f)
@@ -152,26 +128,5 @@ func (i *Investigation) Flags() ([]Flag, error) {
 func (i *Investigation) Log(format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " ")
 	line := i.store.now().UTC().Format(time.RFC3339) + " " + text + "\n"
-	_ = i.appendTo(logName, []byte(line))
-}
-
-// appendTo appends whole lines in one write; a line that a dead process left torn is ended first.
-func (i *Investigation) appendTo(name string, b []byte) error {
-	f, err := i.root.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE|osfile.Nonblock, 0o600)
-	if err != nil {
-		return explain(err)
-	}
-	last := []byte{'\n'}
-	if fi, err := f.Stat(); err == nil && fi.Size() > 0 {
-		_, _ = f.ReadAt(last, fi.Size()-1)
-		if fi.Size()+int64(len(b)) > maxLog {
-			_ = f.Close()
-			return fmt.Errorf("%s has over %d MiB: no more is added to it", name, maxLog>>20)
-		}
-	}
-	if last[0] != '\n' {
-		b = append([]byte{'\n'}, b...)
-	}
-	_, err = f.Write(b)
-	return explain(errors.Join(err, f.Close()))
+	_ = i.store.records.Append(i.key(logName), []byte(line))
 }

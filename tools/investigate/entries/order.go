@@ -1,17 +1,14 @@
 package entries
 
 import (
+	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 )
 
@@ -55,9 +52,9 @@ func (i *Investigation) PutOrder(o Order) error { return i.Write(ordersDir+"/"+o
 
 // NewOrder makes an order that this process gives out now.
 func (i *Investigation) NewOrder(step Step, dirs []plan.Assigned, prints []string) (Order, error) {
-	proc, err := i.store.Process()
+	proc, err := i.store.records.Process()
 	if err != nil {
-		return Order{}, err
+		return Order{}, explain(err)
 	}
 	o := Order{
 		ID: string(observations.RandomID()), Step: step, Dirs: dirs, Prints: prints, IssuedAt: i.store.now().UTC(),
@@ -71,17 +68,14 @@ func (i *Investigation) NewOrder(step Step, dirs []plan.Assigned, prints []strin
 
 // Orders returns all orders, the oldest first.
 func (i *Investigation) Orders() ([]Order, error) {
-	names, err := fs.ReadDir(i.root.FS(), ordersDir)
+	list, err := i.list(ordersDir)
 	if err != nil {
-		return nil, fmt.Errorf("read the orders: %w", err)
+		return nil, err
 	}
 	var all []Order
-	for _, n := range names {
-		id, ok := strings.CutSuffix(n.Name(), ".json")
-		if !ok {
-			continue
-		}
-		if o, ok, err := i.Order(id); err == nil && ok {
+	for _, r := range list {
+		var o Order
+		if json.Unmarshal(r.Body, &o) == nil && o.ID+".json" == path.Base(r.Name) {
 			all = append(all, o)
 		}
 	}
@@ -107,11 +101,14 @@ func (o *Order) index(dir string) int {
 // Leased reports whether an order still belongs to its taker: it is not answered, its process lives, and it was given
 // out within the last 30 minutes, or the next ones after the clock was set back.
 func (i *Investigation) Leased(o Order) bool {
-	return o.Answered == nil && i.store.now().Sub(o.IssuedAt).Abs() < Lease && i.store.Lives(o.Process)
+	return o.Answered == nil && i.store.now().Sub(o.IssuedAt).Abs() < Lease && i.store.records.Alive(o.Process)
 }
 
 // Own reports whether this process gave out an order.
-func (i *Investigation) Own(o Order) bool { return i.store.own(o.Process) }
+func (i *Investigation) Own(o Order) bool {
+	own, err := i.store.records.Process()
+	return err == nil && o.Process == own
+}
 
 // ParseOrder returns the ID of an order's name.
 func ParseOrder(name string) (string, error) {
@@ -125,20 +122,14 @@ func ParseOrder(name string) (string, error) {
 
 // FindOrder returns the investigation of an identity that gave out an order; ErrUnknown if there is none.
 func (s *Store) FindOrder(identity, order string) (*Investigation, error) {
-	all, err := s.List(identity)
+	found, err := s.records.List(key(identity, ""), "*/"+ordersDir+"/"+order+".json", false)
 	if err != nil {
 		return nil, err
 	}
-	root, err := osfile.OpenDir(s.dir)
-	if err != nil {
-		return nil, ErrUnknown
-	}
-	defer func() { _ = root.Close() }()
-	for _, m := range all {
-		if _, err := root.Lstat(path.Join(m.ID, ordersDir, order+".json")); err == nil {
-			return s.Get(identity, m.ID)
-		} else if !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+	for _, r := range found {
+		id, _, _ := strings.Cut(r.Name, "/")
+		if i, err := s.Get(identity, id); err == nil {
+			return i, nil
 		}
 	}
 	return nil, ErrUnknown

@@ -10,19 +10,18 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Prefix begins the name of an investigation, and OrderPrefix that of an order.
@@ -32,21 +31,14 @@ const (
 )
 
 const (
-	maxAge      = 90 * 24 * time.Hour // since the last use
-	maxEntry    = 1 << 20             // bytes of one file, but the scan
-	maxScan     = 1 << 30
-	maxLog      = 16 << 20
-	lockWait    = 20 * time.Second
-	targetsDir  = "targets"
-	lockName    = "lock"
-	metaName    = "meta.json"
-	flagsName   = "flags.jsonl"
-	logName     = "investigation.log"
-	dirsDir     = "dirs"
-	filesDir    = "files"
-	ordersDir   = "orders"
-	liveDir     = "live"
-	maxRemember = 16 // investigations whose entries stay in memory
+	maxAge     = 90 * 24 * time.Hour // since the last use
+	targetsDir = "targets"
+	metaName   = "meta.json"
+	flagsName  = "flags.jsonl"
+	logName    = "investigation.log"
+	dirsDir    = "dirs"
+	filesDir   = "files"
+	ordersDir  = "orders"
 )
 
 // ErrUnknown is the error for an investigation that does not exist, is another identity's, or has expired.
@@ -68,40 +60,21 @@ type Meta struct {
 
 // Store holds the investigations of one store. It is safe for concurrent use, also by several processes.
 type Store struct {
-	dir      string
+	records  records.Store
 	limit    int64 // bytes of all investigations; 0: none
 	readOnly bool
 	now      func() time.Time
-
-	mu    sync.Mutex
-	known map[string]*Investigation
-	live  *os.File // locked as long as this process lives; nil until the first order
-	proc  string
 }
 
-// Open returns the investigations of a store, in its directory investigations/. Nothing is created before the first
-// one. With readOnly the views of an investigation work, and each computes again what it cannot write.
-func Open(store string, limit int64, readOnly bool) *Store {
-	return &Store{
-		dir: filepath.Join(store, "investigations"), limit: limit, readOnly: readOnly, now: time.Now,
-		known: map[string]*Investigation{},
-	}
+// Open returns the investigations among some records. With readOnly the views of an investigation work, and each
+// computes again what it cannot write.
+func Open(r records.Store, limit int64, readOnly bool) *Store {
+	return &Store{records: r, limit: limit, readOnly: readOnly, now: time.Now}
 }
 
-// Close ends the leases of this process.
-func (s *Store) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live != nil {
-		_ = os.Remove(s.live.Name())
-		osfile.Unlock(s.live)
-		_ = s.live.Close()
-		s.live = nil
-	}
-	for _, i := range s.known {
-		_ = i.root.Close()
-	}
-	clear(s.known)
+// key names a record of investigations.
+func key(identity, name string) records.Key {
+	return records.Key{Kind: records.Investigation, Owner: identity, Name: name}
 }
 
 func hash(parts ...string) string {
@@ -121,16 +94,10 @@ type pointer struct {
 
 // Find returns the investigation of a target; ErrUnknown if there is none.
 func (s *Store) Find(identity, target string) (*Investigation, error) {
-	root, err := osfile.OpenDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrUnknown
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
 	var p pointer
-	if ok, _ := readJSON(root, targetFile(identity, target), &p); !ok || p.Target != target {
+	if ok, err := s.read(key(identity, targetFile(identity, target)), &p); err != nil {
+		return nil, err
+	} else if !ok || p.Target != target {
 		return nil, ErrUnknown // missing, or damaged: a new one is made
 	}
 	return s.Get(identity, p.ID)
@@ -139,31 +106,40 @@ func (s *Store) Find(identity, target string) (*Investigation, error) {
 // Create makes a new investigation and names it in targets/. An older one of the target stays under its ID.
 func (s *Store) Create(m Meta) (*Investigation, error) {
 	m.ID, m.StartedAt = string(observations.RandomID()), s.now().UTC()
-	for _, dir := range []string{s.dir, filepath.Join(s.dir, targetsDir), filepath.Join(s.dir, liveDir)} {
-		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, explain(err)
-		}
-	}
-	root, err := osfile.OpenDir(s.dir)
-	if err != nil {
-		return nil, explain(err)
-	}
-	defer func() { _ = root.Close() }()
-	s.prune(root)
-	for _, dir := range []string{m.ID, m.ID + "/" + dirsDir, m.ID + "/" + filesDir, m.ID + "/" + ordersDir} {
-		if err := root.Mkdir(dir, 0o700); err != nil {
-			return nil, explain(err)
-		}
-	}
-	err = writeJSON(root, m.ID+"/"+metaName, m.ID+"/tmp", m)
+	s.prune()
+	err := s.write(key(m.Identity, m.ID+"/"+metaName), m)
 	if err == nil {
-		err = writeJSON(root, targetFile(m.Identity, m.Target), targetsDir+"/tmp-"+m.ID, pointer{m.Target, m.ID})
+		err = s.write(key(m.Identity, targetFile(m.Identity, m.Target)), pointer{m.Target, m.ID})
 	}
 	if err != nil {
-		_ = root.RemoveAll(m.ID)
+		_ = s.records.Delete(key(m.Identity, m.ID))
 		return nil, explain(err)
 	}
 	return s.Get(m.Identity, m.ID)
+}
+
+// read reads a record that is JSON. ok is false if it is missing or damaged.
+func (s *Store) read(k records.Key, v any) (ok bool, err error) {
+	r, err := s.records.Get(k)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, records.ErrDamaged):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s of the investigation: %w", path.Base(k.Name), err)
+	}
+	return json.Unmarshal(r.Body, v) == nil, nil
+}
+
+func (s *Store) write(k records.Key, v any) error {
+	b, err := content.PlainJSON(v) // an escape would take six bytes for one
+	if err != nil {
+		return err
+	}
+	b = append(b, '\n')
+	if most := records.Investigation.LimitOf(k.Name); int64(len(b)) > most {
+		return fmt.Errorf("%s would have %d bytes, at most %d can be read again: hand in less", path.Base(k.Name), len(b), most)
+	}
+	return s.records.Put(k, b)
 }
 
 // explain says what an error of the store means for an investigation; nil stays nil.
@@ -181,8 +157,7 @@ func explain(err error) error {
 func (s *Store) Get(identity, id string) (*Investigation, error) {
 	i, err := s.Peek(identity, id)
 	if err == nil {
-		now := s.now()
-		_ = i.root.Chtimes(metaName, now, now)
+		_ = s.records.Touch(i.key(metaName))
 	}
 	return i, err
 }
@@ -192,23 +167,8 @@ func (s *Store) Peek(identity, id string) (*Investigation, error) {
 	if _, err := observations.ParseID(observations.Prefix + id); err != nil {
 		return nil, ErrUnknown
 	}
-	id = strings.ToLower(id)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := s.known[id]
-	if i == nil {
-		root, err := osfile.OpenDir(filepath.Join(s.dir, id))
-		if err != nil {
-			return nil, ErrUnknown
-		}
-		i = &Investigation{store: s, root: root}
-		if len(s.known) >= maxRemember {
-			s.known = map[string]*Investigation{} // their files are closed when nobody uses them any more
-		}
-		s.known[id] = i
-	}
-	m, err := i.Meta()
-	if err != nil || m.Identity != identity {
+	i := &Investigation{store: s, identity: identity, id: strings.ToLower(id)}
+	if m, err := i.Meta(); err != nil || m.Identity != identity {
 		return nil, ErrUnknown
 	}
 	return i, nil
@@ -216,21 +176,13 @@ func (s *Store) Peek(identity, id string) (*Investigation, error) {
 
 // List returns the investigations of an identity ("" for all), the last used first.
 func (s *Store) List(identity string) ([]Meta, error) {
-	root, err := osfile.OpenDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = root.Close() }()
-	names, err := fs.ReadDir(root.FS(), ".")
+	found, err := s.records.List(key(identity, ""), "*/"+metaName, true)
 	if err != nil {
 		return nil, err
 	}
 	var all []Meta
-	for _, e := range names {
-		if m, err := readMeta(root, e.Name()); err == nil && m.ID == e.Name() && (identity == "" || m.Identity == identity) {
+	for _, r := range found {
+		if m, ok := parseMeta(r); ok && m.ID == path.Dir(r.Name) && (identity == "" || m.Identity == identity) {
 			all = append(all, m)
 		}
 	}
@@ -240,17 +192,10 @@ func (s *Store) List(identity string) ([]Meta, error) {
 	return all, nil
 }
 
-// readMeta returns the description of the investigation in a directory; ErrUnknown if it is missing or damaged.
-func readMeta(root *os.Root, dir string) (m Meta, err error) {
-	name := path.Join(dir, metaName)
-	ok, err := readJSON(root, name, &m)
-	if err == nil && !ok {
-		err = ErrUnknown
-	}
-	if fi, e := root.Lstat(name); e == nil {
-		m.LastUsed = fi.ModTime()
-	}
-	return m, err
+func parseMeta(r records.Record) (m Meta, ok bool) {
+	ok = json.Unmarshal(r.Body, &m) == nil
+	m.LastUsed = r.Used
+	return m, ok
 }
 
 // Remove deletes an investigation.
@@ -263,102 +208,43 @@ func (s *Store) Remove(identity, id string) error {
 	if err != nil {
 		return err
 	}
-	root, err := osfile.OpenDir(s.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	s.mu.Lock()
-	delete(s.known, m.ID)
-	s.mu.Unlock()
-	return remove(root, m)
+	return s.remove(m)
 }
 
-// remove deletes the files of an investigation, and the name of its target unless that is of another one.
-func remove(root *os.Root, m Meta) error {
-	target := targetFile(m.Identity, m.Target)
+// remove deletes the records of an investigation, and the name of its target unless that is of another one.
+func (s *Store) remove(m Meta) error {
+	target := key(m.Identity, targetFile(m.Identity, m.Target))
 	var p pointer
-	if ok, _ := readJSON(root, target, &p); ok && p.ID == m.ID {
-		_ = root.Remove(target)
+	if ok, _ := s.read(target, &p); ok && p.ID == m.ID {
+		_ = s.records.Delete(target)
 	}
-	return root.RemoveAll(m.ID)
+	return s.records.Delete(key(m.Identity, m.ID))
 }
 
 // prune removes investigations that nobody used for 90 days; and if all together are over the limit, the least recently
 // used ones, but for those of the last minute.
-func (s *Store) prune(root *os.Root) {
+func (s *Store) prune() {
 	all, err := s.List("")
 	if err != nil {
 		return
 	}
 	var size int64
 	for _, m := range all { // the last used first
-		size += sizeOf(root, m.ID)
+		size += s.sizeOf(m)
 		unused := s.now().Sub(m.LastUsed)
 		if unused >= maxAge || s.limit > 0 && size > s.limit && unused >= time.Minute {
-			_ = remove(root, m)
+			_ = s.remove(m)
 		}
 	}
 }
 
-// sizeOf returns the bytes of an investigation's files.
-func sizeOf(root *os.Root, id string) (size int64) {
-	_ = fs.WalkDir(root.FS(), id, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if fi, err := e.Info(); err == nil {
-				size += fi.Size()
-			}
+// sizeOf returns the bytes of an investigation.
+func (s *Store) sizeOf(m Meta) (size int64) {
+	for _, pattern := range []string{m.ID + "/*", m.ID + "/*/*"} {
+		list, _ := s.records.List(key(m.Identity, ""), pattern, false) // what is gone has no size
+		for _, r := range list {
+			size += r.Size
 		}
-		return nil // what is gone has no size
-	})
+	}
 	return size
-}
-
-// Process returns a name for this process that stays locked as long as it lives, for the leases of orders.
-func (s *Store) Process() (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.live != nil {
-		return s.proc, nil
-	}
-	proc := fmt.Sprintf("%d-%s", os.Getpid(), observations.RandomID())
-	f, err := os.OpenFile(filepath.Join(s.dir, liveDir, proc), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", explain(err)
-	}
-	if ok, err := osfile.TryLock(f, true); err != nil || !ok {
-		_ = f.Close()
-		return "", explain(errors.Join(err, errors.New("its lock is taken")))
-	}
-	s.live, s.proc = f, proc
-	return proc, nil
-}
-
-// own reports whether a name is that of this process.
-func (s *Store) own(proc string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.live != nil && proc == s.proc
-}
-
-// Lives reports whether the process of that name still runs. The file of one that has ended is removed.
-func (s *Store) Lives(proc string) bool {
-	if proc == "" || strings.ContainsAny(proc, `/\`) {
-		return false
-	}
-	if s.own(proc) {
-		return true
-	}
-	name := filepath.Join(s.dir, liveDir, proc)
-	f, err := os.OpenFile(name, os.O_RDWR|osfile.Nonblock, 0)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	free, err := osfile.TryLock(f, true)
-	if free {
-		_ = os.Remove(name)
-		osfile.Unlock(f)
-	}
-	return err == nil && !free
 }

@@ -8,13 +8,21 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/records"
 )
 
-// begun returns a store with an investigation of /a.
-func begun(t *testing.T) (*Store, *Investigation) {
+// opened returns a store in a directory.
+func opened(t *testing.T, dir string, limit int64) (*Store, *records.Files) {
 	t.Helper()
-	s := Open(t.TempDir(), 0, false)
-	t.Cleanup(s.Close)
+	files := records.InDir(dir)
+	t.Cleanup(files.Close)
+	return Open(files, limit, false), files
+}
+
+// begun returns a store with an investigation of /a.
+func begun(t *testing.T, dir string) (*Store, *Investigation) {
+	t.Helper()
+	s, _ := opened(t, dir, 0)
 	i, err := s.Create(Meta{Target: "/a", Identity: "local"})
 	expect.Must(t, err)
 	return s, i
@@ -22,9 +30,10 @@ func begun(t *testing.T) (*Store, *Investigation) {
 
 // TestPrune removes what nobody used for 90 days, and the least recently used ones over the limit.
 func TestPrune(t *testing.T) {
-	s := Open(t.TempDir(), 4000, false)
+	s, files := opened(t, t.TempDir(), 4000)
 	now := time.Now()
 	s.now = func() time.Time { return now }
+	files.Now = s.now
 	begin := func(target string, size int) string {
 		t.Helper()
 		i, err := s.Create(Meta{Target: target, Identity: "local"})
@@ -55,7 +64,8 @@ func TestPrune(t *testing.T) {
 
 // TestDamagedEntries counts entries that are cut or foreign, and leaves them out.
 func TestDamagedEntries(t *testing.T) {
-	s, i := begun(t)
+	dir := t.TempDir()
+	_, i := begun(t, dir)
 	for _, p := range []string{".", "a", "b", "c"} {
 		if _, err := i.PutDir(Dir{RelativePath: p, Summary: p}); err != nil {
 			t.Fatal(err)
@@ -63,7 +73,7 @@ func TestDamagedEntries(t *testing.T) {
 	}
 	m, err := i.Meta()
 	expect.Must(t, err)
-	at := func(p string) string { return filepath.Join(s.dir, m.ID, dirsDir, entryName(p)) }
+	at := func(p string) string { return filepath.Join(dir, "investigations", m.ID, dirsDir, entryName(p)) }
 	expect.Must(t, os.Truncate(at("a"), 10))
 	if err := os.Rename(at("b"), at("c")); err != nil { // of another directory
 		t.Fatal(err)
@@ -76,7 +86,7 @@ func TestDamagedEntries(t *testing.T) {
 
 // TestPartial keeps whole notes from partial ones, and mechanical ones not.
 func TestPartial(t *testing.T) {
-	_, i := begun(t)
+	_, i := begun(t, t.TempDir())
 	for n, c := range []struct {
 		by      string
 		partial bool
@@ -101,7 +111,7 @@ func TestClockJumps(t *testing.T) {
 		0: {true, true}, time.Minute: {true, true}, -time.Minute: {true, true}, -time.Hour: {false, true},
 		time.Hour: {false, true}, 89 * 24 * time.Hour: {false, true}, year: {false, false}, -year: {false, true},
 	} {
-		s, i := begun(t)
+		s, i := begun(t, t.TempDir())
 		now := time.Now()
 		s.now = func() time.Time { return now }
 		m, err := i.Meta()

@@ -97,11 +97,7 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	if app.Store == nil {
 		return errors.New("there is no store to keep the outputs in: name a directory with --store DIR")
 	}
-	maps, err := openMaps(app.Store)
-	if err != nil {
-		return err
-	}
-	defer maps.Close() //nolint:errcheck // the files in it are closed
+	maps := sessionMaps{app.Records, app.Store}
 	keeper := &keeper{ctx: ctx, app: app}
 	if c.Expand { // it only reads, and a map is replaced in one step
 		m, err := maps.load(t)
@@ -115,7 +111,7 @@ func (c *Compact) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		return err
 	}
 	defer unlock()
-	maps.forgetOld(mapName(t))
+	maps.forgetOld(compaction.Key(t))
 	m, err := maps.load(t)
 	if err != nil {
 		return err
@@ -188,7 +184,7 @@ func (c *Compact) judge(r figures, w *cli.Streams) error {
 
 // finish writes what was compacted, its map and its figures.
 func (c *Compact) finish(
-	app *cli.App, maps *mapDir, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r figures,
+	app *cli.App, maps sessionMaps, t *transcript.Transcript, m *compaction.Map, out transcript.Bytes, r figures,
 	to *target, w *cli.Streams,
 ) error {
 	if err := maps.save(t, m); err != nil {
@@ -316,7 +312,7 @@ func (t *target) discard() {
 }
 
 // fork writes a new session beside the file, and its map, and says how it is resumed.
-func (c *Compact) fork(maps *mapDir, out transcript.Bytes, m *compaction.Map, to *target, w *cli.Streams) error {
+func (c *Compact) fork(maps sessionMaps, out transcript.Bytes, m *compaction.Map, to *target, w *cli.Streams) error {
 	t, err := transcript.ReadFrom(out)
 	if err != nil {
 		return err
@@ -345,9 +341,9 @@ func (c *Compact) fork(maps *mapDir, out transcript.Bytes, m *compaction.Map, to
 
 // forget unpins the outputs of a map that no other map refers to, and removes it.
 func (c *Compact) forget(
-	app *cli.App, maps *mapDir, t *transcript.Transcript, m *compaction.Map, w *cli.Streams,
+	app *cli.App, maps sessionMaps, t *transcript.Transcript, m *compaction.Map, w *cli.Streams,
 ) error {
-	others, err := maps.referred(mapName(t))
+	others, err := maps.referred(compaction.Key(t))
 	if err != nil {
 		return err
 	}
@@ -366,7 +362,7 @@ func (c *Compact) forget(
 			gone++
 		}
 	}
-	if err := maps.Remove(mapName(t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := maps.records.Delete(mapOf(compaction.Key(t))); err != nil {
 		return err
 	}
 	if err := maps.save(t, rest); err != nil {

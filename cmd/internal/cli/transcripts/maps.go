@@ -5,77 +5,64 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
-	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 )
 
-// Limits of maps. A map that was not used for maxMapAge is forgotten.
-const (
-	maxMap    = 64 << 20 // bytes
-	maxMapAge = 30 * 24 * time.Hour
-)
+// maxMapAge is how long a map is remembered after its last use.
+const maxMapAge = 30 * 24 * time.Hour
 
-// mapDir is the store's directory maps/. It has the map of each session that was compacted, in a file of its own.
-type mapDir struct {
-	*os.Root
-	store *observations.Store
+// sessionMaps has the map of each session that was compacted.
+type sessionMaps struct {
+	records records.Store
+	store   *observations.Store
 }
 
-// openMaps opens the directory of maps, and makes it if it is missing. The caller closes it.
-func openMaps(store *observations.Store) (*mapDir, error) {
-	dir := filepath.Join(store.Dir(), "maps")
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, cli.ExplainWrite(store, err)
-	}
-	root, err := osfile.OpenDir(dir)
-	return &mapDir{root, store}, err
+func mapOf(name string) records.Key {
+	return records.Key{Kind: records.Map, Owner: observations.Local, Name: name}
 }
 
 // lock lets one process at a time compact.
-func (d *mapDir) lock() (unlock func(), err error) {
-	f, err := osfile.LockIn(d.Root, "lock", 0)
-	if errors.Is(err, osfile.ErrBusy) {
-		err = errors.New("another process is compacting with this store: try again when it has ended")
+func (d sessionMaps) lock() (unlock func(), err error) {
+	unlock, err = d.records.Lock(mapOf(""))
+	if errors.Is(err, records.ErrBusy) {
+		return nil, errors.New("another process is compacting with this store: try again when it has ended")
 	}
 	if err != nil {
-		return nil, err
+		return nil, cli.ExplainWrite(d.store, err)
 	}
-	return func() { osfile.Unlock(f); _ = f.Close() }, nil
+	return unlock, nil
 }
 
-func mapName(t *transcript.Transcript) string { return compaction.Key(t) + ".json" }
-
 // load returns the map of a transcript; an empty one if there is none.
-func (d *mapDir) load(t *transcript.Transcript) (*compaction.Map, error) {
-	now := time.Now()
-	_ = d.Chtimes(mapName(t), now, now) // maps age from their last use
-	m, err := d.read(mapName(t))
+func (d sessionMaps) load(t *transcript.Transcript) (*compaction.Map, error) {
+	k := mapOf(compaction.Key(t))
+	_ = d.records.Touch(k) // maps age from their last use
+	r, err := d.records.Get(k)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &compaction.Map{V: 1, Format: string(t.Format), Session: t.Session}, nil
+	}
+	m := (*compaction.Map)(nil)
+	if err == nil {
+		m, err = parseMap(r.Body)
 	}
 	if err != nil {
 		return nil, fmt.Errorf(
 			"the map %s is damaged, or of another version (%w): without it nothing that was replaced"+
 				" is restored, and its outputs stay pinned; to compact anew, move it away and unpin them (observations unpin)",
-			filepath.Join(d.store.Dir(), "maps", mapName(t)), err)
+			d.records.Where(k), err)
 	}
 	return m, nil
 }
 
-// read reads a map, and checks it.
-func (d *mapDir) read(name string) (*compaction.Map, error) {
-	text, err := osfile.ReadIn(d.Root, name, maxMap)
-	if err != nil {
-		return nil, err
-	}
+// parseMap reads a map, and checks it.
+func parseMap(text []byte) (*compaction.Map, error) {
 	var m compaction.Map
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, err
@@ -86,8 +73,8 @@ func (d *mapDir) read(name string) (*compaction.Map, error) {
 	return &m, m.Check()
 }
 
-// save writes the map of a transcript, by rename.
-func (d *mapDir) save(t *transcript.Transcript, m *compaction.Map) error {
+// save writes the map of a transcript.
+func (d sessionMaps) save(t *transcript.Transcript, m *compaction.Map) error {
 	if len(m.Swaps) == 0 {
 		return nil
 	}
@@ -95,7 +82,7 @@ func (d *mapDir) save(t *transcript.Transcript, m *compaction.Map) error {
 	if err != nil {
 		return err
 	}
-	if err := osfile.ReplaceIn(d.Root, mapName(t), mapName(t)+".tmp", text); err != nil {
+	if err := d.records.Put(mapOf(compaction.Key(t)), text); err != nil {
 		return fmt.Errorf("the map could not be written, and without it nothing can be restored: %w",
 			cli.ExplainWrite(d.store, err))
 	}
@@ -104,20 +91,27 @@ func (d *mapDir) save(t *transcript.Transcript, m *compaction.Map) error {
 
 // referred returns the observations that other maps than one refer to: a fork's map has those of its original. A map
 // that cannot be read is an error, because nobody knows what it refers to.
-func (d *mapDir) referred(except string) (map[string]bool, error) {
+func (d sessionMaps) referred(except string) (map[string]bool, error) {
 	all := map[string]bool{}
-	names, _ := fs.Glob(d.FS(), "*.json")
-	for _, name := range names {
-		if name == except {
+	list, err := d.records.List(mapOf(""), "*", false)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range list {
+		if one.Name == except {
 			continue
 		}
-		m, err := d.read(name)
+		r, err := d.records.Get(mapOf(one.Name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
+		m := (*compaction.Map)(nil)
+		if err == nil {
+			m, err = parseMap(r.Body)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("nothing is unpinned, because the map %s cannot be read (%w): repair it, or move it away",
-				filepath.Join(d.Name(), name), err)
+				d.records.Where(mapOf(one.Name)), err)
 		}
 		for _, s := range m.Swaps {
 			all[s.Observation] = true
@@ -128,19 +122,17 @@ func (d *mapDir) referred(except string) (map[string]bool, error) {
 
 // forgetOld unpins the outputs of maps that were not used for a long time, and removes these maps, but not the one that
 // is used now. Nothing is unpinned while a map cannot be read.
-func (d *mapDir) forgetOld(used string) {
-	now := time.Now()
-	names, _ := fs.Glob(d.FS(), "*.json")
-	for _, name := range names {
-		info, err := d.Lstat(name)
-		if err != nil || name == used || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < maxMapAge {
+func (d sessionMaps) forgetOld(used string) {
+	list, _ := d.records.List(mapOf(""), "*", true) // a map that cannot be read stays
+	for _, one := range list {
+		if one.Name == used || time.Since(one.Used) < maxMapAge {
 			continue
 		}
-		old, err := d.read(name)
+		old, err := parseMap(one.Body)
 		if err != nil {
 			continue
 		}
-		others, err := d.referred(name)
+		others, err := d.referred(one.Name)
 		if err != nil {
 			return // the maps stay, and nothing else depends on them
 		}
@@ -152,6 +144,6 @@ func (d *mapDir) forgetOld(used string) {
 				_ = d.store.Pin(observations.Local, id, false)
 			}
 		}
-		_ = d.Remove(name)
+		_ = d.records.Delete(mapOf(one.Name))
 	}
 }

@@ -1,0 +1,247 @@
+package records
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+func opened(t *testing.T, dir string) *Files {
+	t.Helper()
+	f := InDir(dir)
+	t.Cleanup(f.Close)
+	return f
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	s := opened(t, t.TempDir())
+	k := Key{Investigation, "local", "abc/dirs/x.json"}
+	if _, err := s.Get(k); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("before it was written: %v", err)
+	}
+	must(t, s.Delete(k))
+	for _, body := range []string{"one", "two, which is longer", ""} {
+		must(t, s.Put(k, []byte(body)))
+		r, err := s.Get(k)
+		if err != nil || string(r.Body) != body || r.Size != int64(len(body)) || r.Name != k.Name ||
+			time.Since(r.Used).Abs() > time.Minute {
+			t.Errorf("%+v, %v; want %q", r, err, body)
+		}
+	}
+	must(t, s.Delete(Key{Investigation, "local", "abc"}))
+	if _, err := s.Get(k); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after what is above was deleted: %v", err)
+	}
+}
+
+func TestList(t *testing.T) {
+	s := opened(t, t.TempDir())
+	if all, err := s.List(Key{Kind: Investigation}, "*", true); err != nil || len(all) > 0 {
+		t.Errorf("of nothing: %v, %v", all, err)
+	}
+	for _, name := range []string{"a/meta.json", "b/meta.json", "a/dirs/1.json", "a/dirs/2.json", "a/orders/1.json"} {
+		must(t, s.Put(Key{Investigation, "local", name}, []byte(name)))
+	}
+	must(t, s.Put(Key{Account, "local", "n"}, []byte("{}")))
+	for pattern, want := range map[string][]string{
+		"*/meta.json": {"a/meta.json", "b/meta.json"}, "a/dirs/*": {"a/dirs/1.json", "a/dirs/2.json"},
+		"*/orders/1.json": {"a/orders/1.json"}, "c/*": nil,
+	} {
+		for _, bodies := range []bool{true, false} {
+			all, err := s.List(Key{Kind: Investigation, Owner: "local"}, pattern, bodies)
+			must(t, err)
+			var names []string
+			for _, r := range all {
+				if names = append(names, r.Name); r.Size != int64(len(r.Name)) || bodies && string(r.Body) != r.Name {
+					t.Errorf("%s: %+v", pattern, r)
+				}
+			}
+			if slices.Sort(names); !slices.Equal(names, want) {
+				t.Errorf("%s: %q, want %q", pattern, names, want)
+			}
+		}
+	}
+}
+
+// TestUpdate adds one to a number, in several goroutines and with several stores, as processes have: none gets lost.
+func TestUpdate(t *testing.T) {
+	dir := t.TempDir()
+	k := Key{Upstream, "", "count"}
+	const each = 50
+	var group sync.WaitGroup
+	for range 4 {
+		s := opened(t, dir)
+		for range 2 {
+			group.Go(func() {
+				for range each {
+					err := s.Update(k, func(old Record) ([]byte, error) {
+						n, _ := strconv.Atoi(string(old.Body))
+						return []byte(strconv.Itoa(n + 1)), nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	s := opened(t, dir)
+	if r, err := s.Get(k); err != nil || string(r.Body) != strconv.Itoa(8*each) {
+		t.Errorf("%s, %v", r.Body, err)
+	}
+	stop := errors.New("stop")
+	for _, result := range []error{nil, stop} { // nothing is written
+		if err := s.Update(k, func(Record) ([]byte, error) { return nil, result }); !errors.Is(err, result) {
+			t.Error(err)
+		}
+	}
+	if r, err := s.Get(k); err != nil || string(r.Body) != strconv.Itoa(8*each) {
+		t.Errorf("%s, %v", r.Body, err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	s, other := opened(t, dir), opened(t, dir)
+	k := Key{Map, "local", "a"}
+	unlock, err := s.Lock(k)
+	must(t, err)
+	if _, err := other.Lock(Key{Map, "local", "b"}); !errors.Is(err, ErrBusy) { // all maps have one
+		t.Errorf("a second lock: %v", err)
+	}
+	inner, err := s.Lock(Key{Account, "local", "a"})
+	must(t, err)
+	inner()
+	unlock()
+	again, err := other.Lock(k)
+	must(t, err)
+	again()
+	if len(s.locks)+len(other.locks) > 0 {
+		t.Errorf("%d locks are remembered", len(s.locks)+len(other.locks))
+	}
+}
+
+// TestDamaged has a record that is too long, and one that is a directory: they are not read, and written anew.
+func TestDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	k := Key{Account, "local", "a"}
+	must(t, s.Put(k, []byte("{}")))
+	if err := s.Put(k, make([]byte, Account.Limit+1)); !errors.Is(err, ErrFull) {
+		t.Errorf("a record that is too long: %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "accounts", "a.json"), make([]byte, Account.Limit+1), 0o600))
+	if _, err := s.Get(k); !errors.Is(err, ErrDamaged) {
+		t.Errorf("a file that is too long: %v", err)
+	}
+	must(t, s.Update(k, func(old Record) ([]byte, error) {
+		if old.Body != nil {
+			t.Errorf("%d bytes", len(old.Body))
+		}
+		return []byte("new"), nil
+	}))
+	if r, err := s.Get(k); err != nil || string(r.Body) != "new" {
+		t.Errorf("%q, %v", r.Body, err)
+	}
+}
+
+// TestAppend adds lines after one that a dead process left torn.
+func TestAppend(t *testing.T) {
+	s := opened(t, t.TempDir())
+	k := Key{Investigation, "local", "a/flags.jsonl"}
+	must(t, s.Put(k, []byte("one\ntor")))
+	must(t, s.Append(k, []byte("two\n")))
+	must(t, s.Append(k, []byte("three\n")))
+	if r, err := s.Get(k); err != nil || string(r.Body) != "one\ntor\ntwo\nthree\n" {
+		t.Errorf("%q, %v", r.Body, err)
+	}
+	if err := s.Append(k, bytes.Repeat([]byte("x"), 16<<20)); !errors.Is(err, ErrFull) {
+		t.Errorf("too much: %v", err)
+	}
+}
+
+// TestPrune removes what is too old, and the least recently used where there are too many.
+func TestPrune(t *testing.T) {
+	few := *Account
+	few.Most = 40
+	dir := t.TempDir()
+	s := opened(t, dir)
+	now := time.Now()
+	s.Now = func() time.Time { return now }
+	put := func(k Key) {
+		t.Helper()
+		must(t, s.Put(k, []byte("{}")))
+		must(t, s.Touch(k))
+		now = now.Add(time.Second)
+	}
+	put(Key{&few, "local", "old"})
+	stranger := filepath.Join(dir, "accounts", "notes.txt")
+	for _, file := range []string{filepath.Join(dir, "accounts", temporary+"left"), stranger} {
+		must(t, os.WriteFile(file, nil, 0o600))
+	}
+	now = now.Add(31 * day)
+	put(Key{Call, "local", "of another kind"})
+	put(Key{&few, "local", "new"})
+	count := func() int {
+		t.Helper()
+		all, err := s.List(Key{Kind: &few}, "*", false)
+		must(t, err)
+		return len(all)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d accounts, want the new one alone", n)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "accounts", temporary+"*")); len(left) > 0 {
+		t.Errorf("%q is left", left)
+	}
+	if _, err := os.Stat(stranger); err != nil {
+		t.Errorf("a file that is no record: %v", err)
+	}
+	for i := range few.Most {
+		put(Key{&few, "local", fmt.Sprint("n", i)})
+	}
+	if n := count(); n > few.Most {
+		t.Errorf("%d accounts", n)
+	}
+	if _, err := s.Get(Key{&few, "local", fmt.Sprint("n", few.Most-1)}); err != nil {
+		t.Errorf("the last one: %v", err)
+	}
+	if _, err := s.Get(Key{&few, "local", "new"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the first one: %v", err)
+	}
+}
+
+func TestAlive(t *testing.T) {
+	dir := t.TempDir()
+	s, other := opened(t, dir), opened(t, dir)
+	name, err := s.Process()
+	must(t, err)
+	if again, err := s.Process(); err != nil || again != name {
+		t.Errorf("%q, then %q: %v", name, again, err)
+	}
+	for _, o := range []*Files{s, other} {
+		if !o.Alive(name) || o.Alive("1-nobody") || o.Alive("") || o.Alive("../lock") {
+			t.Error("wrong about who is alive")
+		}
+	}
+	s.Close()
+	if other.Alive(name) {
+		t.Error("it has ended")
+	}
+}
