@@ -44,7 +44,7 @@ func (d *Document) Answer(r Result, n Names) string {
 		if d.options.Kind == Text {
 			what = "taken as text"
 		}
-		fmt.Fprintf(b, "KEPT: %s, %s: only you know whether it is complete.%s\n",
+		fmt.Fprintf(&b.Builder, "KEPT: %s, %s: only you know whether it is complete.%s\n",
 			plural(int64(len(d.text)), "byte"), what, n.keptAs())
 		if n.Call != "" {
 			b.WriteString("If anything is missing: ")
@@ -64,11 +64,11 @@ func (d *Document) Answer(r Result, n Names) string {
 		}
 		b.WriteByte('.')
 		if r.Dropped != "" {
-			fmt.Fprintf(b, " Left out: %s.", clip(r.Dropped, shownPiece))
+			fmt.Fprintf(&b.Builder, " Left out: %s.", clip(r.Dropped, shownPiece))
 		}
 		b.WriteByte('\n')
 	} else if r.Dropped != "" {
-		fmt.Fprintf(b, "Left out: %s\n", clip(r.Dropped, shownPiece))
+		fmt.Fprintf(&b.Builder, "Left out: %s\n", clip(r.Dropped, shownPiece))
 	}
 	return b.String()
 }
@@ -101,15 +101,15 @@ func (b *answer) cut(r Result) {
 		return
 	}
 	if r.State == Whole {
-		fmt.Fprintf(b, "NO SECTION YET: the document parses, and has no section.%s\n", b.names.keptAs())
+		fmt.Fprintf(&b.Builder, "NO SECTION YET: the document parses, and has no section.%s\n", b.names.keptAs())
 		if b.names.Call != "" {
-			fmt.Fprintf(b, "Go on with %s: send the document with its sections, from its beginning.\n", b.names.Call)
+			fmt.Fprintf(&b.Builder, "Go on with %s: send the document with its sections, from its beginning.\n", b.names.Call)
 		}
 		return
 	}
-	fmt.Fprintf(b, "CUT OFF at byte %s, %s.", grouped(len(b.text)), b.where())
+	fmt.Fprintf(&b.Builder, "CUT OFF at byte %s, %s.", grouped(len(b.text)), b.where())
 	if b.names.Kept != "" {
-		fmt.Fprintf(b, " Kept so far as %s (part %d)", b.names.Kept, max(1, len(b.history.Parts)))
+		fmt.Fprintf(&b.Builder, " Kept so far as %s (part %d)", b.names.Kept, max(1, len(b.history.Parts)))
 	}
 	b.WriteByte('\n')
 	b.delivered("Delivered so far:")
@@ -118,11 +118,11 @@ func (b *answer) cut(r Result) {
 		"Compare this with what was asked for. If anything is missing, deliver the rest; repeat nothing but the restart text.\n",
 	)
 	if a.last >= 0 {
-		fmt.Fprintf(b, "Last complete element before cut-off: %s\n",
+		fmt.Fprintf(&b.Builder, "Last complete element before cut-off: %s\n",
 			content.ClipBytes(string(b.text[a.last:a.lastUntil]), shownPiece))
 	}
 	if piece := bytes.TrimSpace(b.text[min(a.piece, a.end):a.end]); len(piece) > 0 {
-		fmt.Fprintf(b, "Cut-off element (incomplete): %s\n", content.ClipBytes(string(piece), shownPiece))
+		fmt.Fprintf(&b.Builder, "Cut-off element (incomplete): %s\n", content.ClipBytes(string(piece), shownPiece))
 	}
 	b.goOn()
 }
@@ -134,13 +134,13 @@ func (b *answer) goOn() {
 		call = "Go on with " + b.names.Call + "."
 	}
 	if !b.plain && b.anchor.hidden {
-		fmt.Fprintf(b, "%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
+		fmt.Fprintf(&b.Builder, "%s Begin with the whole cut-off element, %s, from its beginning and word for word as before, "+
 			"then add what is new. It has text that cannot be shown here.\n", call, b.path())
 		return
 	}
 	text := b.Restart()
 	if len(text) > maxWhole && (b.plain && len(text) >= len(bytes.TrimSpace(b.text)) || !b.plain && b.anchor.at == 0) {
-		fmt.Fprintf(b, "%s Send the document again from its beginning, word for word as before, then add what is new: "+
+		fmt.Fprintf(&b.Builder, "%s Send the document again from its beginning, word for word as before, then add what is new: "+
 			"no end of it that is short enough occurs in it once.\n", call)
 		return
 	}
@@ -148,7 +148,7 @@ func (b *answer) goOn() {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	fmt.Fprintf(b, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, b.then(), fence, text, fence)
+	fmt.Fprintf(&b.Builder, "%s Begin with this text, word for word, %s:\n%s\n%s\n%s\n", call, b.then(), fence, text, fence)
 }
 
 // then says what follows the restart text.
@@ -228,7 +228,7 @@ func (b *answer) delivered(heading string) {
 
 // whole is the answer to a whole document.
 func (b *answer) whole() {
-	fmt.Fprintf(b, "WHOLE: %s%s, %s.%s\n", plural(int64(len(b.text)), "byte"), b.sections(), partsOf(len(b.history.Parts)),
+	fmt.Fprintf(&b.Builder, "WHOLE: %s%s, %s.%s\n", plural(int64(len(b.text)), "byte"), b.sections(), partsOf(len(b.history.Parts)),
 		b.names.keptAs())
 	b.delivered("Delivered:")
 	if b.names.File != "" {
@@ -260,10 +260,10 @@ func (b *answer) refused(r Result) {
 	if b.names.Part != "" {
 		stored = " The part is kept as " + b.names.Part + "; nothing was joined."
 	}
-	fmt.Fprintf(b, "NOT JOINED: %s.%s\n", strings.TrimSuffix(clip(r.Reason, 3*shownPiece), "."), stored)
+	fmt.Fprintf(&b.Builder, "NOT JOINED: %s.%s\n", strings.TrimSuffix(clip(r.Reason, 3*shownPiece), "."), stored)
 	switch r.State {
 	case Whole:
-		fmt.Fprintf(b, "The document is whole as it is.%s\n", b.names.keptAs())
+		fmt.Fprintf(&b.Builder, "The document is whole as it is.%s\n", b.names.keptAs())
 	default:
 		if len(b.text) > 0 {
 			b.goOn()
@@ -283,7 +283,7 @@ func (b *answer) stopped(r Result) {
 	case Trailing:
 		b.WriteString("TRAILING TEXT: " + r.Reason + "\nDeliver the document without it.")
 	default:
-		fmt.Fprintf(b, "STUCK: %s. Stop here and look at what is kept.", r.Reason)
+		fmt.Fprintf(&b.Builder, "STUCK: %s. Stop here and look at what is kept.", r.Reason)
 	}
 	b.WriteString(b.names.keptAs() + "\n")
 	if r.State == Cut && b.names.Call != "" {

@@ -11,7 +11,7 @@ import (
 //
 // ballast counts as live, so Go collects when twice as much as it and the live heap is in use. Nothing touches it, so
 // the system gives it no memory.
-var ballast []byte
+var ballast []byte //nolint:unused // it is only kept
 
 // delayCollections makes the ballast with the first collection, which is at 12 MB. It does nothing if GOGC is set.
 func delayCollections() {

@@ -75,7 +75,7 @@ func readFile(root *os.Root, name string, since time.Time, skipped *int, yield f
 		line, err := lines.Next()
 		var c Call
 		switch {
-		case err == io.EOF, err == nil && lines.Unended: // the end is torn, or being written
+		case errors.Is(err, io.EOF), err == nil && lines.Unended: // the end is torn, or being written
 			return true
 		case err != nil:
 			return yield(Call{}, fmt.Errorf("read trace: %w", err))
