@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -53,6 +52,7 @@ var (
 // parser builds nodes from the tokens of a text.
 type parser struct {
 	tokens  *jsontext.Decoder
+	text    []byte // of the last string
 	strings int
 	values  int
 }
@@ -92,11 +92,9 @@ func (p *parser) value(depth int) (*Node, error) {
 		n.Text = string(raw)
 		return n, nil
 	}
-	text := Unquote(raw)
-	n.Size, n.Number = len(text), p.strings
-	if n.Text = text; len(text) > maxKept {
-		n.Text = strings.Clone(text[:maxKept])
-	}
+	p.text, _ = jsontext.AppendUnquote(p.text[:0], raw) // as Unquote does
+	n.Size, n.Number = len(p.text), p.strings
+	n.Text = string(p.text[:min(len(p.text), maxKept)])
 	p.strings++
 	return n, nil
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
@@ -93,10 +94,18 @@ func (t *Transcript) chatMessage(m *jsontree.Node) {
 	}
 	t.add(b)
 	for _, call := range m.Elements("tool_calls") {
-		t.add(Block{
-			At: call.Start, Role: Assistant, Call: true, ID: call.Str("id"), Name: call.Str("function", "name"),
-			Args: t.textOf(0, call.Get("function", "arguments")), Sent: true,
-		})
+		b := Block{At: call.Start, ID: call.Str("id"), Sent: true}
+		t.call(&b, call.Get("function"))
+		t.add(b)
+	}
+}
+
+// call reads the name and the arguments of a call, which APIs write as a text or as a value.
+func (t *Transcript) call(b *Block, n *jsontree.Node) {
+	b.Role, b.Call, b.Name = Assistant, true, n.Str("name")
+	args := cmp.Or(n.Get("arguments"), n.Get("input"), n.Get("action"))
+	if b.Args = t.textOf(b.Line, args); !args.IsString() {
+		b.Args = t.asWritten(b.Line, args)
 	}
 }
 
@@ -114,12 +123,10 @@ func (t *Transcript) item(line int, n *jsontree.Node) {
 		}
 		t.read(&b, n.Get("content"))
 	case "function_call", "custom_tool_call", "local_shell_call":
-		b.Role, b.Call, b.ID, b.Name = Assistant, true, n.Str("call_id"), n.Str("name")
-		if b.Args = t.textOf(line, n.Get("arguments")); b.Args.Text() == "" {
-			b.Args = t.textOf(line, n.Get("input"))
-		}
+		b.ID = n.Str("call_id")
+		t.call(&b, n)
 		if kind == "local_shell_call" {
-			b.Name, b.Args = "shell", t.asWritten(line, n.Get("action"))
+			b.Name = "shell"
 		}
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		b.Role, b.ID = Tool, n.Str("call_id")

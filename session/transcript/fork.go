@@ -3,6 +3,7 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/session/jsontree"
 )
@@ -46,8 +47,10 @@ func (t *Transcript) Fork(session string, newID func() string) (fork Bytes, line
 		switch {
 		case err != nil: // a line that is not understood stays
 		case t.Format == Claude:
-			for _, id := range idsIn(n) {
-				edits = append(edits, NewEdit(i, id.Span, newOf(id.Text)))
+			for _, path := range idPaths {
+				for _, id := range n.Get(strings.Split(path, ".")...).Strings() {
+					edits = append(edits, NewEdit(i, id.Span, newOf(id.Text)))
+				}
 			}
 		case n.Str("type") == "session_meta" && n.Str("payload", "id") != "" && !named:
 			edits, named = append(edits, forkedFrom(i, n.Get("payload"), newOf)...), true
@@ -59,25 +62,11 @@ func (t *Transcript) Fork(session string, newID func() string) (fork Bytes, line
 // snapshot is the type of lines with files as they were, which are of the old session.
 const snapshot = "file-history-snapshot"
 
-// idFields hold ids of lines in a session file of Claude Code.
-var idFields = []string{
-	"uuid", "parentUuid", "logicalParentUuid", "sessionId", "leafUuid", "messageId", "sourceToolAssistantUUID",
-}
-
-// idsIn returns the ids in a line of Claude Code, with those of the lines that a boundary names.
-func idsIn(n *jsontree.Node) (all []*jsontree.Node) {
-	for _, name := range idFields {
-		if v := n.Get(name); v != nil && v.Kind == '"' {
-			all = append(all, v)
-		}
-	}
-	for _, name := range []string{"preservedSegment", "preservedMessages"} {
-		for _, field := range []string{"headUuid", "anchorUuid", "tailUuid", "uuids", "allUuids"} {
-			all = append(all, n.Get("compactMetadata", name, field).Strings()...)
-		}
-	}
-	return all
-}
+// idPaths are where a line of Claude Code has ids of lines: its own, and those that a boundary names.
+var idPaths = strings.Fields("uuid parentUuid logicalParentUuid sessionId leafUuid messageId sourceToolAssistantUUID" +
+	" compactMetadata.preservedSegment.headUuid compactMetadata.preservedSegment.anchorUuid" +
+	" compactMetadata.preservedSegment.tailUuid compactMetadata.preservedMessages.anchorUuid" +
+	" compactMetadata.preservedMessages.uuids compactMetadata.preservedMessages.allUuids")
 
 // forkedFrom returns the edits of Codex's first line: the new id, and the old one as the origin.
 func forkedFrom(line int, meta *jsontree.Node, newOf func(id string) []byte) []Edit {

@@ -123,7 +123,8 @@ func (t *Transcript) message(line int, outer, m *jsontree.Node, sent bool) {
 func (t *Transcript) part(b *Block, n *jsontree.Node) {
 	switch kind := n.Str("type"); {
 	case kind == "tool_use", strings.HasSuffix(kind, "_tool_use"):
-		b.Call, b.ID, b.Name, b.Args = true, n.Str("id"), n.Str("name"), t.asWritten(b.Line, n.Get("input"))
+		b.ID = n.Str("id")
+		t.call(b, n)
 		if server := n.Str("server_name"); server != "" {
 			b.Name = "mcp__" + server + "__" + b.Name // as clients name the tools of their own servers
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Account holds what is known of the context of one session: numbers only, the trace has the history. The zero value has
-// no report and nothing shown.
+// Account holds what is known of the context of one session: numbers only, the trace has the history. The zero value
+// has no report and nothing shown.
 type Account struct {
 	Report  *Usage    `json:"report,omitempty"` // the last one; nil: unknown
 	Shown   int       `json:"shown"`            // tokens shown since the report

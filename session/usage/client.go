@@ -341,8 +341,8 @@ func codexRecord(l *jsontree.Node) (Usage, error) {
 	return Usage{}, nil
 }
 
-// OfTokenCount returns what Codex reports of a request; no prompt tokens if it reports nothing. cached_input_tokens is a
-// part of input_tokens. After a compaction Codex writes its estimate of the new context as total_tokens, and 0 as
+// OfTokenCount returns what Codex reports of a request; no prompt tokens if it reports nothing. cached_input_tokens is
+// a part of input_tokens. After a compaction Codex writes its estimate of the new context as total_tokens, and 0 as
 // input_tokens. The sum over all requests, total_token_usage, only tells one request from the next: Codex repeats a
 // record when its limits change.
 func OfTokenCount(payload *jsontree.Node) (u Usage, err error) {

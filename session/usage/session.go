@@ -10,8 +10,8 @@ const toolUseKey = "claudecode/toolUseId"
 // environKey is set by Claude Code when it starts a server. It is one session only: /clear begins another.
 const environKey = "CLAUDE_CODE_SESSION_ID"
 
-// SessionID returns the name of the session that made a call: that of the reported usage, else the declared one, else an
-// id that the client puts into `_meta` by itself, else the one that its hook has named, else that of the environment.
+// SessionID returns the name of the session that made a call: that of the reported usage, else the declared one, else
+// an id that the client puts into `_meta` by itself, else the one that its hook has named, else that of the environment.
 // joined returns the session and the agent of a tool call that a hook has named (Accounts.Lookup); it may be nil.
 // environ must be nil if clients do not start this process: its environment then belongs to none of them. An id that
 // cannot be a name is skipped. If nothing is known, the result is "": the caller uses its process or connection.
