@@ -107,10 +107,21 @@ var counter = tokens.New(tokens.O200k)
 
 func count(s string) int { return counter.Count(s) }
 
-func read(t interface {
+// failer is a test or one round of it.
+type failer interface {
 	Helper()
 	Fatal(...any)
-}, text []byte) *transcript.Transcript {
+}
+
+// restores checks that a compacted transcript is restored byte for byte.
+func restores(t failer, compacted []byte, m *compaction.Map, k compaction.Keeper, want []byte) {
+	t.Helper()
+	if back, _, err := expand(read(t, compacted), m, k); err != nil || !bytes.Equal(back, want) {
+		t.Fatal(err, "equal:", bytes.Equal(back, want))
+	}
+}
+
+func read(t failer, text []byte) *transcript.Transcript {
 	t.Helper()
 	out, err := transcript.Read(text)
 	if err != nil {
@@ -250,9 +261,7 @@ func TestDoubledLines(t *testing.T) {
 	if err != nil || !bytes.Equal(same, out) || again.Replayed != want.Replaced || again.Gone != 0 {
 		t.Errorf("%v, %+v", err, again)
 	}
-	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
-		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
-	}
+	restores(t, out, m, k, text)
 }
 
 // TestOrder checks what goes first, and what stays.
@@ -434,9 +443,7 @@ func TestOddBytes(t *testing.T) {
 		if err := json.Unmarshal(written, &loaded); err != nil {
 			t.Fatal(err)
 		}
-		if back, _, err := expand(read(t, out), &loaded, k); err != nil || !bytes.Equal(back, text) {
-			t.Errorf("%q: %v, equal %t", odd, err, bytes.Equal(back, text))
-		}
+		restores(t, out, &loaded, k, text)
 	}
 }
 

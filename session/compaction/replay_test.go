@@ -82,10 +82,7 @@ func TestChangedTranscripts(t *testing.T) {
 					t.Error(err)
 				}
 				for compacted, want := range map[string][]byte{string(out): text, string(second): changed} {
-					back, _, err := expand(read(t, []byte(compacted)), m, k)
-					if err != nil || !bytes.Equal(back, want) {
-						t.Errorf("%v, equal %t", err, bytes.Equal(back, want))
-					}
+					restores(t, []byte(compacted), m, k, want)
 				}
 				again, _, err := compact(read(t, changed), m, k, o)
 				if err != nil || !bytes.Equal(again, second) {
@@ -180,10 +177,7 @@ func TestDamagedMaps(t *testing.T) {
 	}
 	out, m := compacted()
 	m.Swaps = append(m.Swaps, m.Swaps...)
-	back, _, err := expand(read(t, out), m, k)
-	if want := transcripttest.Make(transcript.Claude, outputs(4)); err != nil || !bytes.Equal(back, want) {
-		t.Errorf("each swap twice: %v, equal %t", err, bytes.Equal(back, want))
-	}
+	restores(t, out, m, k, transcripttest.Make(transcript.Claude, outputs(4))) // each swap twice
 	again, _, err := compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
 		compaction.Options{Budget: 2500, Keep: 1, Count: count})
 	if err != nil || !bytes.Equal(again, out) {
@@ -268,9 +262,7 @@ func TestDamagedObservations(t *testing.T) {
 	if err != nil || report.Gone != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if back, _, err := expand(read(t, second), m, k); err != nil || !bytes.Equal(back, text) {
-		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
-	}
+	restores(t, second, m, k, text)
 }
 
 // TestPointersAsOutputs checks that an output that was a pointer before is not taken for one that cannot be restored.
@@ -366,9 +358,7 @@ func TestSharedCopy(t *testing.T) {
 	if err != nil || r.Replaced != 2 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, session) {
-		t.Errorf("%v: %d bytes, want %d", err, len(back), len(session))
-	}
+	restores(t, out, m, k, session)
 }
 
 // TestPythonDelete checks that a text with the character DEL, as Python writes it, needs no string in the map.
@@ -386,7 +376,5 @@ func TestPythonDelete(t *testing.T) {
 			t.Errorf("%s is in the map itself", s.ToolUse)
 		}
 	}
-	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
-		t.Errorf("%v", err)
-	}
+	restores(t, out, m, k, text)
 }

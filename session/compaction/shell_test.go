@@ -58,9 +58,7 @@ func TestShellOutputsAreStoredAsText(t *testing.T) {
 		if same, again, err := compact(read(rt, text), m, k, o); err != nil || !bytes.Equal(same, out) {
 			rt.Fatalf("%v, %+v", err, again)
 		}
-		if back, _, err := expand(read(rt, out), m, k); err != nil || !bytes.Equal(back, text) {
-			rt.Fatalf("%v, equal %t", err, bytes.Equal(back, text))
-		}
+		restores(rt, out, m, k, text)
 	})
 }
 
@@ -83,7 +81,5 @@ func TestOlderShellMaps(t *testing.T) {
 	if err != nil || !bytes.Equal(same, out) || report.Replayed != 1 {
 		t.Errorf("%v, %+v", err, report)
 	}
-	if back, _, err := expand(read(t, out), m, k); err != nil || !bytes.Equal(back, text) {
-		t.Errorf("%v, equal %t", err, bytes.Equal(back, text))
-	}
+	restores(t, out, m, k, text)
 }

@@ -84,8 +84,8 @@ func EventIn(text []byte, n *jsontree.Node) (Event, error) {
 }
 
 // figures fills the window and the usage of a status line, or of a session that starts or resumes: after a compaction
-// or clear, no figure of before counts. The figure total_input_tokens of a status line is not read: in many versions it is
-// the sum over all requests of the session.
+// or clear, no figure of before counts. The figure total_input_tokens of a status line is not read: in many versions it
+// is the sum over all requests of the session.
 func (e *Event) figures(text []byte, n *jsontree.Node, start bool) (err error) {
 	u := Usage{Session: e.Key(), Source: FromHook}
 	switch {
