@@ -45,12 +45,14 @@ type Text struct {
 	drop []jsontree.Span // of the input; removed together with the text
 }
 
+var errNoObject = errors.New("not a value that begins with {")
+
 // Parse parses the input of a hook. The rules for names of sessions are those of [usage.ParseClientEvent]. Names that
 // stand twice are refused, because readers differ in which of them counts.
 func Parse(in []byte) (c Call, err error) {
 	all, err := jsontree.Parse(bytes.NewBuffer(in))
 	if err == nil && all.Kind != '{' {
-		err = errors.New("not an object")
+		err = errNoObject
 	}
 	if err != nil {
 		return Call{}, fmt.Errorf("standard input is not the JSON of a hook: %w", err)
@@ -78,8 +80,10 @@ func (c Call) Texts() (texts []Text, err error) {
 			}
 		}
 		return texts, nil
-	case !own || out.Kind != '{':
-		return nil, errors.New("the output has an unknown shape")
+	case !own:
+		return nil, errors.New("not a value that begins with [")
+	case out.Kind != '{':
+		return nil, errNoObject
 	case out.IsTrue("isImage"): // of Bash
 		return nil, nil
 	}
