@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -115,11 +114,11 @@ var (
 // finds.
 func check(t expect.TB, text string, r Receipt, out []byte) {
 	t.Helper()
-	want := count(out)
-	if r.Lines != want.lines || r.Chars != want.chars || r.Bytes != int64(len(out)) {
+	want := texttest.Count(out)
+	if r.Lines != want.Lines || r.Chars != want.Chars || r.Bytes != int64(len(out)) {
 		t.Errorf(
-			"the receipt has %d lines, %d chars, %d bytes; splitting finds %d, %d, %d", r.Lines, r.Chars, r.Bytes, want.lines,
-			want.chars, len(out),
+			"the receipt has %d lines, %d chars, %d bytes; splitting finds %d, %d, %d", r.Lines, r.Chars, r.Bytes, want.Lines,
+			want.Chars, len(out),
 		)
 	}
 	lines := strings.Split(text, "\n")
@@ -154,8 +153,8 @@ func check(t expect.TB, text string, r Receipt, out []byte) {
 	var head, gone, from, to int64
 	for _, l := range lines[2 : len(lines)-1] {
 		if m := headLine.FindStringSubmatch(l); m != nil {
-			if head != 0 || num(m[2]) != want.lines {
-				t.Errorf("%q of %d lines", l, want.lines)
+			if head != 0 || num(m[2]) != want.Lines {
+				t.Errorf("%q of %d lines", l, want.Lines)
 			}
 			head = num(m[1])
 		}
@@ -167,9 +166,9 @@ func check(t expect.TB, text string, r Receipt, out []byte) {
 		}
 	}
 	if head > 0 {
-		if tail := max(to-from+1, 0); from > 0 && to != want.lines || from == 0 && to == 0 && head+gone != want.lines ||
-			from > 0 && head+gone+tail != want.lines {
-			t.Errorf("head %d, not shown %d, tail %d-%d of %d lines", head, gone, from, to, want.lines)
+		if tail := max(to-from+1, 0); from > 0 && to != want.Lines || from == 0 && to == 0 && head+gone != want.Lines ||
+			from > 0 && head+gone+tail != want.Lines {
+			t.Errorf("head %d, not shown %d, tail %d-%d of %d lines", head, gone, from, to, want.Lines)
 		}
 	}
 }
@@ -390,26 +389,6 @@ func FuzzAnswer(f *testing.F) {
 			check(t, texted(a), r, out)
 		}
 	})
-}
-
-// naive counts as the doc comment of edges says, by splitting.
-type naive struct {
-	lines, chars, longest int64
-	split                 []string
-}
-
-func count(b []byte) naive {
-	n := naive{chars: int64(utf8.RuneCount(b))}
-	if len(b) == 0 {
-		return n
-	}
-	n.split = strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	n.lines = int64(len(n.split))
-	for i, l := range n.split {
-		n.longest = max(n.longest, int64(utf8.RuneCountInString(l)))
-		n.split[i] = strings.TrimSuffix(l, "\r")
-	}
-	return n
 }
 
 // A table in head and tail is one table: its columns are named once, unless they differ.

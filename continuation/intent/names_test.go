@@ -20,32 +20,14 @@ func TestNamesOf(t *testing.T) {
 }
 
 func TestSameName(t *testing.T) {
-	for _, test := range []struct {
-		wanted, intent string
-		found          bool
-	}{
-		{"https://A.de/x/", "https://a.de/x", true},
-		{"https://a.de", "https://a.de/", true},
-		{"https://a.de/X", "https://a.de/x", false},
-		{"https://a.de/x", "https://a.de/xy", false},
-		{"http://a.de/x", "https://a.de/x", false},
-		{"data.csv", "/tmp/in/data.csv", true},
-		{"in/data.csv", "/tmp/in/data.csv", true},
-		{"/tmp/in/data.csv", "data.csv", false},
-		{"data.csv", "old-data.csv", false},
-		{"data.csv", "data.csv.gz", false},
-		{`src\a.go`, "src/a.go", true},
-		{"./a.go", "a.go", true},
-		{"Cafe\u0301.pdf", "Café.pdf", true},
-		{"Report.pdf", "report.pdf", false},
-		{"ファイル報告書.pdf", "報告書.pdf", true},
-		{"報告書.pdf", "計画書.pdf", false},
-		{"x.pdf", "https://a.de/x.pdf", false},
-	} {
+	for _, test := range expect.Table[struct {
+		Wanted, Intent string
+		Found          bool
+	}](t, "testdata/same_names.tsv") {
 		has := nameSet{}
-		has.add(namesOf("take " + test.intent + " now"))
-		if found := len(has.missing(namesOf("use "+test.wanted))) == 0; found != test.found {
-			t.Errorf("%q in %q: %t, want %t", test.wanted, test.intent, found, test.found)
+		has.add(namesOf("take " + test.Intent + " now"))
+		if found := len(has.missing(namesOf("use "+test.Wanted))) == 0; found != test.Found {
+			t.Errorf("%q in %q: %t, want %t", test.Wanted, test.Intent, found, test.Found)
 		}
 	}
 }
@@ -84,27 +66,12 @@ func TestLinesKeptApart(t *testing.T) {
 }
 
 func TestSameLanguage(t *testing.T) {
-	for _, test := range []struct {
-		code, text string
-		fault      bool
-	}{
-		{"de", "Create the report from the data and send it.", true},
-		{"de", "Erstelle den Bericht aus the and with.", false},
-		{"en", "Den Bericht aus der Datei erstellen und bitte senden.", true},
-		{"en", "Send the Bericht und bitte nicht eine Mail.", false},
-		{"fr", "Elabora el informe según los datos y las notas sobre más.", true},
-		{"nl", "Maak een rapport van het bestand.", false},
-		{"ru", "Make a table of all expenses, please.", true},
-		{"ru", "Сделать таблицу XLSX from Excel and the rest", false},
-		{"en", "Сделать таблицу расходов без НДС", true},
-		{"ja", "Summarize the attached report, please.", true},
-		{"pl", "Przygotuj raport z danych i wyślij go.", false},
-		{"sv", "Sammanfatta rapporten och skicka den.", false},
-		{"de", "GDP 2023?", false},
-		{"de", "", false},
-	} {
+	for _, test := range expect.Table[struct {
+		Code, Text string
+		Fault      bool
+	}](t, "testdata/languages.tsv") {
 		c := &checker{}
-		c.sameLanguage(test.code, "intent", test.text)
-		expect.Equal(t, len(c.Faults) > 0, test.fault, "%s: %q: faults %q", test.code, test.text, c.Faults)
+		c.sameLanguage(test.Code, "intent", test.Text)
+		expect.Equal(t, len(c.Faults) > 0, test.Fault, "%s: %q: faults %q", test.Code, test.Text, c.Faults)
 	}
 }

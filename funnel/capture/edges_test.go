@@ -16,26 +16,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/text/texttest"
 )
 
-// naive counts as the doc comment of edges says, by splitting.
-type naive struct {
-	lines, chars, longest int64
-	split                 []string
-}
-
-func count(b []byte) naive {
-	n := naive{chars: int64(utf8.RuneCount(b))}
-	if len(b) == 0 {
-		return n
-	}
-	n.split = strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
-	n.lines = int64(len(n.split))
-	for i, l := range n.split {
-		n.longest = max(n.longest, int64(utf8.RuneCountInString(l)))
-		n.split[i] = strings.TrimSuffix(l, "\r")
-	}
-	return n
-}
-
 func TestEdgesCountAndKeepWhatSplittingFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := texttest.Outputs().Draw(t, "output")
@@ -54,13 +34,13 @@ func TestEdgesCountAndKeepWhatSplittingFinds(t *testing.T) {
 			rest = rest[n:]
 		}
 		e.close()
-		want := count(b)
-		if e.lines != want.lines || e.chars != want.chars || e.longest != want.longest || e.bytes != int64(len(b)) {
+		want := texttest.Count(b)
+		if e.lines != want.Lines || e.chars != want.Chars || e.longest != want.Longest || e.bytes != int64(len(b)) {
 			t.Fatalf("lines %d, chars %d, longest %d, bytes %d; splitting finds %d, %d, %d, %d",
-				e.lines, e.chars, e.longest, e.bytes, want.lines, want.chars, want.longest, len(b))
+				e.lines, e.chars, e.longest, e.bytes, want.Lines, want.Chars, want.Longest, len(b))
 		}
-		sameLines(t, "head", e.head, want.split[:min(head, len(want.split))])
-		sameLines(t, "tail", e.lastLines(), want.split[max(0, len(want.split)-tail):])
+		sameLines(t, "head", e.head, want.Split[:min(head, len(want.Split))])
+		sameLines(t, "tail", e.lastLines(), want.Split[max(0, len(want.Split)-tail):])
 	})
 }
 

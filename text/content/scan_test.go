@@ -166,34 +166,20 @@ func TestScannerQuietTellsNoLessAbove(t *testing.T) {
 }
 
 func TestScannerErrors(t *testing.T) {
-	for _, tt := range []struct {
-		text, reason string
-		offset       int64
-		cut          bool
-	}{
-		{`[1,x]`, "invalid character 'x' where a value must stand in an array", 3, false},
-		{`{"a" 1}`, "invalid character '1' after a key, where ':' must stand", 5, false},
-		{`{"a":1 "b"`, `invalid character '"' after a value in an object, where ',' or '}' must stand`, 7, false},
-		{`{1`, "invalid character '1' where a key must stand", 1, false},
-		{"[\"a\nb\"]", `invalid character '\n' in a string: control characters must be escaped`, 3, false},
-		{"[\xff]", `invalid character '\xff' where a value must stand in an array`, 1, false},
-		{`["a`, "the text ends inside a string", 3, true},
-		{`{"a":[1,`, "the text ends inside an array", 8, true},
-		{`{"a`, "the text ends inside a key", 3, true},
-		{`tr`, "the text ends inside a literal", 2, true},
-		{`-`, "the text ends inside a number", 1, true},
-		{`[1,2`, "the text ends inside a number", 4, true},
-		{`{"a":true`, "the text ends inside a literal", 9, true},
-	} {
-		_, err := traced(tt.text, len(tt.text), 0)
+	for _, tt := range expect.Table[struct {
+		Text, Reason string
+		Offset       int64
+		Cut          bool
+	}](t, "testdata/errors.tsv") {
+		_, err := traced(tt.Text, len(tt.Text), 0)
 		var s *SyntaxError
 		if !errors.As(err, &s) {
-			t.Errorf("%q: %v is no SyntaxError", tt.text, err)
+			t.Errorf("%q: %v is no SyntaxError", tt.Text, err)
 			continue
 		}
-		if s.Reason != tt.reason || s.Offset != tt.offset || s.Cut != tt.cut ||
-			errors.Is(err, io.ErrUnexpectedEOF) != tt.cut {
-			t.Errorf("%q:\n got %+v\nwant %+v", tt.text, *s, tt)
+		if s.Reason != tt.Reason || s.Offset != tt.Offset || s.Cut != tt.Cut ||
+			errors.Is(err, io.ErrUnexpectedEOF) != tt.Cut {
+			t.Errorf("%q:\n got %+v\nwant %+v", tt.Text, *s, tt)
 		}
 	}
 }
