@@ -75,11 +75,10 @@ func prepareOutside(t *testing.T) outside {
 	exe, err := os.Executable()
 	must(t, err)
 	for from, to := range map[string]string{exe: o.probe, binary(t): o.program()} {
-		program, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(to, program, 0o755) //nolint:gosec // it is run
+		// Another process writes it: a file that this one has open while a test forks cannot be run.
+		if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
 		}
-		must(t, err)
 	}
 	listen := func(network, address string) string {
 		l, err := net.Listen(network, address) //nolint:noctx // closed with the test
