@@ -102,7 +102,7 @@ func (i *initProcess) landlock() error {
 	if i.Namespaces { // all that is mounted is granted
 		rules = append(rules, landlock.RODirs("/"))
 	} else {
-		rules = append(rules, landlock.RODirs(append([]string{"/proc"}, system...)...).IgnoreIfMissing())
+		rules = append(rules, landlock.RODirs(append([]string{"/proc"}, SystemDirs...)...).IgnoreIfMissing())
 	}
 	dev := []string{"/dev/full", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
 	rules = append(rules, landlock.RWFiles(dev...).IgnoreIfMissing(), landlock.RWDirs("/dev/shm").IgnoreIfMissing())

@@ -52,6 +52,12 @@ type Spec struct {
 	Processes int   // processes and threads of the tree; 0: unlimited
 }
 
+// SystemDirs are the directories that every command may read, if they exist. /etc is read by nearly every program; of a
+// server of root, files that only root may read stay unreadable.
+var SystemDirs = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
+}
+
 // Mount makes a file or directory of this machine visible to a command.
 type Mount struct {
 	Source string // absolute, without links; "": an empty directory or file that hides what is at Target

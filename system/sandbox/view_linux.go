@@ -20,10 +20,6 @@ const (
 	newRoot = "/new"
 )
 
-// system are the directories that every command may read, if they exist. /etc is read by nearly every program; of a
-// server of root, files that only root may read stay unreadable.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu"}
-
 // devices are the devices that every command may use.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
@@ -39,7 +35,7 @@ func (i *initProcess) buildView() error {
 	if err := i.enterBase(); err != nil {
 		return err
 	}
-	for _, dir := range system {
+	for _, dir := range SystemDirs {
 		if err := mountSystem(dir); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}

@@ -168,26 +168,20 @@ func (t *sourceText) skipChars(off, n int64) (at, passed int64, err error) {
 	err = t.eachWindow(off, func(p []byte) bool {
 		if len(held) > 0 {
 			p = append(held, p...)
-			held = nil
 		}
-		for len(p) > 0 && passed < n {
-			if !utf8.FullRune(p) {
-				held = bytes.Clone(p)
-				return true
-			}
-			if c := int64(len(p)); c < n-passed && c > 4 { // the target is after this window: count its chars at once
-				whole := runes.Complete(p)
-				passed += int64(utf8.RuneCount(p[:whole]))
-				at += int64(whole)
-				held = bytes.Clone(p[whole:])
-				return true
-			}
+		whole := runes.Complete(p)
+		held, p = bytes.Clone(p[whole:]), p[:whole]
+		if c := int64(utf8.RuneCount(p)); c <= n-passed {
+			passed += c
+			at += int64(whole)
+			return passed < n
+		}
+		for ; passed < n; passed++ {
 			_, size := utf8.DecodeRune(p)
 			p = p[size:]
 			at += int64(size)
-			passed++
 		}
-		return passed < n
+		return false
 	})
 	for err == nil && len(held) > 0 && passed < n { // cut by the end of the text: each byte counts as a char
 		held = held[1:]

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -54,7 +53,7 @@ func (s *Shell) Unreachable(roots []string) (dirs, programs []string) {
 	if s.options.Mode == sandbox.Off {
 		return nil, nil
 	}
-	granted := slices.Concat(systemDirs, s.options.AllowRead, roots)
+	granted := slices.Concat(sandbox.SystemDirs, s.options.AllowRead, roots)
 	reachable := func(real string) bool {
 		return slices.ContainsFunc(granted, func(g string) bool { return within(g, real) })
 	}
@@ -82,6 +81,3 @@ func (s *Shell) Unreachable(roots []string) (dirs, programs []string) {
 	}
 	return dirs, programs
 }
-
-// systemDirs are the directories that every command may read; see package sandbox.
-var systemDirs = strings.Fields("/usr /bin /sbin /lib /lib32 /lib64 /libx32 /etc /opt /nix /gnu")

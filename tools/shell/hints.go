@@ -76,7 +76,7 @@ func (s *Shell) belowRoot(j *job, line []byte) bool {
 			return true
 		}
 		if _, err := os.Lstat(path); err == nil ||
-			slices.ContainsFunc(systemDirs, func(d string) bool { return within(d, path) }) {
+			slices.ContainsFunc(sandbox.SystemDirs, func(d string) bool { return within(d, path) }) {
 			return false
 		}
 	}
@@ -93,7 +93,7 @@ func sizeText(n int64) string {
 // hiddenFrom reports whether a path exists on this machine, but not for commands.
 func (s *Shell) hiddenFrom(j *job, path string) bool {
 	granted := slices.Concat(s.options.AllowRead, s.options.AllowCache, directories(j.view.roots))
-	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, systemDirs, granted)
+	seen := slices.Concat([]string{"/proc", "/dev", homeDir, obsDir}, sandbox.SystemDirs, granted)
 	return !slices.ContainsFunc(seen, func(dir string) bool { return within(dir, path) }) && exists(path)
 }
 
