@@ -70,8 +70,8 @@ func runChild(kind string) int {
 	return 0
 }
 
-// receive waits for the files of a command. The first two become standard output and standard error. The error is io.EOF
-// if the server ended, or does not need this process any more.
+// receive waits for the files of a command. The first two become standard output and standard error. The error is
+// io.EOF if the server ended, or does not need this process any more.
 func receive() (fds []int, err error) {
 	fds, err = child.Receive(controlFD, make([]byte, 1), maxFiles)
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	statWorkers = 16
 )
 
-// statWriter writes the records of show=stat. It reads the files of a batch concurrently, while the walk goes ahead, and
-// writes their records in the order of the entries.
+// statWriter writes the records of show=stat. It reads the files of a batch concurrently, while the walk goes ahead,
+// and writes their records in the order of the entries.
 type statWriter struct {
 	f     *finder
 	ctx   context.Context
