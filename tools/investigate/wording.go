@@ -26,7 +26,7 @@ const (
 // detail is how much an order says. Each step down says less; the directories below give way last.
 type detail struct {
 	files    int // listed, the largest and those somebody wrote first
-	outlines int // files that are sourceOutline
+	outlines int // files whose outline is shown
 	symbols  int // of one file
 	below    int // characters of what is known of all directories below
 	survey   int // characters of the survey
@@ -209,7 +209,7 @@ type sourceOutline struct {
 	rank  int // words of the goal in its path and names
 }
 
-// ranked is how many sources of an order are sourceOutline to find those that the goal is about.
+// ranked is how many sources of an order are outlined to find those that the goal is about.
 const ranked = 24
 
 // goalWords returns a function that counts the words of the goal that a text has.
