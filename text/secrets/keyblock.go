@@ -1,6 +1,9 @@
 package secrets
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 const (
 	minKeyRun  = 16 // minimum length, in bytes, of each run of base64 in a key except the last
@@ -207,9 +210,13 @@ const (
 // nextWindow tests the windows at i, i+48, i+96 … and returns the position of the first that is all base64; −1 if none
 // is.
 func nextWindow(b []byte, i int) int {
+	const each, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+window <= len(b); i += stride {
 		w := b[i : i+window]
-		if base64Set[w[15]] && base64Set[w[5]] && base64Set[w[10]] && base64Set.run(w, window) == window {
+		first, last := binary.LittleEndian.Uint64(w), binary.LittleEndian.Uint64(w[8:])
+		// Most texts have a blank or a mark below '+' in it, which is the least of base64.
+		below := (first-'+'*each)&^first | (last-'+'*each)&^last
+		if below&tops == 0 && base64Set.run(w, window) == window {
 			return i
 		}
 	}
