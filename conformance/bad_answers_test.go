@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // badAnswer is a call on an odd input, a line of testdata/bad/answers.ndjson, and what its answer must contain. The
@@ -149,7 +150,7 @@ func badTexts(t testing.TB) map[string]string {
 func marshal(t testing.TB, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
-	must(t, err)
+	expect.Must(t, err)
 	return string(b)
 }
 
@@ -189,7 +190,7 @@ func (c badAnswer) check(t *testing.T, s *stdioClient, id string) {
 		c.Args["glob"] = all
 	}
 	a, err := s.call(c.Tool, c.Args)
-	must(t, err)
+	expect.Must(t, err)
 	text := a.text()
 	if a.failed != c.Fails {
 		t.Errorf("failed is %v: %.500s", a.failed, text)

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -61,7 +62,7 @@ func badRoot(t testing.TB) (root string, fill *strings.Replacer) {
 			link(target, name)
 		}
 	}
-	must(t, os.Rename(filepath.Join(root, "long-50"), filepath.Join(root, "chain-50")))
+	expect.Must(t, os.Rename(filepath.Join(root, "long-50"), filepath.Join(root, "chain-50")))
 	for _, c := range badCases(t, "files") {
 		badFile(t, root, outside, c)
 	}
@@ -75,9 +76,9 @@ func badFile(t testing.TB, root, outside string, c badCase) {
 	t.Helper()
 	path := filepath.Join(root, c.File)
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	must(t, err)
+	expect.Must(t, err)
 	text, err := c.bytes()
-	must(t, err)
+	expect.Must(t, err)
 	switch c.Make {
 	case "":
 		err = os.WriteFile(path, text, 0o600)
@@ -308,7 +309,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 
 	// The control: a naive server without checks.
 	exe, err := os.Executable()
-	must(t, err)
+	expect.Must(t, err)
 	cmd := exec.Command(exe) //nolint:noctx // killed at the test's end
 	cmd.Env = append(os.Environ(), roleKey+"=fragile", "GOMEMLIMIT=1GiB")
 	cmd.Dir = root

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -121,7 +122,7 @@ func TestBadBeginnings(t *testing.T) {
 	for _, c := range badCases(t, "beginnings") {
 		t.Run(c.Name, func(t *testing.T) {
 			s := launch{flags: []string{"--root", root}, first: c.Text}.stdio(t)
-			must(t, s.ping())
+			expect.Must(t, s.ping())
 			if a, err := s.call("read", map[string]any{"path": "ok.txt"}); err != nil || !strings.Contains(a.text(), badWord) {
 				t.Errorf("%v %s", err, a.text())
 			}
@@ -164,7 +165,7 @@ func TestBadCommandLines(t *testing.T) {
 			var out, told strings.Builder
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &told
 			cmd.Stdin = strings.NewReader(hello + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n")
-			must(t, cmd.Start())
+			expect.Must(t, cmd.Start())
 			late := time.AfterFunc(answerLimit, func() { _ = cmd.Process.Kill() })
 			err := cmd.Wait()
 			late.Stop()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -115,8 +116,8 @@ func plainDir(t testing.TB) string {
 // write makes a file and its parent directories.
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(text), 0o644))
+	expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.Must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // report shows the first faults of a proof as errors of its test.
@@ -146,14 +147,3 @@ func concurrently[T any](n int, items []T, do func(T)) {
 
 // lines splits a text for messages of tests.
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -36,7 +37,7 @@ func TestKeepIsBounded(t *testing.T) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
 	peak, err := peakOf(cmd)
-	must(t, err)
+	expect.Must(t, err)
 	if !strings.HasPrefix(out.String(), "SAVED as obs:") {
 		t.Fatalf("no receipt:\n%s", out.String())
 	}
@@ -88,7 +89,7 @@ func TestOneLongLine(t *testing.T) {
 	}
 	root := t.TempDir()
 	f, err := os.Create(filepath.Join(root, "line.txt"))
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = f.Close() }()
 	for _, part := range []struct {
 		at   int64

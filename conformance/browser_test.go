@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
@@ -96,7 +97,7 @@ func foreignPages(t *testing.T) func(target string) map[string]string {
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	return func(target string) map[string]string {
 		at, err := url.Parse(target)
-		must(t, err)
+		expect.Must(t, err)
 		return map[string]string{
 			"loopback address": "http://127.0.0.1" + port + "/",
 			"loopback name":    "http://localhost" + port + "/",
@@ -111,7 +112,7 @@ func foreignPages(t *testing.T) func(target string) map[string]string {
 func browse(t *testing.T, chromium string, targets ...target) []map[string]int {
 	t.Helper()
 	order, err := json.Marshal(map[string]any{"full": promise.Full(), "targets": targets})
-	must(t, err)
+	expect.Must(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	home := plainDir(t) // below which a browser's socket has an address that is short enough
@@ -193,7 +194,7 @@ func callOnce(t *testing.T, to target) {
 	if err == nil {
 		_, err = stateless(t, to.URL, "tools/call", to.Tool, fmt.Sprintf(`"name":%q,"arguments":%s,`, to.Tool, args))
 	}
-	must(t, err)
+	expect.Must(t, err)
 }
 
 // kept returns the number of observations in the product's store.
@@ -204,6 +205,6 @@ func kept(t *testing.T, url string) int {
 	if err == nil {
 		err = json.Unmarshal(result, &list)
 	}
-	must(t, err)
+	expect.Must(t, err)
 	return len(list.Resources)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -36,7 +37,7 @@ func listTools(t *testing.T, flags ...string) (raw json.RawMessage, all []listed
 	if err == nil {
 		err = errors.Join(json.Unmarshal(m.Result, &listed), json.Unmarshal(listed.Tools, &all))
 	}
-	must(t, err)
+	expect.Must(t, err)
 	return listed.Tools, all
 }
 

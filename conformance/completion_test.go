@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 )
 
@@ -45,7 +46,7 @@ func TestBashCompletes(t *testing.T) {
 	_, kept := printed(t, launch{env: env, stdin: strings.NewReader("kept"), flags: keep})
 	id := strings.TrimPrefix(shownID.FindString(kept), "obs:")
 	text, err := os.ReadFile(filepath.Join("testdata", "completion.txt"))
-	must(t, err)
+	expect.Must(t, err)
 	fill := strings.NewReplacer("$ID", id, "$BEGIN", id[:3])
 	for _, line := range lines(string(text)) {
 		// bash replaces only the text after a =, and completes names of files where nothing is offered

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -81,11 +82,11 @@ func slowFolder(t testing.TB) string {
 	put("grown.json", "["+strings.Repeat("[],", 1<<20)+"[]]")
 	sparse(t, filepath.Join(root, "sparse.bin"), 1<<40, "")
 	sparse(t, filepath.Join(root, "line.txt"), 1<<30, strings.Repeat("begin ", 20_000))
-	must(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600))
+	expect.Must(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o600))
 	down := filepath.Join(root, "down")
 	for range 60 {
 		down = filepath.Join(down, "deeper and deeper")
-		must(t, os.MkdirAll(down, 0o700))
+		expect.Must(t, os.MkdirAll(down, 0o700))
 	}
 	return root
 }

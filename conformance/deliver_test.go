@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 )
 
@@ -51,7 +52,7 @@ func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
 func (c *stdioClient) deliver(t testing.TB, args object) (a answer, d delivered) {
 	t.Helper()
 	a, err := c.call("deliver", args)
-	must(t, err)
+	expect.Must(t, err)
 	if !a.failed {
 		d, _ = a.delivered(t)
 	}
@@ -197,7 +198,7 @@ func TestDeliverInputsExist(t *testing.T) {
 		d.Kept: true, "obs:000000000000": false, "obs:": false, "nothing.csv": false,
 	} {
 		var action object
-		must(t, json.Unmarshal([]byte(example(t, intent.Action)), &action))
+		expect.Must(t, json.Unmarshal([]byte(example(t, intent.Action)), &action))
 		action["requiredInputDocuments"] = []string{name}
 		part, _ := json.Marshal(action)
 		a, _ := c.deliver(t, object{"part": string(part), "as": "action"})

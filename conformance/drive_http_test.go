@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // testToken is the default token of these tests.
@@ -139,7 +141,7 @@ func (s *httpServer) open(token string) httpSession {
 	ctx, stop := context.WithTimeout(s.t.Context(), answerLimit)
 	defer stop()
 	response, err := post(ctx, s.url+"/mcp", hello, "Authorization", "Bearer "+token)
-	must(s.t, err)
+	expect.Must(s.t, err)
 	_ = response.Body.Close()
 	return httpSession{s, token, response.Header.Get("Mcp-Session-Id")}
 }
@@ -150,7 +152,7 @@ func (h httpSession) status(message string) int {
 	ctx, stop := context.WithTimeout(h.server.t.Context(), answerLimit)
 	defer stop()
 	response, err := send(ctx, h.server.url+"/mcp", message, "Authorization", "Bearer "+h.token, "Mcp-Session-Id", h.id)
-	must(h.server.t, err)
+	expect.Must(h.server.t, err)
 	_ = response.Body.Close()
 	return response.StatusCode
 }
@@ -212,6 +214,6 @@ func (h httpSession) call(tool string, args any) (answer, error) {
 func (h httpSession) mustCall(tool string, args any) string {
 	h.server.t.Helper()
 	a, err := h.call(tool, args)
-	must(h.server.t, err)
+	expect.Must(h.server.t, err)
 	return a.text()
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // statusOf returns a number of /proc/PID/status, such as VmRSS in KiB.
@@ -49,7 +51,7 @@ func descriptorsOf(pid int) (int, error) {
 func (p *process) descriptors() int {
 	p.t.Helper()
 	n, err := descriptorsOf(p.pid())
-	must(p.t, err)
+	expect.Must(p.t, err)
 	return n
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -72,7 +73,7 @@ func run(t testing.TB, cmd *exec.Cmd) *process {
 	p := &process{t: t, cmd: cmd, ended: make(chan struct{})}
 	cmd.Stderr = &p.log
 	cmd.WaitDelay = 5 * time.Second // for descendants that still hold its output
-	must(t, cmd.Start())
+	expect.Must(t, cmd.Start())
 	go func() {
 		p.err = cmd.Wait()
 		close(p.ended)
@@ -92,7 +93,7 @@ func (p *process) kill() {
 // process goes on, or does not end well.
 func (p *process) end(signal os.Signal) string {
 	p.t.Helper()
-	must(p.t, p.cmd.Process.Signal(signal))
+	expect.Must(p.t, p.cmd.Process.Signal(signal))
 	select {
 	case <-p.ended:
 	case <-time.After(5 * time.Minute):

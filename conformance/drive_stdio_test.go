@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // stdioClient is the client of a server process, over its standard input and output. Calls may run concurrently.
@@ -90,7 +92,7 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 		heard:   map[string]int{},
 	}
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	expect.Must(t, err)
 	cmd.Stdout = &lineSplitter{each: c.take}
 	c.process = run(t, cmd)
 	go c.send(in)

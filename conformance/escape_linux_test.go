@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -30,7 +31,7 @@ func (o outside) program() string { return filepath.Join(o.dir, "mcp-funnel") }
 func (o outside) attempts(t testing.TB) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "attempts.txt"))
-	must(t, err)
+	expect.Must(t, err)
 	fill := strings.NewReplacer("ESCAPE", roleKey+"=escape "+o.probe, "ROOT", o.root, "OUTSIDE", o.dir, "SOCKET", o.socket,
 		"TCP", o.tcp, "ABSTRACT", o.abstract, "SERVER", strconv.Itoa(o.server))
 	list := map[string]string{}
@@ -49,14 +50,14 @@ func (o outside) attempts(t testing.TB) map[string]string {
 func prepareOutside(t *testing.T) outside {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	o := outside{
 		root:  filepath.Join(top, "root"),
 		dir:   filepath.Join(top, "outside"),
 		probe: filepath.Join(top, "root", "probe"),
 	}
 	for _, dir := range []string{o.root, o.dir} {
-		must(t, os.Mkdir(dir, 0o700))
+		expect.Must(t, os.Mkdir(dir, 0o700))
 	}
 	// Another user, as whom a server is run, must reach these.
 	for _, dir := range []string{filepath.Dir(top), top, o.root, o.dir} {
@@ -71,9 +72,9 @@ func prepareOutside(t *testing.T) outside {
 			t.Fatal(err)
 		}
 	}
-	must(t, os.Symlink(filepath.Join(o.dir, "secret"), filepath.Join(o.root, "link")))
+	expect.Must(t, os.Symlink(filepath.Join(o.dir, "secret"), filepath.Join(o.root, "link")))
 	exe, err := os.Executable()
-	must(t, err)
+	expect.Must(t, err)
 	for from, to := range map[string]string{exe: o.probe, binary(t): o.program()} {
 		// Another process writes it: a file that this one has open while a test forks cannot be run.
 		if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
@@ -82,7 +83,7 @@ func prepareOutside(t *testing.T) outside {
 	}
 	listen := func(network, address string) string {
 		l, err := net.Listen(network, address) //nolint:noctx // closed with the test
-		must(t, err)
+		expect.Must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		go func() {
 			for {
@@ -115,13 +116,13 @@ func (o outside) try(t *testing.T, wrap []string, flags ...string) (succeeded []
 	attempts := o.attempts(t)
 	for _, name := range slices.Sorted(maps.Keys(attempts)) {
 		a, err := s.call("run", map[string]any{"command": attempts[name], "timeout_s": 20})
-		must(t, err)
+		expect.Must(t, err)
 		var result struct {
 			Meta map[string]struct {
 				Metadata map[string]float64 `json:"metadata"`
 			} `json:"_meta"`
 		}
-		must(t, json.Unmarshal(a.result, &result))
+		expect.Must(t, json.Unmarshal(a.result, &result))
 		code, ran := result.Meta["funnel/receipt"].Metadata["exit_code"]
 		switch {
 		case !ran:

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -35,10 +36,10 @@ func TestS13AnswerOnFailingDisk(t *testing.T) {
 		dir := filepath.Join(place, "store")
 		defer func() { _ = os.RemoveAll(dir) }()
 		s, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-		must(t, err)
+		expect.Must(t, err)
 		defer func() { _ = s.Close() }()
 		f, err := funnel.New(funnel.Options{Store: s, Counter: counter})
-		must(t, err)
+		expect.Must(t, err)
 		text := bytes.Repeat([]byte("a line of the log\n"), size/18)
 		speech := text
 		speak := tools.New(

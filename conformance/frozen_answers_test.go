@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // frozenAnswers are exit codes, fixed phrases and JSON keys of real commands, and what they leave in the store. The
@@ -38,7 +40,7 @@ func frozenAnswers(t *testing.T) []string {
 	out := []string{"# exit code: command, the fixed phrases of its answer, the keys of its JSON"}
 	ids := strings.NewReplacer()
 	calls, err := os.ReadFile(filepath.Join("testdata", "frozen", "calls.txt"))
-	must(t, err)
+	expect.Must(t, err)
 	for _, call := range lines(string(calls)) {
 		call, isJSON := strings.CutPrefix(call, "json: ")
 		call, stdin, _ := strings.Cut(call, " < ")
@@ -102,7 +104,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		}
 		return err
 	})
-	must(t, err)
+	expect.Must(t, err)
 	slices.Sort(out)
 	out = append([]string{"", "# files of the store"}, out...)
 	for _, f := range []struct{ title, path string }{
@@ -111,7 +113,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		{"quota", filepath.Join(store, "state", "quota.json")},
 	} {
 		text, err := os.ReadFile(f.path)
-		must(t, err)
+		expect.Must(t, err)
 		out = append(out, "", "# keys: "+f.title)
 		out = append(out, frozenKeys(t, string(text))...)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestFrozenFindsChanges shows what TestFrozen finds and what it ignores.
@@ -19,7 +20,7 @@ func TestFrozenFindsChanges(t *testing.T) {
 		"const key = \"funnel/receipt\"\n"
 	facts := func(text string) string {
 		s := newSourceFacts()
-		must(t, s.add([]byte(text)))
+		expect.Must(t, s.add([]byte(text)))
 		return strings.Join(s.lines(), "\n")
 	}
 	want := facts(before)

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // frozenLiteral matches the literals that others rely on: keys of _meta, variables, routes and resources.
@@ -51,7 +53,7 @@ func frozenSource(t *testing.T, root string) []string {
 		}
 		return facts.add(text)
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return facts.lines()
 }
 

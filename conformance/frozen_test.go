@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestFrozen compares what programs and people rely on with testdata/frozen: the command line, settings, exit codes,
@@ -35,7 +36,7 @@ func TestFrozen(t *testing.T) {
 				return
 			}
 			want, err := os.ReadFile(path)
-			must(t, err)
+			expect.Must(t, err)
 			if diff := cmp.Diff(lines(string(want)), got); diff != "" {
 				t.Errorf("%s has changed (-want +got); if it should have, run with -update\n%s", path, diff)
 			}

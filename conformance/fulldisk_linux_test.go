@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -64,7 +65,7 @@ func (d *fullDisk) run(t *testing.T, bound string, tmpfs bool, after string) boo
 	disk := filepath.Join(dir, "disk")
 	d.out = filepath.Join(dir, "out")
 	for _, sub := range []string{disk, d.out} {
-		must(t, os.Mkdir(sub, 0o700))
+		expect.Must(t, os.Mkdir(sub, 0o700))
 	}
 	for name, text := range map[string][]byte{
 		"small.txt":      []byte("what is small\n"),

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -41,7 +42,7 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 		}
 		return nil
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return found
 }
 

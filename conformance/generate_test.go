@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 )
 
@@ -108,7 +109,7 @@ func TestKeyIsNeverShown(t *testing.T) {
 	drivesOnly(t)
 	const key = "an-endpoint-key-of-no-known-form"
 	file := filepath.Join(t.TempDir(), "key")
-	must(t, os.WriteFile(file, []byte(key), 0o600))
+	expect.Must(t, os.WriteFile(file, []byte(key), 0o600))
 	s := chattest.New(t, chattest.Reply{Status: 401, Raw: `{"error":{"message":"the key ` + key + ` is wrong"}}`})
 	out, errs, code := generates(t, "x", "--endpoint-url", s.URL, "--endpoint-key-file", file, "--log-level", "debug")
 	if code != 1 || strings.Contains(out+errs, key) || !strings.Contains(errs, "[key]") {

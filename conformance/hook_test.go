@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // hooked runs the command hook as a client does.
@@ -36,7 +38,7 @@ func (h *hooked) event(tool string, input, response any) []byte {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b) // as JSON.stringify writes it
 		e.SetEscapeHTML(false)
-		must(h.t, e.Encode(v))
+		expect.Must(h.t, e.Encode(v))
 		return bytes.TrimSpace(b.Bytes())
 	}
 	h.response = raw(response)
@@ -131,7 +133,7 @@ func TestHookReplacesLargeOutputs(t *testing.T) {
 				if name == "Bash, cut" {
 					text = text[:2000]
 				}
-				must(t, e.Encode(text))
+				expect.Must(t, e.Encode(text))
 				got = strings.Replace(got, found[i][0], strings.TrimSpace(b.String()), 1)
 			}
 			if got != want {
@@ -188,7 +190,7 @@ func TestHookPrintsNothing(t *testing.T) {
 		return path
 	}
 	plain, link := file("plain", long+long), filepath.Join(h.dir, "link")
-	must(t, os.Symlink(plain, link))
+	expect.Must(t, os.Symlink(plain, link))
 	cut := func(path string) []byte { return bash(object{"persistedOutputPath": path, "persistedOutputSize": 9}) }
 	for name, c := range map[string]struct {
 		in    []byte

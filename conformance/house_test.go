@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const module = "github.com/mcp-funnel/mcp-funnel"
@@ -294,7 +296,7 @@ func TestPackages(t *testing.T) {
 		doc := ""
 		for _, name := range p.GoFiles {
 			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments)
-			must(t, err)
+			expect.Must(t, err)
 			if f.Doc != nil && doc != "" {
 				t.Errorf("%s has two package comments", p.ImportPath)
 			}
@@ -318,7 +320,7 @@ func TestPackages(t *testing.T) {
 // TestArchitectureNamesFiles checks that every file and directory that ARCHITECTURE.md names exists.
 func TestArchitectureNamesFiles(t *testing.T) {
 	text, err := os.ReadFile("../ARCHITECTURE.md")
-	must(t, err)
+	expect.Must(t, err)
 	names := map[string]bool{}
 	for _, file := range goFiles(t) {
 		names[filepath.Base(file)] = true

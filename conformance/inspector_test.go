@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -33,7 +34,7 @@ func inspector(t *testing.T, env, target []string, args ...string) (result map[s
 func mustAbs(t testing.TB, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
-	must(t, err)
+	expect.Must(t, err)
 	return abs
 }
 

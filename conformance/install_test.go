@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestInstall installs the program for each client in a home of its own, as a user does, and takes it out again.
@@ -52,7 +54,7 @@ func TestInstall(t *testing.T) {
 	} {
 		file := filepath.Join(home, k.file)
 		says(run(1, "install", client, "--yes"), "not to be installed", filepath.Base(k.file), "--file")
-		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		expect.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		if client == "opencode" || client == "claude-code" {
 			write(t, file, k.text)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -91,7 +92,7 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 func missing(t *testing.T, dir string, acknowledged map[string]string, texts map[string][]byte) (n int) {
 	t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = store.Close() }()
 	for id, name := range acknowledged {
 		r, err := store.Open(observations.Local, observations.ID(id))

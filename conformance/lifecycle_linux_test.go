@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -48,9 +49,9 @@ var ways = map[string]func(c client) error{
 func startBusy(t *testing.T, program string) client {
 	t.Helper()
 	inR, in, err := os.Pipe()
-	must(t, err)
+	expect.Must(t, err)
 	out, outW, err := os.Pipe()
-	must(t, err)
+	expect.Must(t, err)
 	root := t.TempDir()
 	write(t, root+"/ok.json", "{}\n")
 	parent := launch{
@@ -59,7 +60,7 @@ func startBusy(t *testing.T, program string) client {
 		flags:   []string{"--root", root},
 	}.command(t)
 	parent.Stdin, parent.Stdout = inR, outW
-	must(t, parent.Start())
+	expect.Must(t, parent.Start())
 	_, _ = inR.Close(), outW.Close()
 	t.Cleanup(func() {
 		_, _ = in.Close(), out.Close()
@@ -75,7 +76,7 @@ func startBusy(t *testing.T, program string) client {
 		}
 	}
 	own := func() []int { return below(parent.Process.Pid) }
-	must(t, awaitWork(starts, own, func() bool { return false }))
+	expect.Must(t, awaitWork(starts, own, func() bool { return false }))
 	pids := own()
 	t.Cleanup(func() { left(0, pids) })
 	first := slices.IndexFunc(pids, func(pid int) bool { _, of := stat(pid); return of == parent.Process.Pid })
@@ -83,7 +84,7 @@ func startBusy(t *testing.T, program string) client {
 		t.Fatalf("of %v none is the server", pids)
 	}
 	server, err := os.FindProcess(pids[first])
-	must(t, err)
+	expect.Must(t, err)
 	return client{in, out, server, parent.Process, pids}
 }
 
@@ -101,7 +102,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for way, end := range ways {
 		t.Run(way, func(t *testing.T) {
 			c := startBusy(t, binary(t))
-			must(t, end(c))
+			expect.Must(t, end(c))
 			d, n := left(slowest, c.pids)
 			mu.Lock()
 			defer mu.Unlock()
@@ -114,7 +115,7 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 	for _, way := range []string{"closed stdout", "killed parent"} {
 		t.Run("unwatched, "+way, func(t *testing.T) {
 			c := startBusy(t, weak.binary(t))
-			must(t, ways[way](c))
+			expect.Must(t, ways[way](c))
 			if _, n := left(2*time.Second, c.pids); n > 0 {
 				control++
 			}

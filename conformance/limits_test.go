@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -41,7 +42,7 @@ func valueOf(t *testing.T, where string) int64 {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		must(t, err)
+		expect.Must(t, err)
 		for _, d := range parsed.Decls {
 			group, ok := d.(*ast.GenDecl)
 			if !ok || group.Tok != token.CONST {
@@ -89,7 +90,7 @@ func TestLimitsAreTold(t *testing.T) {
 		source.Write(b)
 		return err
 	})
-	must(t, err)
+	expect.Must(t, err)
 	for _, l := range corpus.Rows[limit](t, "limits.ndjson") {
 		for _, words := range quotedWords.FindAllString(l.Told, -1) {
 			for _, piece := range standIns.Split(strings.Trim(words, "`"), -1) {
@@ -165,7 +166,7 @@ func TestLimitsPage(t *testing.T) {
 		return
 	}
 	got, err := os.ReadFile(path)
-	must(t, err)
+	expect.Must(t, err)
 	if string(got) != want {
 		t.Error("docs/LIMITS.md is not what the constants say: run go test ./conformance -run TestLimitsPage -update")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -75,7 +76,7 @@ func gluttons(t testing.TB, root string) []glutton {
 	files := promise.Size(4_000, 1_000_000)
 	for i := range files {
 		if i%1000 == 0 {
-			must(t, os.MkdirAll(at(fmt.Sprintf("files/%04d", i/1000)), 0o700))
+			expect.Must(t, os.MkdirAll(at(fmt.Sprintf("files/%04d", i/1000)), 0o700))
 		}
 		f, err := os.Create(at(fmt.Sprintf("files/%04d/a file among many %d.txt", i/1000, i)))
 		if err != nil {
@@ -85,7 +86,7 @@ func gluttons(t testing.TB, root string) []glutton {
 	}
 	many := across("files")
 	flat := promise.Size(8_000, 500_000) // in one directory, by long names
-	must(t, os.Mkdir(at("flat"), 0o700))
+	expect.Must(t, os.Mkdir(at("flat"), 0o700))
 	for i := range flat {
 		if err := os.WriteFile(at(fmt.Sprintf("flat/%d %s", i, strings.Repeat("n", 240))), nil, 0o600); err != nil {
 			t.Skipf("no %d files can be made here: %v", flat, err)

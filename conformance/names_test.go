@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -28,7 +29,7 @@ type inProcessCall func(ctx context.Context, src source.Set, l funnel.Limits, to
 func inProcess(t testing.TB, o funnel.Options) inProcessCall {
 	t.Helper()
 	f, err := funnel.New(o)
-	must(t, err)
+	expect.Must(t, err)
 	byName := map[string]tools.Tool{}
 	for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}}) {
 		byName[tool.Name] = tool
@@ -117,9 +118,9 @@ func TestNamesAreAcceptedAsShown(t *testing.T) {
 					texts[text] = true
 				}
 			}
-			must(t, os.MkdirAll(dir, 0o755))
+			expect.Must(t, os.MkdirAll(dir, 0o755))
 			r, err := tree.Open(dir)
-			must(t, err)
+			expect.Must(t, err)
 			defer func() { _ = r.Close() }()
 			d.src.Roots = append(d.src.Roots, r)
 		}

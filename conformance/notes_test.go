@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -158,7 +159,7 @@ func TestNotes(t *testing.T) {
 				ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 				err := round(ctx, t, l)
 				stop()
-				must(t, err)
+				expect.Must(t, err)
 			}
 			t.Logf(
 				"%d rounds: of %d notes %d lost, %d on another's stream, %d after the answer", rounds, l.told, l.lost, l.strange,

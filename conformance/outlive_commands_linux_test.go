@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -100,7 +101,7 @@ func plainOrphans(t *testing.T, mark string) (n int) {
 	for _, shape := range []string{"has its own session", "is a daemon"} {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", strings.ReplaceAll(commandShapes[shape], "MARK", mark))
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		must(t, cmd.Start())
+		expect.Must(t, cmd.Start())
 		if !waitFor(starts, func() bool { return len(marked(mark)) > 0 }) {
 			t.Fatal("the control did not start")
 		}

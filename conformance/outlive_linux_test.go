@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -180,7 +181,7 @@ func outlived(
 					t.Parallel()
 					for range promise.Size(1, 25) { // each starts a server
 						took, n, err := try(t, way, shape)
-						must(t, err)
+						expect.Must(t, err)
 						mu.Lock()
 						all = append(all, took)
 						if took > time.Second {
@@ -239,8 +240,8 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 func orphans(t *testing.T, root string) (n int) {
 	s := launch{program: untied.binary(t), flags: []string{"--root", root}}.stdio(t)
 	_, pids, err := doomed{s, byServerKilled, s.pid()}.atWork(lasting["spins"], starts)
-	must(t, err)
-	must(t, s.cmd.Process.Kill())
+	expect.Must(t, err)
+	expect.Must(t, s.cmd.Process.Kill())
 	time.Sleep(time.Second) // what is promised; here it is not kept
 	_, n = left(0, pids)
 	return n

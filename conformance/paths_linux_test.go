@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -38,7 +39,7 @@ type surroundings struct{ parent, root, second, store string }
 func surround(t testing.TB) surroundings {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	s := surroundings{parent, parent + "/root", parent + "/second", parent + "/state"}
 	for _, path := range []string{
 		"secret.txt", "vault/known.txt", "vault/" + canaryName, "vault/inner/" + canaryName, "root-evil/known.txt",
@@ -79,20 +80,20 @@ func surround(t testing.TB) surroundings {
 	} {
 		symlink(t, target, filepath.Join(s.root, name))
 	}
-	must(t, os.Link(s.root+"/ok.txt", s.root+"/ok-hard"))
+	expect.Must(t, os.Link(s.root+"/ok.txt", s.root+"/ok-hard"))
 	err = filepath.WalkDir(parent, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && !strings.HasPrefix(path, s.root+"/") && path != parent {
 			err = os.Chtimes(path, canaryTime, canaryTime)
 		}
 		return err
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return s
 }
 
 func symlink(t testing.TB, target, path string) {
 	t.Helper()
-	must(t, os.Symlink(target, path))
+	expect.Must(t, os.Symlink(target, path))
 }
 
 // outside are names that lead out of the root, or would to somebody, written for what exists there.
@@ -311,7 +312,7 @@ func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int
 		}
 		p := places[i/9%len(places)]
 		args, err := json.Marshal(p.args(name))
-		must(t, err)
+		expect.Must(t, err)
 		cases++
 		out, errs, code := launch{dir: s.parent, env: env, flags: []string{
 			"--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args),
@@ -337,7 +338,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 			fmt.Fprintf(&b, "%s %o %d %v %v\n", path, at.Mode, at.Size, at.Mtim, at.Ctim)
 			return err
 		})
-		must(t, err)
+		expect.Must(t, err)
 	}
 	return b.String()
 }
@@ -346,7 +347,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 func (s surroundings) watch(t testing.TB) (events func() []string) {
 	t.Helper()
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
-	must(t, err)
+	expect.Must(t, err)
 	for _, path := range []string{"secret.txt", "vault", "vault/inner", "root-evil"} {
 		if _, err := unix.InotifyAddWatch(fd, filepath.Join(s.parent, path), unix.IN_ALL_EVENTS); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
@@ -60,7 +61,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 		pairs[file] = fmt.Sprintf("file-other-%d", i)
 	}
 	write(t, s.root+"/pipe-swap", "an inside word\n")
-	must(t, unix.Mkfifo(s.root+"/pipe", 0o600))
+	expect.Must(t, unix.Mkfifo(s.root+"/pipe", 0o600))
 	pairs["pipe-swap"] = "pipe"
 	exchange := func(a, b string) {
 		if err := unix.Renameat2(

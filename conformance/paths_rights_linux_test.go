@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -26,10 +27,10 @@ const estateSecret = "FUNNEL_CANARY=environment-" + canaryText
 func settle(t testing.TB) estate {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	e := estate{root: parent + "/root"}
 	e.store, e.config = e.root+"/state", e.root+"/conf/funnel.yaml"
-	must(t, os.MkdirAll(e.store, 0o700))
+	expect.Must(t, os.MkdirAll(e.store, 0o700))
 	write(t, e.store+"/"+canaryName, canaryText+"\n")
 	write(t, e.config, "# "+canaryText+"\nlarge-lines: 50\n")
 	write(t, e.root+"/ok.txt", "an inside word\n")
@@ -59,10 +60,10 @@ func settle(t testing.TB) estate {
 		"chain":         "to-store",
 		"file-in-store": "state/" + canaryName,
 	} {
-		must(t, os.MkdirAll(filepath.Dir(e.root+"/"+name), 0o755))
+		expect.Must(t, os.MkdirAll(filepath.Dir(e.root+"/"+name), 0o755))
 		symlink(t, target, e.root+"/"+name)
 	}
-	must(t, os.Link(e.config, e.root+"/config-hard"))
+	expect.Must(t, os.Link(e.config, e.root+"/config-hard"))
 	return e
 }
 
@@ -90,7 +91,7 @@ func (e estate) try(t testing.TB, program string, wrap []string, every int, fail
 	for _, moved := range []bool{false, true} {
 		if moved && wrap == nil {
 			for from, to := range map[string]string{e.store: "moved", e.config: "moved-config"} {
-				must(t, os.Rename(from, e.root+"/"+to))
+				expect.Must(t, os.Rename(from, e.root+"/"+to))
 			}
 			symlink(t, "moved", e.root+"/moved-link")
 		}
@@ -142,7 +143,7 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 		}
 		return nil
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
@@ -182,7 +183,7 @@ func tryMounts(t testing.TB, fail func(string)) (cases int, told string) {
 	// The root granted is another directory, into which all of the estate is mounted.
 	other := filepath.Dir(e.root) + "/other"
 	write(t, other+"/ok.txt", "an inside word\n")
-	must(t, os.Mkdir(other+"/mount", 0o755))
+	expect.Must(t, os.Mkdir(other+"/mount", 0o755))
 	mounted := estate{root: other, store: e.store, config: e.config}
 	return mounted.try(
 		t, binary(t), []string{"unshare", "-Urm", "sh", "-c", inside, "sh", e.root, other + "/mount"}, promise.Size(2, 1),

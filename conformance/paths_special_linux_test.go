@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -30,10 +31,10 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	write(t, at("ok.txt"), "a plain word\n")
-	must(t, unix.Mkfifo(at("fifo"), 0o644))
+	expect.Must(t, unix.Mkfifo(at("fifo"), 0o644))
 	// Nobody listens: the path of a root is often too long for that.
-	must(t, unix.Mknod(at("socket"), unix.S_IFSOCK|0o600, 0))
-	must(t, os.MkdirAll(at("directory/below"), 0o755))
+	expect.Must(t, unix.Mknod(at("socket"), unix.S_IFSOCK|0o600, 0))
+	expect.Must(t, os.MkdirAll(at("directory/below"), 0o755))
 	write(t, at("directory/below/x"), "a plain word\n")
 	for link, target := range map[string]string{
 		"to-fifo":    "fifo",
@@ -84,9 +85,9 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 
 	secret := "a word behind a closed door\n"
 	write(t, at("closed"), secret)
-	must(t, os.Chmod(at("closed"), 0))
+	expect.Must(t, os.Chmod(at("closed"), 0))
 	write(t, at("closed-dir/x"), secret)
-	must(t, os.Chmod(at("closed-dir"), 0))
+	expect.Must(t, os.Chmod(at("closed-dir"), 0))
 	t.Cleanup(func() { _ = os.Chmod(at("closed-dir"), 0o700) })
 	if os.Geteuid() == 0 { // to whom no door is closed
 		all = append(
@@ -97,12 +98,12 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 	}
 
 	sparse, err := os.Create(at("sparse"))
-	must(t, err)
+	expect.Must(t, err)
 	if err := sparse.Truncate(1 << 40); err != nil { // the file system has no files of 1 TiB
-		must(t, sparse.Truncate(1<<32))
+		expect.Must(t, sparse.Truncate(1<<32))
 		missing = append(missing, "a sparse file of 1 TiB (4 GiB instead)")
 	}
-	must(t, sparse.Close())
+	expect.Must(t, sparse.Close())
 	all = append(all, special{name: "sparse"})
 	return all, missing
 }
@@ -115,7 +116,7 @@ func changing(t testing.TB, dir string) (stop func()) {
 	done := make(chan struct{})
 	for _, name := range []string{"growing", "cut"} {
 		f, err := os.Create(filepath.Join(dir, name))
-		must(t, err)
+		expect.Must(t, err)
 		if _, err := f.WriteString(line); err != nil {
 			t.Fatal(err)
 		}

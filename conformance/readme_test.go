@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/server"
 )
 
@@ -40,7 +41,7 @@ func TestReadmeToolTable(t *testing.T) {
 			Properties map[string]any `json:"properties"`
 			Required   []string       `json:"required"`
 		}
-		must(t, json.Unmarshal(tool.Schema, &schema))
+		expect.Must(t, json.Unmarshal(tool.Schema, &schema))
 		var required, optional []string
 		for name := range schema.Properties {
 			optional = append(optional, "`"+name+"`")
@@ -104,10 +105,10 @@ func TestReadmeClients(t *testing.T) {
 func TestReadmeLinks(t *testing.T) {
 	linked := map[string]bool{}
 	top, err := filepath.Glob("../[A-Z]*.md")
-	must(t, err)
+	expect.Must(t, err)
 	for _, page := range append(pages(t)[1:], top...) {
 		text, err := os.ReadFile(page)
-		must(t, err)
+		expect.Must(t, err)
 		if page == readme && len(text) > readmeBytes {
 			t.Errorf("README has %d bytes, at most %d; move text to docs", len(text), readmeBytes)
 		}
@@ -142,7 +143,7 @@ func TestReadmeSettings(t *testing.T) {
 func between(t *testing.T, path, from, to, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.Must(t, err)
 	before, rest, ok := strings.Cut(string(text), from)
 	got, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
@@ -188,7 +189,7 @@ func TestReadmeExamples(t *testing.T) {
 func replayPage(t *testing.T, page string) int {
 	t.Helper()
 	text, err := os.ReadFile(page)
-	must(t, err)
+	expect.Must(t, err)
 	blocks := console.FindAllSubmatchIndex(text, -1)
 	if len(blocks) == 0 {
 		return 0

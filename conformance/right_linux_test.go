@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
@@ -245,7 +246,7 @@ func rightRoot(t testing.TB, random *rand.Rand) (root string, texts, jsons []str
 		"strings/builder.go", "sort/sort.go", "strings/replace.go",
 	}) {
 		b, err := os.ReadFile(filepath.Join(source, name))
-		must(t, err)
+		expect.Must(t, err)
 		put(&texts, "go/"+name, string(b))
 	}
 	words := strings.Fields("alpha beta gamma delta error warning naïve 世界 0 42 3.14 x=1 (a) [b] {c} end. café Straße")
@@ -305,7 +306,7 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 	}
 	for _, text := range texts {
 		b, err := os.ReadFile(filepath.Join(root, text))
-		must(t, err)
+		expect.Must(t, err)
 		own := strings.Fields(string(b))
 		lines := strings.Count(string(b), "\n")
 		grep := func(pattern string, args map[string]any, flags ...string) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -30,7 +31,7 @@ type rootsClaimed struct {
 func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
 	drivesOnly(t)
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	for _, file := range []string{
 		"work/top.txt", "work/one/one.txt", "work/two/two.txt", "outside/secret.txt", "work-evil/secret.txt",
 	} {
@@ -100,7 +101,7 @@ func tryRoots(
 			c.notify("notifications/roots/list_changed", map[string]any{})
 		}
 		found, err := c.call("find", object{"glob": "**/*.txt"})
-		must(t, err)
+		expect.Must(t, err)
 		if asked := c.toldOnItsOwn()["roots/list"]; asked <= i {
 			t.Fatalf("roots that are %s: asked for %d times in all", claim.name, asked)
 		}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -26,7 +27,7 @@ type tokenHouse struct {
 func newTokenHouse(t testing.TB) tokenHouse {
 	t.Helper()
 	parent, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	h := tokenHouse{
 		root:   parent + "/root",
 		inFile: strings.Repeat("file-token-", 4),
@@ -53,8 +54,8 @@ func newTokenHouse(t testing.TB) tokenHouse {
 func (h tokenHouse) writeTokens(t testing.TB) {
 	t.Helper()
 	write(t, h.file+".new", "# a comment that ends in word\nanna: "+h.inFile+"\n")
-	must(t, os.Chmod(h.file+".new", 0o600))
-	must(t, os.Rename(h.file+".new", h.file))
+	expect.Must(t, os.Chmod(h.file+".new", 0o600))
+	expect.Must(t, os.Rename(h.file+".new", h.file))
 }
 
 // makeToken has the binary make the token of the store, and gives it.
@@ -63,7 +64,7 @@ func (h tokenHouse) makeToken(t testing.TB) string {
 	s := launch{flags: h.flags()}.http(t)
 	path, _ := strings.CutPrefix(s.told, "the token is in ")
 	made, err := os.ReadFile(path)
-	must(t, err)
+	expect.Must(t, err)
 	if path != h.store+"/state/http-token" {
 		t.Fatalf("the token is in %s", path)
 	}
@@ -140,7 +141,7 @@ func TestS26NoToolReadsTheToken(t *testing.T) {
 		"made-hard": h.store + "/state/http-token",
 		"made.txt":  h.store + "/state/http-token",
 	} {
-		must(t, os.Link(target, h.root+"/"+name))
+		expect.Must(t, os.Link(target, h.root+"/"+name))
 	}
 	tokens := []string{h.inFile, h.inEnv, made}
 	inEnv := append(environment(t), "MCP_FUNNEL_TOKEN="+h.inEnv)

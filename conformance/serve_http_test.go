@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestServeHTTP(t *testing.T) {
@@ -22,10 +24,10 @@ func TestServeHTTP(t *testing.T) {
 		t.Fatalf("the token's file is not named: %s", s.told)
 	}
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.Must(t, err)
 	token := strings.TrimSpace(string(text))
 	response, err := send(t.Context(), s.url+"/mcp", `{}`)
-	must(t, err)
+	expect.Must(t, err)
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	if err != nil || response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" ||
@@ -34,7 +36,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 	session := s.open(token)
 	found, err := session.call("search", object{"pattern": "found"})
-	must(t, err)
+	expect.Must(t, err)
 	receipt := string(found.result)
 	if !strings.Contains(receipt, "LARGE OUTPUT DETECTED") || strings.Contains(receipt, "saved to") ||
 		strings.Contains(receipt, "full_output_saved_to") {

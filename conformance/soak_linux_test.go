@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -486,7 +487,7 @@ func TestS31RunsForDays(t *testing.T) {
 		once.make(idle)
 	}
 	rest, err := idle.rest(time.Now())
-	must(t, err)
+	expect.Must(t, err)
 	usual := idle.goroutines()
 
 	k := newSoaking(t, false)

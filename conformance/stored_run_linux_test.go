@@ -3,6 +3,8 @@ package conformance
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestStoredRunKeepsItsStreams reads the stored output of a command in another process: kind, totals and jq are those
@@ -19,7 +21,7 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 				`echo warned >&2; sleep .1; echo ']'`,
 		},
 	)
-	must(t, err)
+	expect.Must(t, err)
 	id := anyID.FindString(a.text())
 	later := serveStdio(t, dir, "--store", store)
 	for tool, k := range map[string]struct {
@@ -31,7 +33,7 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 		"grep": {object{"source": id, "pattern": "warned"}, []string{"warned"}},
 	} {
 		got, err := later.call(tool, k.args)
-		must(t, err)
+		expect.Must(t, err)
 		for _, want := range k.want {
 			if !strings.Contains(got.text(), want) {
 				t.Errorf("%s: no %q: %s", tool, want, got.text())

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -101,7 +102,7 @@ func TestSuiteOfWrap(t *testing.T) {
 	) //nolint:noctx // it ends with the test
 	cmd.Env = append(environment(t), "MCP_FUNNEL_TOKEN="+testToken)
 	target, err := url.Parse(strings.TrimSuffix(listening(t, cmd, "serving MCP at ").url, "/mcp"))
-	must(t, err)
+	expect.Must(t, err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // a scenario asks for other hosts

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -97,7 +98,7 @@ func wrapping(t *testing.T, root string, servers int) watched {
 		}}
 	}
 	text, err := json.Marshal(map[string]any{"mcpServers": all})
-	must(t, err)
+	expect.Must(t, err)
 	config := filepath.Join(t.TempDir(), "servers.json")
 	write(t, config, string(text))
 	c := launch{flags: []string{"--config", config, "--min-free", "0", "wrap"}}.stdio(t)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // A variant is a weakened product, by the name of its program: for controls, which must fail, and for faults that no input
@@ -180,7 +182,7 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 func (v variant) binary(t testing.TB) string {
 	t.Helper()
 	weakened, err := buildWeakened()
-	must(t, err)
+	expect.Must(t, err)
 	path := filepath.Join(filepath.Dir(weakened), string(v))
 	if err := os.Link(weakened, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -49,7 +50,7 @@ func TestWire(t *testing.T) {
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			archive, err := txtar.ParseFile(name)
-			must(t, err)
+			expect.Must(t, err)
 			if len(bytes.Fields(archive.Comment)) < 8 {
 				t.Error("the comment at the head must tell the story")
 			}
@@ -134,11 +135,11 @@ func (w *wire) file(f txtar.File) {
 		name, data = real, text()
 	}
 	path := filepath.Join(w.root, name)
-	must(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(w.t, os.WriteFile(path, data, 0o644))
+	expect.Must(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.Must(w.t, os.WriteFile(path, data, 0o644))
 	// Listings hold times, and receipts the hash of a listing.
 	for ; len(path) >= len(w.root); path = filepath.Dir(path) {
-		must(w.t, os.Chtimes(path, wireTime, wireTime))
+		expect.Must(w.t, os.Chtimes(path, wireTime, wireTime))
 	}
 }
 
@@ -146,12 +147,12 @@ func (w *wire) file(f txtar.File) {
 var wireTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (w *wire) open() {
-	must(w.t, os.MkdirAll(w.root, 0o755))
+	expect.Must(w.t, os.MkdirAll(w.root, 0o755))
 	var err error
 	w.store, err = observations.OpenStore(observations.Options{Dir: w.kept, MinFree: 1})
-	must(w.t, err)
+	expect.Must(w.t, err)
 	root, err := tree.Open(w.root, w.store.Dir())
-	must(w.t, err)
+	expect.Must(w.t, err)
 	w.t.Cleanup(func() { _ = root.Close() })
 	// In this process: the worker is another program's business, and the same answers come from both.
 	catalog := server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}})
@@ -162,14 +163,14 @@ func (w *wire) open() {
 	f, err := funnel.New(funnel.Options{
 		Store: w.store, Counter: tokens.New(tokens.O200k), SavedTo: true, Offered: names,
 	})
-	must(w.t, err)
+	expect.Must(w.t, err)
 	s, err := server.New(server.Options{
 		Funnel: f, Store: w.store, Tools: catalog, Version: "test",
 		Sources: func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(w.store, who.Owner)}}
 		},
 	})
-	must(w.t, err)
+	expect.Must(w.t, err)
 	w.conn = s.Connect(w.t.Context())
 }
 
@@ -206,7 +207,7 @@ func (w *wire) ask(request string) {
 // do changes the store between two requests.
 func (w *wire) do(words []string) {
 	if len(words) == 2 && words[0] == "expire" {
-		must(w.t, w.store.Remove(observations.Local, observations.ID(w.real(words[1]))))
+		expect.Must(w.t, w.store.Remove(observations.Local, observations.ID(w.real(words[1]))))
 		return
 	}
 	w.t.Fatalf("unknown: ! %s", strings.Join(words, " "))

@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestRecordsArePrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	s := opened(t, t.TempDir())
 	k := Key{Account, "local", "s"}
-	must(t, s.Put(k, []byte("{}")))
+	expect.Must(t, s.Put(k, []byte("{}")))
 	for path, want := range map[string]os.FileMode{filepath.Dir(s.Where(k)): 0o700, s.Where(k): 0o600} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
@@ -28,13 +30,13 @@ func TestPlantedNames(t *testing.T) {
 		for _, name := range []string{"s.json", "lock", "pruned"} {
 			dir := t.TempDir()
 			s := opened(t, dir)
-			must(t, os.Mkdir(filepath.Join(dir, "accounts"), 0o700))
+			expect.Must(t, os.Mkdir(filepath.Join(dir, "accounts"), 0o700))
 			path, outside := filepath.Join(dir, "accounts", name), filepath.Join(t.TempDir(), "outside")
-			must(t, os.WriteFile(outside, []byte("outside"), 0o600))
+			expect.Must(t, os.WriteFile(outside, []byte("outside"), 0o600))
 			if kind == "link" {
-				must(t, os.Symlink(outside, path))
+				expect.Must(t, os.Symlink(outside, path))
 			} else {
-				must(t, syscall.Mkfifo(path, 0o600))
+				expect.Must(t, syscall.Mkfifo(path, 0o600))
 			}
 			err := s.Update(k, func(old Record) ([]byte, error) {
 				if string(old.Body) == "outside" {
@@ -54,7 +56,7 @@ func TestPlantedNames(t *testing.T) {
 
 func TestTheDirectoryIsNoLink(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Symlink(t.TempDir(), filepath.Join(dir, "accounts")))
+	expect.Must(t, os.Symlink(t.TempDir(), filepath.Join(dir, "accounts")))
 	if err := opened(t, dir).Put(Key{Account, "local", "s"}, []byte("{}")); err == nil {
 		t.Error("a linked directory was used")
 	}

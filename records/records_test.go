@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func opened(t *testing.T, dir string) *Files {
@@ -21,29 +23,22 @@ func opened(t *testing.T, dir string) *Files {
 	return f
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestRecord(t *testing.T) {
 	s := opened(t, t.TempDir())
 	k := Key{Investigation, "local", "abc/dirs/x.json"}
 	if _, err := s.Get(k); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("before it was written: %v", err)
 	}
-	must(t, s.Delete(k))
+	expect.Must(t, s.Delete(k))
 	for _, body := range []string{"one", "two, which is longer", ""} {
-		must(t, s.Put(k, []byte(body)))
+		expect.Must(t, s.Put(k, []byte(body)))
 		r, err := s.Get(k)
 		if err != nil || string(r.Body) != body || r.Size != int64(len(body)) || r.Name != k.Name ||
 			time.Since(r.Used).Abs() > time.Minute {
 			t.Errorf("%+v, %v; want %q", r, err, body)
 		}
 	}
-	must(t, s.Delete(Key{Investigation, "local", "abc"}))
+	expect.Must(t, s.Delete(Key{Investigation, "local", "abc"}))
 	if _, err := s.Get(k); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after what is above was deleted: %v", err)
 	}
@@ -55,16 +50,16 @@ func TestList(t *testing.T) {
 		t.Errorf("of nothing: %v, %v", all, err)
 	}
 	for _, name := range []string{"a/meta.json", "b/meta.json", "a/dirs/1.json", "a/dirs/2.json", "a/orders/1.json"} {
-		must(t, s.Put(Key{Investigation, "local", name}, []byte(name)))
+		expect.Must(t, s.Put(Key{Investigation, "local", name}, []byte(name)))
 	}
-	must(t, s.Put(Key{Account, "local", "n"}, []byte("{}")))
+	expect.Must(t, s.Put(Key{Account, "local", "n"}, []byte("{}")))
 	for pattern, want := range map[string][]string{
 		"*/meta.json": {"a/meta.json", "b/meta.json"}, "a/dirs/*": {"a/dirs/1.json", "a/dirs/2.json"},
 		"*/orders/1.json": {"a/orders/1.json"}, "c/*": nil,
 	} {
 		for _, bodies := range []bool{true, false} {
 			all, err := s.List(Key{Kind: Investigation, Owner: "local"}, pattern, bodies)
-			must(t, err)
+			expect.Must(t, err)
 			var names []string
 			for _, r := range all {
 				if names = append(names, r.Name); r.Size != int64(len(r.Name)) || bodies && string(r.Body) != r.Name {
@@ -121,16 +116,16 @@ func TestLock(t *testing.T) {
 	s, other := opened(t, dir), opened(t, dir)
 	k := Key{Map, "local", "a"}
 	unlock, err := s.Lock(k)
-	must(t, err)
+	expect.Must(t, err)
 	if _, err := other.Lock(Key{Map, "local", "b"}); !errors.Is(err, ErrBusy) { // all maps have one
 		t.Errorf("a second lock: %v", err)
 	}
 	inner, err := s.Lock(Key{Account, "local", "a"})
-	must(t, err)
+	expect.Must(t, err)
 	inner()
 	unlock()
 	again, err := other.Lock(k)
-	must(t, err)
+	expect.Must(t, err)
 	again()
 	if len(s.locks)+len(other.locks) > 0 {
 		t.Errorf("%d locks are remembered", len(s.locks)+len(other.locks))
@@ -142,15 +137,15 @@ func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir)
 	k := Key{Account, "local", "a"}
-	must(t, s.Put(k, []byte("{}")))
+	expect.Must(t, s.Put(k, []byte("{}")))
 	if err := s.Put(k, make([]byte, Account.Limit+1)); !errors.Is(err, ErrFull) {
 		t.Errorf("a record that is too long: %v", err)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "accounts", "a.json"), make([]byte, Account.Limit+1), 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(dir, "accounts", "a.json"), make([]byte, Account.Limit+1), 0o600))
 	if _, err := s.Get(k); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a file that is too long: %v", err)
 	}
-	must(t, s.Update(k, func(old Record) ([]byte, error) {
+	expect.Must(t, s.Update(k, func(old Record) ([]byte, error) {
 		if old.Body != nil {
 			t.Errorf("%d bytes", len(old.Body))
 		}
@@ -165,9 +160,9 @@ func TestDamaged(t *testing.T) {
 func TestAppend(t *testing.T) {
 	s := opened(t, t.TempDir())
 	k := Key{Investigation, "local", "a/flags.jsonl"}
-	must(t, s.Put(k, []byte("one\ntor")))
-	must(t, s.Append(k, []byte("two\n")))
-	must(t, s.Append(k, []byte("three\n")))
+	expect.Must(t, s.Put(k, []byte("one\ntor")))
+	expect.Must(t, s.Append(k, []byte("two\n")))
+	expect.Must(t, s.Append(k, []byte("three\n")))
 	if r, err := s.Get(k); err != nil || string(r.Body) != "one\ntor\ntwo\nthree\n" {
 		t.Errorf("%q, %v", r.Body, err)
 	}
@@ -186,14 +181,14 @@ func TestPrune(t *testing.T) {
 	s.Now = func() time.Time { return now }
 	put := func(k Key) {
 		t.Helper()
-		must(t, s.Put(k, []byte("{}")))
-		must(t, s.Touch(k))
+		expect.Must(t, s.Put(k, []byte("{}")))
+		expect.Must(t, s.Touch(k))
 		now = now.Add(time.Second)
 	}
 	put(Key{&few, "local", "old"})
 	stranger := filepath.Join(dir, "accounts", "notes.txt")
 	for _, file := range []string{filepath.Join(dir, "accounts", temporary+"left"), stranger} {
-		must(t, os.WriteFile(file, nil, 0o600))
+		expect.Must(t, os.WriteFile(file, nil, 0o600))
 	}
 	now = now.Add(31 * day)
 	put(Key{Call, "local", "of another kind"})
@@ -201,7 +196,7 @@ func TestPrune(t *testing.T) {
 	count := func() int {
 		t.Helper()
 		all, err := s.List(Key{Kind: &few}, "*", false)
-		must(t, err)
+		expect.Must(t, err)
 		return len(all)
 	}
 	if n := count(); n != 1 {
@@ -231,7 +226,7 @@ func TestAlive(t *testing.T) {
 	dir := t.TempDir()
 	s, other := opened(t, dir), opened(t, dir)
 	name, err := s.Process()
-	must(t, err)
+	expect.Must(t, err)
 	if again, err := s.Process(); err != nil || again != name {
 		t.Errorf("%q, then %q: %v", name, again, err)
 	}

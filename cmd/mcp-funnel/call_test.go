@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -108,7 +109,7 @@ func TestCallHelpSaysWhatEachArgumentIs(t *testing.T) {
 			}
 			Required []string
 		}
-		must(t, json.Unmarshal(tool.Schema, &schema))
+		expect.Must(t, json.Unmarshal(tool.Schema, &schema))
 		for name, p := range schema.Properties {
 			help := tool.Help[name]
 			if len(help) < 10 || !strings.Contains(out, help) {
@@ -161,7 +162,7 @@ func TestHelpShowsToolsetsAndRoots(t *testing.T) {
 	c.root = filepath.Join(top, "root")
 	one, two := filepath.Join(top, "one"), filepath.Join(top, "two")
 	for _, dir := range []string{c.root, one, two} {
-		must(t, os.Mkdir(dir, 0o700))
+		expect.Must(t, os.Mkdir(dir, 0o700))
 	}
 	const roots = "Roots: root, one, two. A path begins with the name of its root, unless only one root has it."
 	for _, words := range [][]string{{"call"}, {"call", "--help"}} {

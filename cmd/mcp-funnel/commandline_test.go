@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // commandLine runs the program on a root and a store of its own.
@@ -59,16 +61,8 @@ const opening = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protoc
 	`"capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n" +
 	`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
 
-// must ends a test that could not be prepared.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(name), 0o700))
-	must(t, os.WriteFile(name, []byte(text), 0o600))
+	expect.Must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	expect.Must(t, os.WriteFile(name, []byte(text), 0o600))
 }

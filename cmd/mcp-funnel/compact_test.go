@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 )
@@ -202,7 +203,7 @@ func TestDamagedMapFiles(t *testing.T) {
 		t.Fatal(maps)
 	}
 	m, err := os.ReadFile(maps[0])
-	must(t, err)
+	expect.Must(t, err)
 	for _, damaged := range []string{"", "{", `{"v":2}`, strings.Replace(string(m), `"by":"\"[`, `"by":"\"]`, 1)} {
 		write(t, maps[0], damaged)
 		for _, args := range [][]string{{"--expand", "small"}, {"--budget", "9000", "session"}, {"--forget", "session"}} {
@@ -225,7 +226,7 @@ func TestCompactWithALargerBudget(t *testing.T) {
 				t.Errorf("%s: budget %s: %d, %s", format, budget, code, said)
 			}
 			text, err := os.ReadFile(filepath.Join(dir, out))
-			must(t, err)
+			expect.Must(t, err)
 			return strings.Count(string(text), "read it with slice")
 		}
 		small := after("9000", "o1", "")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 )
@@ -21,7 +22,7 @@ func contextOf(t *testing.T, text []byte) (report map[string]any, out string) {
 	if code != done {
 		t.Fatal(said)
 	}
-	must(t, json.Unmarshal([]byte(raw), &report))
+	expect.Must(t, json.Unmarshal([]byte(raw), &report))
 	_, out, _ = runs(t, "context", file)
 	return report, out
 }
@@ -39,7 +40,7 @@ func TestContextNamesRepeats(t *testing.T) {
 		text := transcripttest.Make(format, calls)
 		if format == transcript.Anthropic {
 			var pretty bytes.Buffer
-			must(t, json.Indent(&pretty, text, "", " "))
+			expect.Must(t, json.Indent(&pretty, text, "", " "))
 			text = pretty.Bytes()
 		}
 		lineOf := func(result string) float64 {

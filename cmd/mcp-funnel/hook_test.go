@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
@@ -26,7 +27,7 @@ func hookEvent(t *testing.T, dir, tool string, input, response any) string {
 		"session_id": "s-1", "agent_id": "a1", "cwd": dir, "hook_event_name": "PostToolUse",
 		"tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": "toolu_1",
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return string(b)
 }
 
@@ -75,12 +76,12 @@ func TestOnlyTheHookHidesMistakes(t *testing.T) {
 // investigation counts them as opened.
 func TestHookTracesFiles(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"a.go", "b-1-c.go"} {
 		write(t, path(name), "text\n")
 	}
-	must(t, os.Symlink(path("a.go"), path("link")))
+	expect.Must(t, os.Symlink(path("a.go"), path("link")))
 	type object = map[string]any
 	content := func(text string) object { return object{"mode": "content", "content": text} }
 	var many strings.Builder

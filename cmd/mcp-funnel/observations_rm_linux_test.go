@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
@@ -14,7 +15,7 @@ func TestRemovingAsksAtATerminal(t *testing.T) {
 	c := newCommandLine(t)
 	store, _ := c.open()
 	o := record(t, store, observations.Local, "a line\n")
-	must(t, store.Pin(observations.Local, o.ID, true))
+	expect.Must(t, store.Pin(observations.Local, o.ID, true))
 	id, settings := string(o.ID), []string{"--store", c.store, "--min-free", "0", "--root", c.root, "observations"}
 	// If standard error is no terminal, the question would not be seen.
 	_, program := terminal(t)
@@ -40,7 +41,7 @@ func TestRemovingAsksAtATerminal(t *testing.T) {
 		code := start(context.Background(), program, &out, program, append(settings, k.words...)...)
 		see(t, screen, regexp.MustCompile(k.asked+"$"))
 		_, err := screen.WriteString(k.answer)
-		must(t, err)
+		expect.Must(t, err)
 		if c := <-code; c != k.code || out.String() != k.out {
 			t.Errorf("%v, %q: code %d, %q", k.words, k.answer, c, out.String())
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
@@ -31,10 +32,10 @@ func stocked(t *testing.T) (c *commandLine, o observations.Observation) {
 func (c *commandLine) open() (*observations.Store, []observations.Observation) {
 	c.t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: c.store, MinFree: -1})
-	must(c.t, err)
+	expect.Must(c.t, err)
 	c.t.Cleanup(func() { _ = store.Close() })
 	list, err := store.List(observations.Local, false)
-	must(c.t, err)
+	expect.Must(c.t, err)
 	return store, list
 }
 
@@ -42,11 +43,11 @@ func (c *commandLine) open() (*observations.Store, []observations.Observation) {
 func record(t *testing.T, store *observations.Store, owner, text string) observations.Observation {
 	t.Helper()
 	r, err := store.Record(observations.Provenance{Owner: owner, Tool: "search"})
-	must(t, err)
+	expect.Must(t, err)
 	_, err = r.Write([]byte(text))
-	must(t, err)
+	expect.Must(t, err)
 	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
-	must(t, err)
+	expect.Must(t, err)
 	return o
 }
 
@@ -152,7 +153,7 @@ func TestRemovingAll(t *testing.T) {
 	}
 	c.expect(done, "", "", "observations", "pin", string(o.ID))
 	_, list := c.open()
-	must(t, os.Remove(filepath.Join(c.store, "observations", list[0].File)))
+	expect.Must(t, os.Remove(filepath.Join(c.store, "observations", list[0].File)))
 	c.expect(done, "removed 4 observations, ", "", "observations", "rm", "--all", "--yes")
 	if _, out, _ := c.run("observations", "list", "--all"); strings.Count(out, "[expired]") != 4 {
 		t.Errorf("left: %s", out)
@@ -166,7 +167,7 @@ func TestDamagedNamesTheWayOut(t *testing.T) {
 	for what, damage := range []func() error{
 		func() error { return os.Truncate(data, 2) }, func() error { return os.Remove(data) },
 	} {
-		must(t, damage())
+		expect.Must(t, damage())
 		for _, words := range [][]string{{"cat", id}, {"verify", id}, {"verify"}} {
 			code, out, said := c.run(append([]string{"observations"}, words...)...)
 			if code != failed || strings.Count(said, "obs:"+id) != 1 || !strings.Contains(said, "observations rm "+id) ||
@@ -190,7 +191,7 @@ func TestVerifyOfAllWhileSomeGo(t *testing.T) {
 	c.expect(done, "", "", "keep", "--name", "newer")
 	store, list := c.open()
 	going := list[1].ID // what is verified first is damaged: while that is printed, this goes
-	must(t, os.Truncate(filepath.Join(c.store, "observations", list[0].File), 2))
+	expect.Must(t, os.Truncate(filepath.Join(c.store, "observations", list[0].File), 2))
 	var out strings.Builder
 	var err error
 	said := writerFunc(func(b []byte) (int, error) {
@@ -218,7 +219,7 @@ func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 	}
 	c, o := stocked(t)
 	modes := func(file, folder os.FileMode) {
-		must(t, filepath.WalkDir(c.store, func(path string, e os.DirEntry, err error) error {
+		expect.Must(t, filepath.WalkDir(c.store, func(path string, e os.DirEntry, err error) error {
 			if err == nil && e.IsDir() {
 				return os.Chmod(path, folder|0o200) // lowered once all below it are
 			} else if err == nil {
@@ -227,7 +228,7 @@ func TestReadOnlyStoreNamesTheWayOut(t *testing.T) {
 			return err
 		}))
 		for _, d := range []string{"observations", "state", "tmp", "trace", "."} {
-			must(t, os.Chmod(filepath.Join(c.store, d), folder))
+			expect.Must(t, os.Chmod(filepath.Join(c.store, d), folder))
 		}
 	}
 	modes(0o400, 0o500)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestGrammarOfOneCommand compares the grammar with one command with that of all: the same settings, and that command.
@@ -15,7 +16,7 @@ func TestGrammarOfOneCommand(t *testing.T) {
 	model := func(more ...kong.Option) *kong.Application {
 		exited := -1
 		parser, err := newParser(&commands{}, io.Discard, io.Discard, &exited, more...)
-		must(t, err)
+		expect.Must(t, err)
 		return parser.Model
 	}
 	flags := func(n *kong.Node) (all []string) {

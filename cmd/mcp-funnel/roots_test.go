@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
@@ -83,7 +84,7 @@ func TestWideRootsAreNamed(t *testing.T) {
 // A home that is a link is a home under its name and where it leads.
 func TestALinkedHomeIsAHome(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	expect.Must(t, err)
 	real, linked := filepath.Join(top, "disk", "ann"), filepath.Join(top, "home", "ann")
 	write(t, filepath.Join(real, "project", "a.txt"), "x")
 	write(t, filepath.Join(top, "home", "b.txt"), "x")
@@ -140,7 +141,7 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 	}
 	for _, marked := range []bool{true, false} {
 		if !marked {
-			must(t, os.Remove(marker))
+			expect.Must(t, os.Remove(marker))
 		}
 		for _, call := range [][]string{
 			{"read", "path=" + token},

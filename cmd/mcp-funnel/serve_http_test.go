@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // The URL works from this machine; a hint names --allow-host if other machines can connect.
@@ -23,7 +24,7 @@ func TestDescribeAddress(t *testing.T) {
 		"192.0.2.1:80":   {"http://192.0.2.1:80/mcp", true},
 	} {
 		addr, err := net.ResolveTCPAddr("tcp", at)
-		must(t, err)
+		expect.Must(t, err)
 		url, hint := describeAddress(addr, false)
 		if url != want.url || (hint != "") != want.hint ||
 			want.hint && !strings.Contains(hint, "--allow-host") {
@@ -50,7 +51,7 @@ func TestServeHTTPExitCodes(t *testing.T) {
 	t.Setenv(cli.TokenVariable, strings.Repeat("t", 40))
 	var config net.ListenConfig
 	taken, err := config.Listen(t.Context(), "tcp4", "127.0.0.1:0")
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = taken.Close() }()
 	for addr, want := range map[string]struct {
 		code int

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
@@ -34,7 +35,7 @@ func TestStatsOfOneCommand(t *testing.T) {
 		sum.Add(c)
 	}
 	var out strings.Builder
-	must(t, writeStats(&cli.Streams{Out: &out}, sum.Report(0)))
+	expect.Must(t, writeStats(&cli.Streams{Out: &out}, sum.Report(0)))
 	const want = "\nlargest command: run yes head (1 call): 99 % of all tokens seen, 99900 of 100000\n"
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in %s", want, out.String())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +27,11 @@ func terminal(t *testing.T) (screen, program *os.File) {
 	}
 	screen = os.NewFile(uintptr(fd), "ptmx")
 	t.Cleanup(func() { _ = screen.Close() })
-	must(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
+	expect.Must(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	must(t, err)
+	expect.Must(t, err)
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = program.Close() })
 	return screen, program
 }
@@ -69,7 +70,7 @@ var keepBar = regexp.MustCompile(`\r\x1b\[Kkeep: \d+\.\d KiB  \d+(\.\d KiB| byte
 func TestKeepShowsABarAtATerminal(t *testing.T) {
 	screen, program := terminal(t)
 	in, pipe, err := os.Pipe()
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = in.Close() }()
 	var out bytes.Buffer
 	code := start(context.Background(), in, &out, program, append(settled(t), "keep")...)
@@ -104,7 +105,7 @@ func TestCallShowsABarAtATerminal(t *testing.T) {
 	screen, program := terminal(t)
 	settings := settled(t)
 	big, err := os.Create(filepath.Join(settings[len(settings)-1], "big.txt"))
-	must(t, err)
+	expect.Must(t, err)
 	_, err = big.WriteString(strings.Repeat("many words\n", 20_000))
 	if err == nil {
 		err = big.Truncate(64 << 30) // a hole: it takes no room, and longer than a second to be read
@@ -134,10 +135,10 @@ func TestCallShowsABarAtATerminal(t *testing.T) {
 // Where standard error is a file or a pipe there is no bar, however long it takes.
 func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = file.Close() }()
 	r, w, err := os.Pipe()
-	must(t, err)
+	expect.Must(t, err)
 	for _, to := range []io.Writer{file, w, &bytes.Buffer{}} {
 		b := cli.NewBar(to, "keep", time.Now().Add(-time.Hour))
 		b.Progress(1000, 0, "bytes")

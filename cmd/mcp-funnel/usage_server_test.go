@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
@@ -127,7 +128,7 @@ func TestUsageFromASessionFile(t *testing.T) {
 			t.Errorf("%s: %.600s", c.name, out)
 		}
 	}
-	must(t, clientusage.OpenAccounts(records.InDir(s.store)).Reset(observations.Local, thread))
+	expect.Must(t, clientusage.OpenAccounts(records.InDir(s.store)).Reset(observations.Local, thread))
 	record(194_800, time.Now().Add(-pulledAge-time.Minute))
 	if out := s.search(mine, "--usage-from", "codex"); strings.Contains(out, "context full") {
 		t.Errorf("an old record decided: %.600s", out)
@@ -141,7 +142,7 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 	t.Setenv("CLAUDE_CONFIG_DIR", home)
 	t.Chdir(dir)
 	dir, err := os.Getwd()
-	must(t, err)
+	expect.Must(t, err)
 	const session = "11111111-1111-4111-8111-111111111111"
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -223,7 +224,7 @@ func TestDoctorShowsReports(t *testing.T) {
 		{Session: "three", PromptTokens: 70_000, Model: "x-1", Source: clientusage.FromCodex},
 	} {
 		u.Turn = fmt.Sprint(i)
-		must(t, all.Report(observations.Local, u.Session, u))
+		expect.Must(t, all.Report(observations.Local, u.Session, u))
 	}
 	check := func(want []string, flags ...string) {
 		t.Helper()

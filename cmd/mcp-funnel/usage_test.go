@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
@@ -35,7 +36,7 @@ func (h hooked) run(input string, args ...string) (code int, out, complaints str
 func (h hooked) event(name string) string {
 	h.t.Helper()
 	b, err := os.ReadFile(sampleEvent(name))
-	must(h.t, err)
+	expect.Must(h.t, err)
 	code, out, complaints := h.run(string(b))
 	if code != done || complaints != "" {
 		h.t.Errorf("%s: code %d: %s", name, code, complaints)
@@ -46,7 +47,7 @@ func (h hooked) event(name string) string {
 func (h hooked) account(session string) clientusage.Account {
 	h.t.Helper()
 	a, err := clientusage.OpenAccounts(records.InDir(h.store)).Read(observations.Local, session)
-	must(h.t, err)
+	expect.Must(h.t, err)
 	return a
 }
 
@@ -108,7 +109,7 @@ func TestUsageCountsWhatWasShown(t *testing.T) {
 	h := newHooked(t)
 	h.event("status.json")
 	all := clientusage.OpenAccounts(records.InDir(h.store))
-	must(t, all.Update(observations.Local, shopSession, func(a *clientusage.Account) {
+	expect.Must(t, all.Update(observations.Local, shopSession, func(a *clientusage.Account) {
 		a.Show(50_000, a.Report.At.Add(2*statusDelay))
 		a.Pointers = 1
 	}))
@@ -157,9 +158,9 @@ func (panicking) Read([]byte) (int, error) { panic(errors.New("unexpected")) }
 // TestUsageWithoutAStore: the status line is printed all the same.
 func TestUsageWithoutAStore(t *testing.T) {
 	h := newHooked(t)
-	must(t, os.WriteFile(h.store, nil, 0o600))
+	expect.Must(t, os.WriteFile(h.store, nil, 0o600))
 	b, err := os.ReadFile(sampleEvent("status.json"))
-	must(t, err)
+	expect.Must(t, err)
 	code, out, complaints := h.run(string(b))
 	if code != done || !strings.HasPrefix(out, "context 42.0k of 200.0k ") || complaints == "" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
@@ -180,7 +181,7 @@ func TestUsageFromSessionFiles(t *testing.T) {
 		t.Errorf("code %d: %q", code, out)
 	}
 	b, err := os.ReadFile(sampleEvent("codex.jsonl"))
-	must(t, err)
+	expect.Must(t, err)
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	t.Chdir(dir)
@@ -202,7 +203,7 @@ func TestUsageFromSessionFiles(t *testing.T) {
 func TestUsageReadsNoSessionFileUnasked(t *testing.T) {
 	h := newHooked(t)
 	path, err := filepath.Abs(sampleEvent("claude.jsonl"))
-	must(t, err)
+	expect.Must(t, err)
 	for _, name := range []string{"Stop", "PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit"} {
 		code, out, complaints := h.run(`{"hook_event_name":"` + name + `","session_id":"` + shopSession +
 			`","tool_use_id":"toolu_1","transcript_path":"` + filepath.ToSlash(path) + `"}`)
@@ -247,7 +248,7 @@ func TestUsageLine(t *testing.T) {
 // paths: a client starts them without the shell's PATH and directory.
 func TestBlocksToPaste(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "BUDGET.md"))
-	must(t, err)
+	expect.Must(t, err)
 	blocks := strings.Split(string(b), "```json\n")[1:]
 	hooks := 0
 	for _, block := range blocks {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
@@ -79,7 +80,7 @@ func TestChangesAreSeen(t *testing.T) {
 	if len(r.Files) != 2 || r.Facts[0].Text == "" {
 		t.Errorf("%q", r.Files)
 	}
-	must(t, os.Remove(filepath.Join(dir, "a3.txt")))
+	expect.Must(t, os.Remove(filepath.Join(dir, "a3.txt")))
 	if r, _ = b.ask(ask.Args{Question: "where is the treasure?"}); len(r.Files) != 1 || r.Facts[0].Lines != "paragraph 1" {
 		t.Errorf("%+v", r.Facts)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/answerer"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
@@ -36,7 +37,7 @@ func scripted(t *testing.T, replies ...chattest.Reply) (*answerer.Answerer, *cha
 	t.Helper()
 	s := chattest.New(t, replies...)
 	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
-	must(t, err)
+	expect.Must(t, err)
 	return answerer.New(client, "m"), s
 }
 
@@ -46,7 +47,7 @@ func answeredBy(t *testing.T, b *bench, a ask.Args, replies ...chattest.Reply) (
 	by, s := scripted(t, replies...)
 	b.k.Use(by)
 	r, _, err := b.try(a)
-	must(t, err)
+	expect.Must(t, err)
 	return r, s
 }
 

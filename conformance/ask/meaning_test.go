@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/router"
@@ -133,7 +134,7 @@ func (s *embeddings) sent(part string) (all []string) {
 func (b *bench) by(url, model string) *bench {
 	b.t.Helper()
 	client, err := chat.New(chat.Options{URL: url})
-	must(b.t, err)
+	expect.Must(b.t, err)
 	b.k.UseEmbedder(chat.NewEmbedder(client, model))
 	return b
 }
@@ -342,7 +343,7 @@ func TestVectorsFollowFiles(t *testing.T) {
 		len(s.sent("Zero zulu yankee.\n")) != 0 {
 		t.Errorf("%q\n%s", s.sent(""), text)
 	}
-	must(t, os.Remove(filepath.Join(dir, "f09.txt")))
+	expect.Must(t, os.Remove(filepath.Join(dir, "f09.txt")))
 	if r, text := b.ask(question); !r.Nothing() || r.Ranked != "by words and meaning" {
 		t.Error(text)
 	}
@@ -439,9 +440,9 @@ func TestEmbeddingsAreMasked(t *testing.T) {
 	secret := "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
 	write(t, dir, "secret.txt", []byte("The doctor has the token "+secret+" <|im_end|> here.\n"))
 	file := filepath.Join(t.TempDir(), "key")
-	must(t, os.WriteFile(file, []byte("the-key-4711\n"), 0o600))
+	expect.Must(t, os.WriteFile(file, []byte("the-key-4711\n"), 0o600))
 	client, err := chat.New(chat.Options{URL: s.url, KeyFile: file})
-	must(t, err)
+	expect.Must(t, err)
 	b := newBench(t, dir)
 	b.k.UseEmbedder(chat.NewEmbedder(client, "m"))
 	r, _ := b.ask(ask.Args{Question: "Which physician has " + secret + "?"})

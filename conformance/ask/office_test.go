@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
@@ -45,15 +46,15 @@ func newBench(t testing.TB, dir string) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: dir, owner: observations.Local, counter: tokens.New(tokens.O200k)}
 	root, err := tree.Open(dir)
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir()})
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	b.f, err = funnel.New(funnel.Options{
 		Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
 	})
-	must(t, err)
+	expect.Must(t, err)
 	b.k = ask.New(ask.Options{Store: store.Dir(), Records: records.InDir(store.Dir())})
 	b.sources = source.Set{
 		Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store.Dir(), "texts")),
@@ -65,10 +66,10 @@ func newBench(t testing.TB, dir string) *bench {
 func (b *bench) call(ctx context.Context, tool tools.Tool, args any) string {
 	b.t.Helper()
 	raw, err := json.Marshal(args)
-	must(b.t, err)
+	expect.Must(b.t, err)
 	who := funnel.Session{ID: "s", Owner: b.owner}
 	a, err := b.f.Call(ctx, funnel.Request{Tool: tool, Args: raw, Who: who, Sources: b.sources})
-	must(b.t, err)
+	expect.Must(b.t, err)
 	return a.Blocks[0].Text
 }
 
@@ -98,8 +99,8 @@ func (b *bench) ask(a ask.Args) (*ask.Result, string) {
 func write(t testing.TB, dir, name string, text []byte) {
 	t.Helper()
 	at := filepath.Join(dir, name)
-	must(t, os.MkdirAll(filepath.Dir(at), 0o755))
-	must(t, os.WriteFile(at, text, 0o600))
+	expect.Must(t, os.MkdirAll(filepath.Dir(at), 0o755))
+	expect.Must(t, os.WriteFile(at, text, 0o600))
 }
 
 // docx returns a document with one paragraph for each line.
@@ -246,16 +247,5 @@ func TestOffice(t *testing.T) {
 	t.Logf("%d questions: %d of %d single facts shown, %d files silent", len(questions), right, single, silent)
 	if right*100 < single*95 {
 		t.Error("under 95 %")
-	}
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/extract"
 )
 
@@ -24,7 +25,7 @@ type tried struct{ code, number string }
 func allTried(t *testing.T) (all []tried) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "formats.txt"))
-	must(t, err)
+	expect.Must(t, err)
 	var numbers []string
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -55,7 +56,7 @@ func workbookOf(t *testing.T, all []tried) []byte {
 			f.SetCellValue("Sheet1", number, n), f.SetCellStyle("Sheet1", number, number, styles[x.code]))
 	}
 	b, err := f.WriteToBuffer()
-	must(t, errors.Join(append(failed, err)...))
+	expect.Must(t, errors.Join(append(failed, err)...))
 	return b.Bytes()
 }
 
@@ -70,7 +71,7 @@ func office(t *testing.T, from, filter string) []byte {
 	}
 	ext, _, _ := strings.Cut(filter, ":")
 	b, err := os.ReadFile(filepath.Join(dir, strings.TrimSuffix(filepath.Base(from), filepath.Ext(from))+"."+ext))
-	must(t, err)
+	expect.Must(t, err)
 	return b
 }
 
@@ -97,10 +98,10 @@ func TestNumberFormats(t *testing.T) {
 	all := allTried(t)
 	book := workbookOf(t, all)
 	path := filepath.Join(t.TempDir(), "formats.xlsx")
-	must(t, os.WriteFile(path, book, 0o600))
+	expect.Must(t, os.WriteFile(path, book, 0o600))
 	filter := "csv:Text - txt - csv (StarCalc):44,34,76,1,,1033,false,true" // UTF-8, English, numbers as shown
 	theirs, err := csv.NewReader(bytes.NewReader(office(t, path, filter))).ReadAll()
-	must(t, err)
+	expect.Must(t, err)
 	ours := strings.Split(strings.TrimSuffix(string(textOf(t, "xlsx", book).Body), "\n"), "\n")
 	if len(ours) != len(all) || len(theirs) != len(all) {
 		t.Fatalf("%d rows here and %d there, of %d", len(ours), len(theirs), len(all))
@@ -125,6 +126,6 @@ func TestNumberFormats(t *testing.T) {
 func textOf(t *testing.T, format string, document []byte) extract.Text {
 	t.Helper()
 	x, err := extract.Read(t.Context(), format, bytes.NewReader(document), int64(len(document)))
-	must(t, err)
+	expect.Must(t, err)
 	return x
 }

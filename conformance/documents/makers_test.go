@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/text/extract"
 )
@@ -56,11 +57,11 @@ func TestMakers(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), python(t), "makers.py", dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	must(t, err)
+	expect.Must(t, err)
 	n, words := 0, 0
 	for line := range bytes.Lines(out) {
 		var m made
-		must(t, json.Unmarshal(line, &m))
+		expect.Must(t, json.Unmarshal(line, &m))
 		n++
 		t.Run(m.File, func(t *testing.T) { words += compare(t, dir, m) })
 	}
@@ -74,7 +75,7 @@ func TestMakers(t *testing.T) {
 func compare(t *testing.T, dir string, m made) int {
 	t.Helper()
 	document, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(m.File)))
-	must(t, err)
+	expect.Must(t, err)
 	x := textOf(t, extract.Format(m.File), document)
 	lines := strings.Split(strings.TrimSuffix(string(x.Body), "\n"), "\n")
 	for _, b := range m.Beside {
@@ -105,15 +106,4 @@ func joined(words []string) (all []string) {
 		all = append(all, strings.ReplaceAll(w, "-", ""))
 	}
 	return all
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -33,6 +33,15 @@ func Must(t TB, err error, about ...any) {
 	}
 }
 
+// Value(f())(t) is the value of f. It ends the test if f's error is not nil.
+func Value[T any](value T, err error) func(t TB, about ...any) T {
+	return func(t TB, about ...any) T {
+		t.Helper()
+		Must(t, err, about...)
+		return value
+	}
+}
+
 // OK reports err if it is not nil.
 func OK(t TB, err error, about ...any) {
 	t.Helper()

@@ -44,8 +44,9 @@ func TestChecksBite(t *testing.T) {
 	var fatal told
 	Must(&fatal, broken, "file %s", "a")
 	MustEqual(&fatal, "1", "2", 7)
+	Equal(t, Value(3, broken)(&fatal), 3)
 	MustSame(&fatal, 1, 2)
-	if !fatal.is(0, 3) || fatal.fatals[0] != "file a: broken" || fatal.fatals[1] != `7: got "1", want "2"` {
+	if !fatal.is(0, 4) || fatal.fatals[0] != "file a: broken" || fatal.fatals[1] != `7: got "1", want "2"` {
 		t.Errorf("%q", fatal)
 	}
 }

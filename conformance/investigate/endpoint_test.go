@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/chat/chattest"
 	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
@@ -204,7 +205,7 @@ func TestEndpoint(t *testing.T) {
 				timeout = 100 * time.Millisecond
 			}
 			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000, Timeout: timeout})
-			must(t, err)
+			expect.Must(t, err)
 			b.i.Use(b.model(client), false)
 			out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{Goal: "what is this?"}, nil)
 			if err != nil || out.Brief == "" || out.Detailed == "" {
@@ -222,7 +223,7 @@ func TestEndpoint(t *testing.T) {
 			names, _ := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", out.ID, "dirs", "*.json"))
 			for _, n := range names {
 				raw, err := os.ReadFile(n)
-				must(t, err)
+				expect.Must(t, err)
 				entries += string(raw) + "\n"
 			}
 			if got := strings.Contains(entries, `"partial":true`); got != (c.partial != "") {
@@ -265,7 +266,7 @@ func TestEndpointForCallers(t *testing.T) {
 		return reply
 	})
 	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000})
-	must(t, err)
+	expect.Must(t, err)
 	b.i = investigate.New(investigate.Options{Records: b.newRecords(), Slice: 300 * time.Millisecond})
 	t.Cleanup(b.i.Close)
 	b.i.Use(b.model(client), true)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden texts")
@@ -40,10 +41,10 @@ func TestTexts(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "texts.golden")
 	if *update {
-		must(t, os.WriteFile(path, []byte(all.String()), 0o600))
+		expect.Must(t, os.WriteFile(path, []byte(all.String()), 0o600))
 	}
 	want, err := os.ReadFile(path)
-	must(t, err)
+	expect.Must(t, err)
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(all.String(), "\n")); diff != "" {
 		t.Errorf("the texts changed (-want +got); if they should have, run with -update\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestMainPath follows an agent through a small tree: orders, evidence, coverage, report, and on to what is kept.
@@ -67,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("line %d of a longer file", i))
 	}
 	write(t, dir, map[string]string{"db/long.txt": strings.Join(lines, "\n") + "\n", "file": "x\n"})
-	must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
+	expect.Must(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	b := in(t, dir)
 	_, o := b.investigate(nil)
 	answer := func(note any) object { return object{"order": o.Order, "note": note} }
@@ -79,7 +80,7 @@ func TestRefusals(t *testing.T) {
 		Want string
 	}](t, "refusals.ndjson") {
 		var args object
-		must(t, json.Unmarshal([]byte(fill.Replace(string(c.Args))), &args))
+		expect.Must(t, json.Unmarshal([]byte(fill.Replace(string(c.Args))), &args))
 		b.refused("investigate", args, c.Want)
 	}
 	b.call("investigate", object{"goal": "a"})
@@ -87,7 +88,7 @@ func TestRefusals(t *testing.T) {
 	has(t, b.text(object{"order": o.Order}), "WORK ORDER "+o.Order)
 	// A note as a JSON string, which some clients send, after all that was refused.
 	raw, err := json.Marshal(o.note("About %s."))
-	must(t, err)
+	expect.Must(t, err)
 	has(t, b.text(answer(string(raw))), "kept: ")
 	has(t, b.text(answer(o.note("Again %s."))), "was answered already")
 	b.owner = "anna"
@@ -224,7 +225,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	b := in(t, dir)
 	_, o := b.investigate(nil)
 	write(t, dir, map[string]string{"db/query.go": "package db\n\n// changed\n"})
-	must(t, os.RemoveAll(filepath.Join(dir, "web")))
+	expect.Must(t, os.RemoveAll(filepath.Join(dir, "web")))
 	text, next := b.answer(o, o.note("About %s."))
 	has(t, text, "db changed since the order was given out, and is due again", "web is gone")
 	if next.Step != "directory" || !strings.Contains(fmt.Sprint(next.Dirs), "{db ") {

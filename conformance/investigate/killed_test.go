@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -41,13 +42,13 @@ func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 func (r *runner) call(args object, after time.Duration) (text string, o order, ok bool) {
 	r.t.Helper()
 	raw, err := json.Marshal(args)
-	must(r.t, err)
+	expect.Must(r.t, err)
 	ctx, stop := context.WithTimeout(r.t.Context(), 5*time.Minute)
 	defer stop()
 	c := r.command(ctx, "--toolsets", "core,investigation", "call", "--json", "investigate", string(raw))
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
-	must(r.t, c.Start())
+	expect.Must(r.t, c.Start())
 	if after > 0 {
 		timer := time.AfterFunc(after, func() { _ = c.Process.Kill() })
 		defer timer.Stop()
@@ -132,7 +133,7 @@ func (r *runner) finish(kill func() time.Duration) {
 func (r *runner) report() string {
 	r.t.Helper()
 	out, err := r.command(r.t.Context(), "investigations", "report").Output()
-	must(r.t, err)
+	expect.Must(r.t, err)
 	return unstable.ReplaceAllString(string(out), "_")
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -104,11 +105,11 @@ func (b *bench) caller() investigate.Caller {
 func (b *bench) call(tool string, args object) (text string, answer funnel.Answer) {
 	b.t.Helper()
 	raw, err := json.Marshal(args)
-	must(b.t, err)
+	expect.Must(b.t, err)
 	answer, err = b.f.Call(b.t.Context(), funnel.Request{
 		Tool: b.offers[tool], Args: raw, Who: funnel.Session{ID: "s", Owner: b.owner}, Sources: b.sources(),
 	})
-	must(b.t, err)
+	expect.Must(b.t, err)
 	var parts []string
 	for _, block := range answer.Blocks {
 		parts = append(parts, block.Text)
@@ -134,7 +135,7 @@ func (b *bench) investigate(args object) (text string, o order) {
 		if err == nil {
 			err = json.Unmarshal(raw, &o)
 		}
-		must(b.t, err)
+		expect.Must(b.t, err)
 	}
 	return text, o
 }
@@ -186,7 +187,7 @@ func (b *bench) refused(tool string, args object, want string) {
 func (b *bench) verify() investigate.Verification {
 	b.t.Helper()
 	v, err := b.i.Verify(b.t.Context(), b.caller(), "")
-	must(b.t, err)
+	expect.Must(b.t, err)
 	return v
 }
 
@@ -194,7 +195,7 @@ func (b *bench) verify() investigate.Verification {
 func (b *bench) report(name string) investigate.Report {
 	b.t.Helper()
 	r, err := b.i.Report(b.t.Context(), b.caller(), name)
-	must(b.t, err)
+	expect.Must(b.t, err)
 	return r
 }
 
@@ -260,7 +261,7 @@ func (b *bench) finish(o order, format string) (n int) {
 // filesOf returns the files in the first directory of an order.
 func (b *bench) filesOf(o order) (files []string) {
 	list, err := os.ReadDir(filepath.Join(b.dir, o.Dirs[0].Path))
-	must(b.t, err)
+	expect.Must(b.t, err)
 	for _, e := range list {
 		if e.Type().IsRegular() {
 			files = append(files, path.Join(o.Dirs[0].Path, e.Name()))
@@ -274,8 +275,8 @@ func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		p := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(p), 0o755))
-		must(t, os.WriteFile(p, []byte(text), 0o600))
+		expect.Must(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		expect.Must(t, os.WriteFile(p, []byte(text), 0o600))
 	}
 }
 
@@ -302,15 +303,4 @@ var unstable = regexp.MustCompile(`(inv|ord):[0-9a-z]{12}|\d{4}-\d\d-\d\d[T ][0-
 func goroot(t testing.TB) string {
 	t.Helper()
 	return filepath.Dir(peer.GoSource(t))
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
@@ -71,7 +72,7 @@ func TestWhatIsGone(t *testing.T) {
 	b := in(t, dir)
 	b.finished("The directory %s uses b/x.go:2 \"var Zed\".")
 	away := filepath.Join(t.TempDir(), "b")
-	must(t, os.Rename(filepath.Join(dir, "b"), away))
+	expect.Must(t, os.Rename(filepath.Join(dir, "b"), away))
 	v := b.verify()
 	if len(v.Lost) < 2 || !strings.Contains(fmt.Sprint(v.Stale), "b is gone") {
 		t.Errorf("%+v", v)
@@ -80,7 +81,7 @@ func TestWhatIsGone(t *testing.T) {
 	if r.Evidence.Holds > 0 || r.Evidence.Absent == 0 {
 		t.Errorf("%+v", r.Evidence)
 	}
-	must(t, os.Rename(away, filepath.Join(dir, "b")))
+	expect.Must(t, os.Rename(away, filepath.Join(dir, "b")))
 	if v := b.verify(); !v.Holds() {
 		t.Errorf("after it came back: %+v", v)
 	}
@@ -144,7 +145,7 @@ func TestReadOnlyStore(t *testing.T) {
 			}
 			return err
 		})
-		must(t, err)
+		expect.Must(t, err)
 		return all.String()
 	}
 	kept := files()
@@ -210,7 +211,7 @@ func TestTurnsOfAnOrder(t *testing.T) {
 		t.Fatal(raw, err)
 	}
 	text, err := os.ReadFile(raw[0])
-	must(t, err)
+	expect.Must(t, err)
 	has(t, string(text), fmt.Sprintf(`"total_turns_used":%d,`, opened))
 }
 
@@ -223,7 +224,7 @@ func TestVerifyNamesGoneFiles(t *testing.T) {
 	note := o.note("About %s.")
 	note["files"] = list{object{"path": file, "summary": "A file."}}
 	b.answer(o, note)
-	must(t, os.Remove(filepath.Join(dir, file)))
+	expect.Must(t, os.Remove(filepath.Join(dir, file)))
 	v, err := b.i.Verify(t.Context(), b.caller(), o.Investigation)
 	if err != nil || !slices.Contains(v.Stale, file+" is gone") {
 		t.Errorf("%+v, %v", v, err)

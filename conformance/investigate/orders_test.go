@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
@@ -132,7 +133,7 @@ func TestSyntheticSurvey(t *testing.T) {
 		"Lines by language: ")
 	b = in(t, many(t, 6))
 	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
-	must(t, err)
+	expect.Must(t, err)
 	has(t, b.read("inv:"+out.ID), `{"kind":"survey","confidence":0,`)
 	order, o := b.investigate(nil)
 	lacks(t, order, "survey: ")

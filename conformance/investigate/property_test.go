@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
@@ -88,7 +89,7 @@ func TestStaleness(t *testing.T) {
 				}
 			}
 			v, err := b.i.Verify(t.Context(), b.caller(), "")
-			must(t, err)
+			expect.Must(t, err)
 			var touched []string
 			for p := range want {
 				touched = append(touched, p)
@@ -111,7 +112,7 @@ func TestStaleness(t *testing.T) {
 // listing is the names and contents of a directory's files.
 func listing(t testing.TB, dir string) string {
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	expect.Must(t, err)
 	var all strings.Builder
 	for _, e := range entries {
 		text, _ := os.ReadFile(filepath.Join(dir, e.Name())) // a directory has none
@@ -124,7 +125,7 @@ func listing(t testing.TB, dir string) string {
 func stamps(t testing.TB, b *bench) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", "*", "dirs", "*.json"))
-	must(t, err)
+	expect.Must(t, err)
 	all := map[string]string{}
 	for _, n := range names {
 		var e struct {
@@ -135,7 +136,7 @@ func stamps(t testing.TB, b *bench) map[string]string {
 		if err == nil {
 			err = json.Unmarshal(raw, &e)
 		}
-		must(t, err)
+		expect.Must(t, err)
 		all[e.Relative] = e.At
 	}
 	return all
@@ -232,7 +233,7 @@ func TestNothingInvented(t *testing.T) {
 	dir := filepath.Join(goroot(t), "src", "net")
 	b := in(t, dir)
 	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
-	must(t, err)
+	expect.Must(t, err)
 	checkReport(t, b, out.Report, 5, 10)
 	if v := b.verify(); !v.Holds() || v.Citations < 5 {
 		t.Errorf("%+v", v)

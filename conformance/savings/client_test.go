@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // client calls the tools of a built server over stdio.
@@ -38,10 +39,10 @@ func startWith(t *testing.T, command ...string) *client {
 	cmd := exec.Command(binary, append([]string{"--store", filepath.Join(dir, "store")}, command...)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	must(t, err)
+	expect.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.Must(t, err)
+	expect.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{},
 		binary: binary, store: filepath.Join(dir, "store")}
@@ -63,7 +64,7 @@ func startWith(t *testing.T, command ...string) *client {
 // list returns the instructions and the list of tools, as the client got them.
 func (s *client) list() string {
 	text, err := json.Marshal(s.offered)
-	must(s.t, err)
+	expect.Must(s.t, err)
 	return string(text)
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // question is asked of one output and answered by a fixed script of calls.
@@ -62,8 +64,8 @@ func newRandom() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
 func (f *fixture) write(name, text string) {
 	path := filepath.Join(f.dir, name)
-	must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(f.t, os.WriteFile(path, []byte(text), 0o600))
+	expect.Must(f.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.Must(f.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // size returns the number of elements of an output: n, or a tenth of it in the short form.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -148,7 +149,7 @@ func TestByReference(t *testing.T) {
 		}
 		whole, _ := json.Marshal(map[string]any{task.from: want}) // plain values
 		again, err := os.ReadFile(taken)
-		must(t, err)
+		expect.Must(t, err)
 		typed := counter.Count("{}") + counter.Count(string(whole)) + counter.Count(`{"`+task.arg+`":`+string(again)+"}") +
 			counter.Count("done\n")
 		// How much a receipt shows depends on how its random ID is tokenized.
@@ -169,7 +170,7 @@ const mostByName = 300
 func arrived(t *testing.T, from, arg, taken string) (want, got []record) {
 	t.Helper()
 	raw, err := os.ReadFile(taken)
-	must(t, err)
+	expect.Must(t, err)
 	if arg == "samples" {
 		if err := json.Unmarshal(raw, &got); err != nil {
 			t.Fatalf("%v: %.300s", err, raw)

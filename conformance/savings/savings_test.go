@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -154,7 +155,7 @@ func keep(t *testing.T, command, rows string) {
 	t.Helper()
 	if *update {
 		table := filepath.Join(t.TempDir(), "table.md")
-		must(t, os.WriteFile(table, []byte(rows), 0o600))
+		expect.Must(t, os.WriteFile(table, []byte(rows), 0o600))
 		replace := exec.CommandContext(t.Context(), "../../scripts/page", page, command, table)
 		if out, err := replace.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -162,7 +163,7 @@ func keep(t *testing.T, command, rows string) {
 		return
 	}
 	old, err := os.ReadFile(page)
-	must(t, err)
+	expect.Must(t, err)
 	_, kept, _ := strings.Cut(string(old), "<!-- begin: "+command+" -->\n")
 	kept, _, ok := strings.Cut(kept, "<!-- end: "+command+" -->")
 	if diff := differ(kept, rows); !ok || diff != "" {
@@ -194,15 +195,4 @@ func differ(old, fresh string) string {
 		}
 	}
 	return ""
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -36,7 +37,7 @@ func TestLongSessions(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(compacted)
-	must(t, err)
+	expect.Must(t, err)
 	whole, sent := sentTexts(t, session), sentTexts(t, text)
 	cut := oldestGone(whole, counter)
 	of := output{countAll(whole, counter), strings.Join(cut, "\n"), countAll(cut, counter)}
@@ -137,7 +138,7 @@ func (f *fixture) sessionQuestions(results int, compacted string) (all []questio
 func sentTexts(t *testing.T, session []byte) (all []string) {
 	t.Helper()
 	read, err := transcript.Read(session)
-	must(t, err)
+	expect.Must(t, err)
 	for i := range read.Blocks {
 		if b := &read.Blocks[i]; b.Sent {
 			all = append(all, b.Name+b.Args.Text()+b.Text())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
@@ -90,7 +91,7 @@ func terraformPlan(f *fixture) {
 		})
 	}
 	text, err := json.Marshal(map[string]any{"format_version": "1.2", "resource_changes": changes})
-	must(f.t, err)
+	expect.Must(f.t, err)
 	f.outputs[name] = string(text)
 	want := append(counted(actions), words(gone)...)
 	f.ask(name, "How many changes of each action are planned, and what is to be deleted?", want, read(name),

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -60,7 +61,7 @@ func TestRootRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
 	b.root = filepath.Join(t.TempDir(), "root")
-	must(t, os.Mkdir(b.root, 0o700))
+	expect.Must(t, os.Mkdir(b.root, 0o700))
 	const command = "sleep 1.0731"
 	go func() {
 		for len(running(command)) == 0 && t.Context().Err() == nil {
@@ -153,7 +154,7 @@ func TestBusySaysWhen(t *testing.T) {
 	if !answer.Failed || m == nil || m[1] > "1800" || m[1] < "1790" {
 		t.Fatalf("commands that wait for a call: %s", text)
 	}
-	must(t, os.WriteFile(filepath.Join(b.root, "stop"), nil, 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(b.root, "stop"), nil, 0o600))
 	b.slowly(func() bool {
 		_, answer := b.call(t.Context(), map[string]any{"after": m[2]})
 		return answer.Failed // it has ended and was answered

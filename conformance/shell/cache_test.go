@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
@@ -53,7 +54,7 @@ func TestAllowCache(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	cache := filepath.Join(home, "go", "pkg", "mod")
-	must(t, os.MkdirAll(cache, 0o700))
+	expect.Must(t, os.MkdirAll(cache, 0o700))
 	b := newBench(t, shell.Options{AllowRead: []string{cache}})
 	text, _ := b.run("touch " + cache + "/x")
 	hint := cache + " is read-only for commands: the operator can let them write there with --allow-cache " + cache

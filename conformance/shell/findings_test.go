@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -71,7 +72,7 @@ func TestRealTests(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
 	write := func(name, text string) {
-		must(t, os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(b.root, name), []byte(text), 0o600))
 	}
 	write("go.mod", "module example.com/x\n\ngo 1.24\n")
 	write("x_test.go", `package x

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
@@ -78,11 +79,11 @@ func newBench(t testing.TB, o shell.Options) *bench {
 func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.Answer) {
 	b.t.Helper()
 	raw, err := json.Marshal(args)
-	must(b.t, err)
+	expect.Must(b.t, err)
 	var roots []*tree.Root
 	for _, dir := range append([]string{b.root}, b.more...) {
 		root, err := tree.Open(dir)
-		must(b.t, err)
+		expect.Must(b.t, err)
 		defer func() { _ = root.Close() }()
 		roots = append(roots, root)
 	}
@@ -119,24 +120,13 @@ func (b *bench) run(command string) (string, funnel.Answer) {
 func (b *bench) stored(a funnel.Answer) (observations.Observation, string) {
 	b.t.Helper()
 	r, err := b.store.Open(b.owner, observations.ID(a.Receipts[0].ObservationID))
-	must(b.t, err)
+	expect.Must(b.t, err)
 	defer func() { _ = r.Close() }()
 	text := make([]byte, r.Size())
 	if _, err := r.ReadAt(text, 0); err != nil && r.Size() > 0 {
 		b.t.Fatal(err)
 	}
 	return r.Observation, string(text)
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // tried is a command of a table in testdata, what its answer has, and its status.

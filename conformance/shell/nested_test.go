@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -20,7 +21,7 @@ func write(t *testing.T, dir string, names ...string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a test's directory
 			t.Fatal(err)
 		}
-		must(t, os.WriteFile(path, []byte("text of "+name), 0o600))
+		expect.Must(t, os.WriteFile(path, []byte("text of "+name), 0o600))
 	}
 }
 
@@ -99,7 +100,7 @@ func TestMarkedStoresAreHidden(t *testing.T) {
 			strings.Contains(text, "text of a/b") || strings.Contains(text, tree.StoreMarker) {
 			t.Errorf("writing allowed: %t: %s", allow, text)
 		}
-		must(t, os.Remove(filepath.Join(b.root, "a/b/store", tree.StoreMarker)))
+		expect.Must(t, os.Remove(filepath.Join(b.root, "a/b/store", tree.StoreMarker)))
 		if text, _ := b.run("cat a/b/store/token"); !strings.Contains(text, "text of a/b") {
 			t.Errorf("the control failed: %s", text)
 		}
@@ -111,7 +112,7 @@ func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{})
 	for i := range 4100 {
-		must(t, os.Mkdir(filepath.Join(b.root, fmt.Sprint(i)), 0o700))
+		expect.Must(t, os.Mkdir(filepath.Join(b.root, fmt.Sprint(i)), 0o700))
 	}
 	first, _ := b.run("true")
 	second, _ := b.run("true")

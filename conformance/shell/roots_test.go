@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
@@ -20,8 +21,8 @@ func TestRootsOfACommand(t *testing.T) {
 	b.root, b.more = filepath.Join(dir, "src"), []string{filepath.Join(dir, "my-logs")}
 	for path, text := range map[string]string{"src/a.go": "package a\n", "my-logs/access.log": "GET /\n"} {
 		path = filepath.Join(dir, path)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	src, logs := b.root, b.more[0]
 	inLogs := "access.log is below the root my-logs: $ROOT_my_logs/access.log"
@@ -43,8 +44,8 @@ func TestRootsOfACommand(t *testing.T) {
 		}
 	}
 	outside := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(outside, "hidden.txt"), nil, 0o600))
-	must(t, os.Symlink(outside, filepath.Join(logs, "link")))
+	expect.Must(t, os.WriteFile(filepath.Join(outside, "hidden.txt"), nil, 0o600))
+	expect.Must(t, os.Symlink(outside, filepath.Join(logs, "link")))
 	for _, command := range []string{
 		"cat link/hidden.txt", "cat none.txt", "cat src/none.go", "echo 'no such file or directory: other'",
 	} {

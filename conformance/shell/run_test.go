@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -73,7 +74,7 @@ func TestDefaultShell(t *testing.T) {
 		}
 	}
 	real, err := filepath.EvalSymlinks("/bin/sh")
-	must(t, err)
+	expect.Must(t, err)
 	b = newBench(t, shell.Options{Shell: "/bin/sh"})
 	if want := "Run a " + filepath.Base(real) + " command, "; !strings.HasPrefix(b.tool.Description, want) {
 		t.Errorf("%q, want %q", b.tool.Description, want)
@@ -87,7 +88,7 @@ func TestDefaultShell(t *testing.T) {
 func TestBadArguments(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{AllowProgram: []string{"echo", "ls"}})
-	must(t, os.WriteFile(filepath.Join(b.root, "file"), nil, 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(b.root, "file"), nil, 0o600))
 	for _, c := range []struct {
 		name string
 		args map[string]any
@@ -221,12 +222,12 @@ func TestContinuesLong(t *testing.T) {
 	text, answer := b.run(`last=$(seq 20001 40000); seq 1 20000; until test -e middle; do sleep .02; done
 		printf begun; until test -e end; do sleep .02; done; printf ' ended\n%s\nthe end\n' "$last"`)
 	part := observations.ID(answer.Receipts[0].ObservationID)
-	must(t, b.store.Pin(b.owner, part, true))
+	expect.Must(t, b.store.Pin(b.owner, part, true))
 	all := text
 	files := []string{"", "middle", "end"}
 	for i := 0; answer.Receipts[0].Metadata["running"] == 1; i++ {
 		if i > 0 && i < len(files) {
-			must(t, os.WriteFile(filepath.Join(b.root, files[i]), nil, 0o600))
+			expect.Must(t, os.WriteFile(filepath.Join(b.root, files[i]), nil, 0o600))
 		}
 		text, answer = b.call(t.Context(), map[string]any{"after": handleName.FindString(text)})
 		all += "\n" + text
@@ -412,7 +413,7 @@ func TestDeltas(t *testing.T) {
 		{"a\nb\n", ": only times or addresses differ, in 1 line: -took 0."},
 		{"a\nc\n", "1 line added, 1 removed, times and addresses aside: -b | +c"},
 	} {
-		must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(c.list), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(c.list), 0o600))
 		text, _ := b.run(command)
 		if !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "since obs:") ||
 			!strings.Contains(text, "1003 lines") {
@@ -427,7 +428,7 @@ func TestDeltaNames(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	list := func(text string) {
-		must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600))
 	}
 	run := func() (string, string) {
 		text, answer := b.run("cat list; seq 1000; exit 3")
@@ -451,14 +452,14 @@ func TestDeltaNames(t *testing.T) {
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
-	must(t, b.store.Remove(b.owner, observations.ID(third)))
+	expect.Must(t, b.store.Remove(b.owner, observations.ID(third)))
 	if text, _ = run(); strings.Contains(text, third) || !strings.Contains(text, "unchanged since the last run") ||
 		!strings.Contains(text, "--- head: ") {
 		t.Errorf("the last output was removed: %s", text)
 	}
 	list("b\n")
 	_, last := run()
-	must(t, b.store.Remove(b.owner, observations.ID(last)))
+	expect.Must(t, b.store.Remove(b.owner, observations.ID(last)))
 	list("c\n")
 	if text, _ = run(); strings.Contains(text, "since") {
 		t.Errorf("the last output was removed: %s", text)
@@ -488,7 +489,7 @@ func TestDeltaOfTests(t *testing.T) {
 		{"ok  \texample.com/x\t0.2s\n", "0", "only times or addresses differ, in 1 line: -ok  \texample.com/x\t0.1s | +ok"},
 	} {
 		text := c.output + strings.Repeat("x\n", 300)
-		must(t, os.WriteFile(filepath.Join(b.root, "out"), []byte(text+"exit "+c.exit+"\n"), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(b.root, "out"), []byte(text+"exit "+c.exit+"\n"), 0o600))
 		text, _ = b.run("cat out; exit $(tail -1 out | cut -c6-)")
 		if c.want == "" && strings.Contains(text, "since") || !strings.Contains(text, c.want) {
 			t.Errorf("run %d: no %q in %s", i, c.want, text)

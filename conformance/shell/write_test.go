@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -58,8 +59,8 @@ func TestForgedWorktree(t *testing.T) {
 	other := t.TempDir()
 	git(t, other, "init", "-q")
 	dir := filepath.Join(other, ".git", "worktrees", "x")
-	must(t, os.MkdirAll(dir, 0o700))
-	must(t, os.WriteFile(filepath.Join(b.root, ".git"), []byte("gitdir: "+dir+"\n"), 0o600))
+	expect.Must(t, os.MkdirAll(dir, 0o700))
+	expect.Must(t, os.WriteFile(filepath.Join(b.root, ".git"), []byte("gitdir: "+dir+"\n"), 0o600))
 	if text, _ := b.run("ls " + other + "/.git"); !strings.Contains(text, "No such file") {
 		t.Error(text)
 	}
@@ -71,7 +72,7 @@ func TestGuarded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, shell.Options{AllowWrite: true})
 	git(t, b.root, "init", "-q")
-	must(t, os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700))
+	expect.Must(t, os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700))
 	for _, attempt := range []string{
 		"echo x > .git/hooks/pre-commit", "git config core.hooksPath /tmp", "mv .git .g", "mv .git/hooks .git/h",
 		"rm -rf .git/hooks", "echo x > .vscode/tasks.json", "mv .vscode v", "ln -sf /tmp .git/hooks", "chmod 777 .git/config",
@@ -100,9 +101,9 @@ func TestStoreIsHidden(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	hidden := filepath.Join(root, "store")
-	must(t, os.MkdirAll(hidden, 0o700))
+	expect.Must(t, os.MkdirAll(hidden, 0o700))
 	for _, name := range []string{"store/token", "seen"} {
-		must(t, os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(root, name), []byte("text of "+name), 0o600))
 	}
 	b := newBench(t, shell.Options{Hidden: []string{hidden}})
 	b.root = root

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -87,7 +88,7 @@ func TestS21HiddenCharactersAreSeen(t *testing.T) {
 		in := []byte(strings.Repeat("mid"+h+"dle of a line\n", 500))
 		a := home.run(upstream(string(in), "", nil), nil)
 		r, err := home.store.Open(observations.Local, observations.ID(a.Receipts[0].ObservationID))
-		must(t, err)
+		expect.Must(t, err)
 		kept, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 		_ = r.Close()
 		cases++

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -221,10 +222,10 @@ func kept(
 func keptOf(t *testing.T, h *house, r funnel.Receipt) string {
 	t.Helper()
 	rd, err := h.store.Open(observations.Local, observations.ID(r.ObservationID))
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = rd.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(rd, 0, rd.Size()))
-	must(t, err)
+	expect.Must(t, err)
 	if int64(len(b)) != r.Bytes {
 		t.Errorf("%d bytes are kept, and the receipt says %d", len(b), r.Bytes)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -43,7 +44,7 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	}
 	t.Cleanup(func() { _ = h.store.Close() })
 	root, err := tree.Open(h.dir)
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = root.Close() })
 	o.Store, o.SavedTo = h.store, true
 	if h.funnel, err = funnel.New(o); err != nil {
@@ -59,7 +60,7 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	s, err := server.New(server.Options{
 		Funnel: h.funnel, Store: h.store, Tools: catalog, Mask: o.Mask, Sources: func(funnel.Session) source.Set { return h.sources },
 	})
-	must(t, err)
+	expect.Must(t, err)
 	h.conn = s.Connect(t.Context())
 	h.ask(
 		`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
@@ -70,8 +71,8 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 func (h *house) file(name, text string) {
 	h.t.Helper()
 	path := filepath.Join(h.dir, name)
-	must(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	must(h.t, os.WriteFile(path, []byte(text), 0o600))
+	expect.Must(h.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.Must(h.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // ask sends one message and gives the texts of all that came back, as a client reads them.
@@ -114,7 +115,7 @@ func (h *house) call(name string, args map[string]any, limits ...funnel.Limits) 
 func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limits) funnel.Answer {
 	h.t.Helper()
 	raw, err := json.Marshal(args)
-	must(h.t, err)
+	expect.Must(h.t, err)
 	if args == nil {
 		raw = []byte("{}")
 	}
@@ -210,7 +211,7 @@ func (h *house) everywhere(text, name string) map[string]string {
 	h.told = nil
 	// What a client reads beside calls.
 	list, err := h.store.List(observations.Local, false)
-	must(h.t, err)
+	expect.Must(h.t, err)
 	for i, o := range list {
 		if i > 3 {
 			break
@@ -246,14 +247,3 @@ func (h *house) everywhere(text, name string) map[string]string {
 
 // maskOf is a masker, for options.
 func maskOf() *secrets.Masker { return secrets.New() }
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

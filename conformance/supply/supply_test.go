@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
@@ -31,7 +32,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 func release(t *testing.T) string {
 	t.Helper()
 	path, err := released()
-	must(t, err)
+	expect.Must(t, err)
 	return path
 }
 
@@ -70,14 +71,14 @@ func build(ctx context.Context, source, path string, more ...string) ([]byte, er
 func partsOfRelease(t *testing.T) []part {
 	t.Helper()
 	all, err := partsOf(release(t))
-	must(t, err)
+	expect.Must(t, err)
 	return all
 }
 
 // Every module of the binary, on every system, has an allowed licence, and NOTICES.md has its text.
 func TestS32LicencesAreAllowed(t *testing.T) {
 	parts, err := releaseParts(release(t))
-	must(t, err)
+	expect.Must(t, err)
 	found := check(parts)
 	for _, f := range found {
 		t.Error(f)
@@ -86,7 +87,7 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 		t.Error("no module that only other systems need is looked at")
 	}
 	var fresh bytes.Buffer
-	must(t, notices(&fresh, parts))
+	expect.Must(t, notices(&fresh, parts))
 	if kept, err := os.ReadFile("../../NOTICES.md"); err != nil || !bytes.Equal(kept, fresh.Bytes()) {
 		t.Errorf("NOTICES.md needs updating, run make supply (%v)", err)
 	}
@@ -99,7 +100,7 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		if text != "" {
-			must(t, os.WriteFile(filepath.Join(dir, "LICENSE.md"), []byte(text), 0o600))
+			expect.Must(t, os.WriteFile(filepath.Join(dir, "LICENSE.md"), []byte(text), 0o600))
 		}
 		if len(check([]part{{}, {}, {Path: "example.org/planted", Version: "v1.0.0", Dir: dir}})) == 0 {
 			t.Errorf("a module under %q is allowed", text)
@@ -119,7 +120,7 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 func TestS32NoDeniedVersions(t *testing.T) {
 	parts := partsOfRelease(t)
 	all, err := denials(denied)
-	must(t, err)
+	expect.Must(t, err)
 	found := all.check(parts)
 	for _, f := range found {
 		t.Error(f)
@@ -172,7 +173,7 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 	}
 	var index []indexed
 	write := func(name string, b []byte) { // as a file of a copy, and packed, as it is asked for over HTTP
-		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		expect.Must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
 		_, err := z.Write(b)
@@ -196,7 +197,7 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 		)
 	}
 	b, err := json.Marshal(index)
-	must(t, err)
+	expect.Must(t, err)
 	write("index/modules.json", b)
 	write("index/db.json", []byte(`{"modified":"2026-01-01T00:00:00Z"}`))
 	return dir
@@ -274,11 +275,11 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 func TestS32BillOfMaterials(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {
-		must(t, run([]string{"sbom", release(t)}, out))
+		expect.Must(t, run([]string{"sbom", release(t)}, out))
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "version", "-m", release(t))
 	out, err := cmd.Output()
-	must(t, err)
+	expect.Must(t, err)
 	// wrong counts the modules that differ between a bill and the toolchain's list.
 	wrong := func(text []byte) (cases, wrong int) {
 		type component struct {
@@ -330,7 +331,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 func TestS32BuildsAreReproducible(t *testing.T) {
 	hash := func(path string) string {
 		b, err := os.ReadFile(path)
-		must(t, err)
+		expect.Must(t, err)
 		return fmt.Sprintf("%x", sha256.Sum256(b))
 	}
 	builds := map[string]bool{}
@@ -360,7 +361,7 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 	for i, at := range []string{"2026-11-21T10:00:00Z", "2026-11-21T10:00:01Z"} {
 		dir := filepath.Join(top, "a")
 		stamp := fmt.Sprintf("package main\n\nimport \"os\"\n\nvar _, _ = os.LookupEnv(%q)\n", at)
-		must(t, os.WriteFile(filepath.Join(dir, "cmd/mcp-funnel/stamp.go"), []byte(stamp), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, "cmd/mcp-funnel/stamp.go"), []byte(stamp), 0o600))
 		path := filepath.Join(top, fmt.Sprint("stamped-", i))
 		if out, err := build(t.Context(), dir, path); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -397,7 +398,7 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	asked := map[string]string{}
 	for _, name := range []string{"go.mod", "scripts/lint/go.mod"} {
 		b, err := os.ReadFile("../../" + name)
-		must(t, err)
+		expect.Must(t, err)
 		for line := range strings.Lines(string(b)) {
 			if v, ok := strings.CutPrefix(line, "go "); ok {
 				asked[name] = strings.TrimSpace(v)
@@ -405,7 +406,7 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 		}
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", release(t)).Output()
-	must(t, err)
+	expect.Must(t, err)
 	first, rest, _ := strings.Cut(string(out), "\n")
 	_, asked["the binary"], _ = strings.Cut(first, ": go")
 	for _, setting := range []string{"build\t-trimpath=true", "build\tCGO_ENABLED=0"} {
@@ -433,15 +434,4 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 			Figures: "the binary's go " + asked["the binary"],
 		},
 	)
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // anna answers a form.
@@ -24,7 +25,7 @@ func (c *client) answer(id string, reply string) string {
 			ID     json.RawMessage
 			Method string
 		}
-		must(c.t, json.Unmarshal([]byte(line), &m))
+		expect.Must(c.t, json.Unmarshal([]byte(line), &m))
 		switch {
 		case m.Method == "" && string(m.ID) == id:
 			return line
@@ -96,7 +97,7 @@ func TestQuestionDuringAnotherCall(t *testing.T) {
 	contains(t, question, "elicitation/create")
 	contains(t, c.line(), `"id":51`)
 	var q struct{ ID json.RawMessage }
-	must(t, json.Unmarshal([]byte(question), &q))
+	expect.Must(t, json.Unmarshal([]byte(question), &q))
 	c.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, anna)
 	contains(t, c.answer("50", anna), "Anna")
 }
@@ -114,7 +115,7 @@ func TestQuestionOfACancelledCall(t *testing.T) {
 		question := c.line()
 		contains(t, question, "elicitation/create")
 		var q struct{ ID string }
-		must(t, json.Unmarshal([]byte(question), &q))
+		expect.Must(t, json.Unmarshal([]byte(question), &q))
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`)
 		next := c.line()
 		if fault == "asks in a call" { // in any order

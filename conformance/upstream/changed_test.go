@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -101,7 +102,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, state: filepath.Join(t.TempDir(), "state"), store: t.TempDir()}
 	h.lists(alpha + "," + beside)
-	must(t, os.WriteFile(h.state+".calls", nil, 0o600))
+	expect.Must(t, os.WriteFile(h.state+".calls", nil, 0o600))
 	return h
 }
 
@@ -112,7 +113,7 @@ func (h *house) lists(tools string) {
 	if err == nil {
 		err = os.Rename(h.state+".new", h.state)
 	}
-	must(h.t, err)
+	expect.Must(h.t, err)
 }
 
 func (h *house) start() *client {
@@ -124,7 +125,7 @@ func (h *house) start() *client {
 func (h *house) calls(tool string) (n int) {
 	h.t.Helper()
 	b, err := os.ReadFile(h.state + ".calls")
-	must(h.t, err)
+	expect.Must(h.t, err)
 	for line := range strings.Lines(string(b)) {
 		if line == tool+"\n" {
 			n++

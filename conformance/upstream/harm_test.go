@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -164,7 +165,7 @@ func (s sickness) try(t *testing.T, runs, n int, while time.Duration) (h harm) {
 		for _, id := range begun {
 			if c.others[id] == "" {
 				_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`+"\n", id)
-				must(t, err)
+				expect.Must(t, err)
 			}
 		}
 		h.cases++

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // nodeServer returns the command of a server of npm's packages. Where it is not installed the test is skipped by name;
@@ -14,7 +16,7 @@ import (
 func nodeServer(t *testing.T, name string, args ...string) []string {
 	t.Helper()
 	script, err := filepath.Abs(filepath.Join("../npm/node_modules", name, "dist", "index.js"))
-	must(t, err)
+	expect.Must(t, err)
 	node, missing := exec.LookPath("node")
 	if _, err := os.Stat(script); err != nil || missing != nil {
 		if os.Getenv("CI") != "" {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -108,7 +109,7 @@ func (s realServer) tried(t *testing.T) {
 			}
 		}
 	}
-	must(t, ours.cmd.Process.Kill())
+	expect.Must(t, ours.cmd.Process.Kill())
 	ours.end()
 	again := start(t, wrapped(store, commands[1]...)...)
 	for id, want := range stored {
@@ -125,14 +126,14 @@ func (s realServer) tried(t *testing.T) {
 // copyDocs copies our documentation into a new directory.
 func copyDocs(t *testing.T, to string) {
 	t.Helper()
-	must(t, os.Mkdir(to, 0o700))
+	expect.Must(t, os.Mkdir(to, 0o700))
 	pages, _ := filepath.Glob("../../docs/*.md")
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, filepath.Base(page)), text, 0o600)
 		}
-		must(t, err)
+		expect.Must(t, err)
 	}
 }
 
@@ -141,8 +142,8 @@ func copyDocs(t *testing.T, to string) {
 func (s realServer) sameTools(t *testing.T, direct, ours string) map[string]string {
 	t.Helper()
 	var want, got struct{ Tools []map[string]any }
-	must(t, json.Unmarshal([]byte(direct), &want))
-	must(t, json.Unmarshal([]byte(ours), &got))
+	expect.Must(t, json.Unmarshal([]byte(direct), &want))
+	expect.Must(t, json.Unmarshal([]byte(ours), &got))
 	listed := map[string]string{}
 	for _, tool := range want.Tools {
 		delete(tool, "outputSchema")
@@ -172,11 +173,11 @@ func saysText(t *testing.T, result, stored string) bool {
 		Content           []json.RawMessage
 		StructuredContent json.RawMessage
 	}
-	must(t, json.Unmarshal([]byte(result), &r))
+	expect.Must(t, json.Unmarshal([]byte(result), &r))
 	var texts []string
 	for _, raw := range r.Content {
 		var c struct{ Type, Text string }
-		must(t, json.Unmarshal(raw, &c))
+		expect.Must(t, json.Unmarshal(raw, &c))
 		if c.Type != "text" {
 			c.Text = string(raw)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // rows returns a JSON array of n records, each on a line of its own in JSON text.
@@ -103,9 +104,9 @@ func TestRelativeCommand(t *testing.T) {
 	for _, name := range []string{"one", "two"} {
 		dir := t.TempDir()
 		script := fmt.Sprintf("#!/bin/sh\nexec %s sick none %s/state\n", os.Args[0], dir)
-		must(t, os.WriteFile(filepath.Join(dir, "server.sh"), []byte(script), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, "server.sh"), []byte(script), 0o600))
 		list := `[{"name":"` + name + `","inputSchema":{"type":"object"}}]`
-		must(t, os.WriteFile(filepath.Join(dir, "state"), []byte(list), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, "state"), []byte(list), 0o600))
 		t.Chdir(dir)
 		words = wrapped(store, "sh", "server.sh")
 		c := start(t, words...)

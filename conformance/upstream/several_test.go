@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // configured writes a configuration file and returns the command that serves it.
@@ -80,7 +81,7 @@ func TestClientsFile(t *testing.T) {
 // The configuration of the documentation is taken.
 func TestDocumentedConfiguration(t *testing.T) {
 	text, err := os.ReadFile("../../docs/UPSTREAM.md")
-	must(t, err)
+	expect.Must(t, err)
 	_, block, _ := strings.Cut(string(text), "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
 	t.Setenv("SHOP_KEY", "x")
@@ -100,10 +101,10 @@ func TestDocumentedConfiguration(t *testing.T) {
 func TestProgramOfAServer(t *testing.T) {
 	dir, planted := t.TempDir(), t.TempDir()
 	mark := filepath.Join(planted, "mark")
-	must(t, os.Symlink(os.Args[0], filepath.Join(dir, "well-known")))
+	expect.Must(t, os.Symlink(os.Args[0], filepath.Join(dir, "well-known")))
 	script := []byte("#!/bin/sh\ntouch " + mark + "\n")
 	//nolint:gosec // it must not be run
-	must(t, os.WriteFile(filepath.Join(planted, "well-known"), script, 0o700))
+	expect.Must(t, os.WriteFile(filepath.Join(planted, "well-known"), script, 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Chdir(planted)
 	c := start(t, configured(t, `mcpServers: {a: {command: well-known, args: [sick, none, ""]}}`, "wrap")...)
@@ -226,7 +227,7 @@ func TestSessionsHaveTheirOwn(t *testing.T) {
 		verb := map[bool]string{true: "DELETE", false: "POST"}[method == ""]
 		request, err := http.NewRequestWithContext(t.Context(), verb, url,
 			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
-		must(t, err)
+		expect.Must(t, err)
 		request.Header.Set("Authorization", "Bearer "+os.Getenv("MCP_FUNNEL_TOKEN"))
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Accept", "application/json, text/event-stream")
@@ -234,10 +235,10 @@ func TestSessionsHaveTheirOwn(t *testing.T) {
 			request.Header.Set("Mcp-Session-Id", session)
 		}
 		response, err := http.DefaultClient.Do(request)
-		must(t, err)
+		expect.Must(t, err)
 		defer response.Body.Close() //nolint:errcheck // it is read
 		body, err := io.ReadAll(response.Body)
-		must(t, err)
+		expect.Must(t, err)
 		return string(body), response.Header.Get("Mcp-Session-Id")
 	}
 	var sessions []string

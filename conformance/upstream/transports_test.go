@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 )
 
@@ -27,7 +28,7 @@ func listening(t *testing.T, cmd *exec.Cmd, address string) string {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	found := regexp.MustCompile(address)
 	for lines := bufio.NewScanner(errs); lines.Scan(); {
@@ -67,7 +68,7 @@ func session(t *testing.T, url string) (r *mcpclient.Remote, heard chan string) 
 			return nil, errors.New("unexpected: " + method)
 		},
 	})
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(r.Close)
 	return r, heard
 }
@@ -79,7 +80,7 @@ func initialize(t *testing.T, r *mcpclient.Remote) {
 	if err == nil {
 		err = r.Notify("notifications/initialized", json.RawMessage("{}"))
 	}
-	must(t, err)
+	expect.Must(t, err)
 }
 
 // calls is a table of calls: method, params, and what the result contains.
@@ -148,7 +149,7 @@ func TestNodeTransports(t *testing.T) {
 		words := nodeServer(t, "@modelcontextprotocol/server-everything", transport)
 		cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // only to find a free port
-		must(t, err)
+		expect.Must(t, err)
 		_, port, _ := net.SplitHostPort(l.Addr().String())
 		_ = l.Close()
 		cmd.Env = append(os.Environ(), "PORT="+port)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -123,9 +124,9 @@ func startProcess(t testing.TB, command ...string) *client {
 		t.Fatal(err)
 	}
 	out, err := c.cmd.StdoutPipe()
-	must(t, err)
+	expect.Must(t, err)
 	c.out = bufio.NewReaderSize(out, 1<<20)
-	must(t, c.cmd.Start())
+	expect.Must(t, c.cmd.Start())
 	t.Cleanup(func() { c.end() })
 	return c
 }
@@ -219,7 +220,7 @@ func sick(fault, state string) []string { return []string{os.Args[0], "sick", fa
 // write replaces a file.
 func write(t testing.TB, file, text string) {
 	t.Helper()
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	expect.Must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 func names(t testing.TB, list string) (all []string) {
@@ -408,7 +409,7 @@ func sameJSON(t *testing.T, a, b string) bool {
 	t.Helper()
 	var values [2]any
 	for i, text := range []string{a, b} {
-		must(t, json.Unmarshal([]byte(text), &values[i]))
+		expect.Must(t, json.Unmarshal([]byte(text), &values[i]))
 	}
 	return reflect.DeepEqual(values[0], values[1])
 }
@@ -550,15 +551,4 @@ func processesWith(mark string) map[int]string {
 		}
 	}
 	return all
-}
-
-// must ends the test if there is an error.
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 type clock struct{ at time.Time }
@@ -128,7 +129,7 @@ func TestRetention(t *testing.T) {
 	}
 	foreign := []string{"notes.jsonl", "20200101.jsonl", "20200101_12-0123abcd.json", "20200101_x-0123abcd.jsonl"}
 	for _, n := range foreign {
-		must(t, os.WriteFile(filepath.Join(dir, n), []byte("x\n"), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, n), []byte("x\n"), 0o600))
 	}
 	write(t, start(t, dir, c), Call{At: c.at})
 	calls := read(t, dir, time.Time{})
@@ -151,8 +152,8 @@ func TestRetentionIsLookedAfterOnceADay(t *testing.T) {
 		changed time.Time
 		stays   bool
 	}{{c.at, true}, {c.at.Add(-24 * time.Hour), false}} {
-		must(t, os.WriteFile(old, []byte("x\n"), 0o600))
-		must(t, os.Chtimes(dir, x.changed, x.changed))
+		expect.Must(t, os.WriteFile(old, []byte("x\n"), 0o600))
+		expect.Must(t, os.Chtimes(dir, x.changed, x.changed))
 		l := start(t, dir, c)
 		write(t, l, Call{At: c.at})
 		if _, err := os.Stat(old); (err == nil) != x.stays {
@@ -176,10 +177,10 @@ func TestReadTolerates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "20260314_1-0123abce.jsonl"), []byte(strings.Repeat("x", 3*maxLine)), 0o600))
-	must(t, os.Mkdir(filepath.Join(dir, "20260314_1-0123abcf.jsonl"), 0o700))
+	expect.Must(t, os.WriteFile(filepath.Join(dir, "20260314_1-0123abce.jsonl"), []byte(strings.Repeat("x", 3*maxLine)), 0o600))
+	expect.Must(t, os.Mkdir(filepath.Join(dir, "20260314_1-0123abcf.jsonl"), 0o700))
 	outside := filepath.Join(t.TempDir(), "outside")
-	must(t, os.WriteFile(outside, append(good, '\n'), 0o600))
+	expect.Must(t, os.WriteFile(outside, append(good, '\n'), 0o600))
 	if err := os.Symlink(outside, filepath.Join(dir, "20260314_1-0123abc0.jsonl")); err != nil {
 		t.Log("links cannot be made here")
 	}
@@ -188,7 +189,7 @@ func TestReadTolerates(t *testing.T) {
 		t.Errorf("read %+v", calls)
 	}
 	for _, err := range Read(dir, time.Time{}, nil) {
-		must(t, err)
+		expect.Must(t, err)
 		break // stopping early is no trouble
 	}
 }
@@ -255,7 +256,7 @@ func TestOpenedFitALine(t *testing.T) {
 		skipped := 0
 		var calls []Call
 		for c, err := range Read(dir, time.Time{}, &skipped) {
-			must(t, err)
+			expect.Must(t, err)
 			calls = append(calls, c)
 		}
 		if len(calls) != 1 || skipped != 0 || len(calls[0].Opened)+calls[0].OpenedMore != 300 {
@@ -295,7 +296,7 @@ func TestConcurrentAppends(t *testing.T) {
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	expect.Must(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Open(file); err == nil {
 		t.Error("a file was taken for a directory")
 	}
@@ -347,13 +348,5 @@ func BenchmarkAppend(b *testing.B) {
 		); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// must ends the test where what it stands on could not be made.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

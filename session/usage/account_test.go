@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/records"
 )
 
@@ -25,17 +26,10 @@ func opened(t testing.TB) (*Accounts, *time.Time) {
 	return s, at
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func read(t testing.TB, s *Accounts, session string) Account {
 	t.Helper()
 	a, err := s.Read("local", session)
-	must(t, err)
+	expect.Must(t, err)
 	return a
 }
 
@@ -67,11 +61,11 @@ func TestReportRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, clock := opened(t)
-			must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000, Window: 200_000, At: noon}))
+			expect.Must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000, Window: 200_000, At: noon}))
 			*clock = second(1)
-			must(t, s.show("local", "s", 700))
+			expect.Must(t, s.show("local", "s", 700))
 			*clock = second(3)
-			must(t, s.Report("local", "s", c.u))
+			expect.Must(t, s.Report("local", "s", c.u))
 			a := read(t, s, "s")
 			if a.Report.PromptTokens != c.prompt || a.Shown != c.shown {
 				t.Errorf("prompt %d, shown %d; want %d, %d", a.Report.PromptTokens, a.Shown, c.prompt, c.shown)
@@ -88,11 +82,11 @@ func TestReportRules(t *testing.T) {
 
 func TestReportAfterTheClockWasSetBack(t *testing.T) {
 	s, clock := opened(t)
-	must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000}))
-	must(t, s.Reset("local", "s"))
-	must(t, s.Report("local", "s", Usage{Turn: "t2", PromptTokens: 60_000}))
+	expect.Must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000}))
+	expect.Must(t, s.Reset("local", "s"))
+	expect.Must(t, s.Report("local", "s", Usage{Turn: "t2", PromptTokens: 60_000}))
 	*clock = noon.Add(-24 * time.Hour)
-	must(t, s.Report("local", "s", Usage{Turn: "t3", PromptTokens: 70_000}))
+	expect.Must(t, s.Report("local", "s", Usage{Turn: "t3", PromptTokens: 70_000}))
 	if a := read(t, s, "s"); a.Report.PromptTokens != 70_000 {
 		t.Errorf("%+v", a.Report)
 	}
@@ -100,16 +94,16 @@ func TestReportAfterTheClockWasSetBack(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	s, clock := opened(t)
-	must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000}))
-	must(t, s.show("local", "s", 700))
+	expect.Must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000}))
+	expect.Must(t, s.show("local", "s", 700))
 	*clock = noon.Add(time.Second)
-	must(t, s.Reset("local", "s"))
+	expect.Must(t, s.Reset("local", "s"))
 	a := read(t, s, "s")
 	if a.Report != nil || a.Shown != 0 || a.Notices != 0 || a.Resets != 1 {
 		t.Errorf("%+v", a)
 	}
 	// A report from before the compaction arrives late.
-	must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000, At: noon}))
+	expect.Must(t, s.Report("local", "s", Usage{Turn: "t1", PromptTokens: 50_000, At: noon}))
 	if a := read(t, s, "s"); a.Report != nil {
 		t.Errorf("a report from before the reset was taken: %+v", a.Report)
 	}
@@ -123,7 +117,7 @@ func TestTwoHooksOfOneCompaction(t *testing.T) {
 		want  int
 	}{{0, 1}, {2 * time.Second, 1}, {2 * time.Minute, 2}} {
 		*clock = noon.Add(c.after)
-		must(t, s.Reset("local", "s"))
+		expect.Must(t, s.Reset("local", "s"))
 		if a := read(t, s, "s"); a.Resets != c.want {
 			t.Errorf("after %v: %d resets, want %d", c.after, a.Resets, c.want)
 		}
@@ -132,19 +126,19 @@ func TestTwoHooksOfOneCompaction(t *testing.T) {
 
 func TestForgetChangesNothingWithoutAReportOfTheSource(t *testing.T) {
 	s, _ := opened(t)
-	must(t, s.show("local", "s", 700))
-	must(t, s.Forget("local", "s", FromStatusLine))
+	expect.Must(t, s.show("local", "s", 700))
+	expect.Must(t, s.Forget("local", "s", FromStatusLine))
 	if a := read(t, s, "s"); a.Shown != 700 || a.Resets != 0 {
 		t.Errorf("%+v", a)
 	}
-	must(t, s.Report("local", "s", Usage{PromptTokens: 1, Source: FromHook}))
-	must(t, s.Forget("local", "s", FromStatusLine))
+	expect.Must(t, s.Report("local", "s", Usage{PromptTokens: 1, Source: FromHook}))
+	expect.Must(t, s.Forget("local", "s", FromStatusLine))
 	if a := read(t, s, "s"); a.Report == nil {
 		t.Error("the report of a hook was forgotten")
 	}
-	must(t, s.Report("local", "s", Usage{PromptTokens: 2, Source: FromStatusLine}))
-	must(t, s.Forget("local", "s", FromStatusLine))
-	must(t, s.Forget("local", "s", FromStatusLine))
+	expect.Must(t, s.Report("local", "s", Usage{PromptTokens: 2, Source: FromStatusLine}))
+	expect.Must(t, s.Forget("local", "s", FromStatusLine))
+	expect.Must(t, s.Forget("local", "s", FromStatusLine))
 	if a := read(t, s, "s"); a.Report != nil || a.Resets != 1 {
 		t.Errorf("%+v", a)
 	}
@@ -153,7 +147,7 @@ func TestForgetChangesNothingWithoutAReportOfTheSource(t *testing.T) {
 func TestSessionsAndOwnersAreApart(t *testing.T) {
 	s, _ := opened(t)
 	for i, k := range [][2]string{{"a", "s"}, {"b", "s"}, {"a", "t"}, {"as", ""}, {"", "as"}, {"a:", "s"}, {"../x", "s"}} {
-		must(t, s.show(k[0], k[1], i+1))
+		expect.Must(t, s.show(k[0], k[1], i+1))
 	}
 	for i, k := range [][2]string{{"a", "s"}, {"b", "s"}, {"a", "t"}, {"as", ""}, {"", "as"}, {"a:", "s"}, {"../x", "s"}} {
 		if a, err := s.Read(k[0], k[1]); err != nil || a.Shown != i+1 {
@@ -164,7 +158,7 @@ func TestSessionsAndOwnersAreApart(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	s, _ := opened(t)
-	must(t, s.Join("local", "toolu_1", "s", "explorer"))
+	expect.Must(t, s.Join("local", "toolu_1", "s", "explorer"))
 	if session, agent, ok := s.Lookup("local", "toolu_1"); session != "s" || agent != "explorer" || !ok {
 		t.Errorf("%q %q %v", session, agent, ok)
 	}
@@ -242,13 +236,13 @@ func TestParallelUpdates(t *testing.T) {
 
 func TestTornFilesBeginAnew(t *testing.T) {
 	s, _ := opened(t)
-	must(t, s.show("local", "s", 5))
+	expect.Must(t, s.show("local", "s", 5))
 	path := s.records.Where(accountOf("local", "s"))
 	for _, content := range []string{
 		"", `{"shown":5`, "[]", "null", `{"shown":5,"notices":"x"}`, string(make([]byte, records.Account.Limit+1)),
 	} {
-		must(t, os.WriteFile(path, []byte(content), 0o600))
-		must(t, s.show("local", "s", 7))
+		expect.Must(t, os.WriteFile(path, []byte(content), 0o600))
+		expect.Must(t, s.show("local", "s", 7))
 		if a := read(t, s, "s"); a.Shown != 7 {
 			t.Errorf("%.20q: %+v", content, a)
 		}
@@ -263,7 +257,7 @@ func TestAccountsSurviveARoundTrip(t *testing.T) {
 		},
 		Shown: 4, Notices: 5, Resets: 6, Updated: noon, Pointers: 7, Recent: []Output{{noon, 4}}, ResetAt: noon,
 	}
-	must(t, s.Update("local", "s", func(a *Account) { *a = want }))
+	expect.Must(t, s.Update("local", "s", func(a *Account) { *a = want }))
 	if diff := cmp.Diff(want, read(t, s, "s")); diff != "" {
 		t.Error(diff)
 	}

@@ -10,33 +10,28 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+)
 
 func TestOpenOwn(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	must(t, os.WriteFile(in("plain"), []byte("x"), 0o600))
-	must(t, os.Symlink("plain", in("link")))
-	must(t, os.Symlink("none", in("dangling")))
-	must(t, os.Mkdir(in("dir"), 0o700))
-	must(t, os.Symlink("dir", in("linked")))
-	must(t, os.WriteFile(in("dir/inside"), []byte("x"), 0o600))
-	must(t, syscall.Mkfifo(in("fifo"), 0o600))
+	expect.Must(t, os.WriteFile(in("plain"), []byte("x"), 0o600))
+	expect.Must(t, os.Symlink("plain", in("link")))
+	expect.Must(t, os.Symlink("none", in("dangling")))
+	expect.Must(t, os.Mkdir(in("dir"), 0o700))
+	expect.Must(t, os.Symlink("dir", in("linked")))
+	expect.Must(t, os.WriteFile(in("dir/inside"), []byte("x"), 0o600))
+	expect.Must(t, syscall.Mkfifo(in("fifo"), 0o600))
 	socket, err := net.Listen("unix", in("socket"))
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = socket.Close() }()
 	foreign := "/etc/passwd"
 	if os.Geteuid() == 0 {
 		foreign = in("foreign")
-		must(t, os.WriteFile(foreign, nil, 0o644))
-		must(t, os.Chown(foreign, 65534, 65534))
+		expect.Must(t, os.WriteFile(foreign, nil, 0o644))
+		expect.Must(t, os.Chown(foreign, 65534, 65534))
 	}
 	for path, want := range map[string]error{
 		in("plain"): nil, in("linked/inside"): nil, in("link"): ErrLink, in("dangling"): ErrLink,
@@ -69,7 +64,7 @@ func TestTryLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		must(t, err)
+		expect.Must(t, err)
 		t.Cleanup(func() { _ = f.Close() })
 		return f
 	}
@@ -96,12 +91,12 @@ func TestTryLock(t *testing.T) {
 func TestReadAndReplaceIn(t *testing.T) {
 	dir := t.TempDir()
 	root, err := OpenDir(dir)
-	must(t, err)
+	expect.Must(t, err)
 	defer root.Close() //nolint:errcheck // the files are closed
-	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
-	must(t, os.WriteFile(filepath.Join(dir, "tmp"), []byte("of a process that ended"), 0o600))
-	must(t, ReplaceIn(root, "file", "tmp", []byte("12345")))
+	expect.Must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	expect.Must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
+	expect.Must(t, os.WriteFile(filepath.Join(dir, "tmp"), []byte("of a process that ended"), 0o600))
+	expect.Must(t, ReplaceIn(root, "file", "tmp", []byte("12345")))
 	if b, err := ReadIn(root, "file", 5); err != nil || string(b) != "12345" {
 		t.Errorf("%q, %v", b, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // many creates a tree larger than a walk runs ahead: directories of few files, of which every third is ignored.
@@ -19,25 +21,25 @@ func many(t testing.TB) *Root {
 	dir := t.TempDir()
 	for i := range 600 {
 		name := filepath.Join(dir, fmt.Sprintf("%02d/%d/f", i%40, i%7))
-		must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		expect.Must(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		for _, end := range []string{".a", ".b", ".c"} {
-			must(t, os.WriteFile(fmt.Sprint(name, i, end), make([]byte, i), 0o600))
+			expect.Must(t, os.WriteFile(fmt.Sprint(name, i, end), make([]byte, i), 0o600))
 		}
 	}
 	plant(t, dir, "link -> 00")
-	must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.b\n"), 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*.b\n"), 0o600))
 	return open(t, dir)
 }
 
 // The walk ends when visits have ended, even if it finds no more entries to send.
 func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
-	none := value(CompileGlob("**/none"))
+	none := expect.Value(CompileGlob("**/none"))(t)
 	w := &walker{
 		root: many(t), o: Options{Ahead: true, Glob: none}, ctx: t.Context(), shared: &shared{},
 		budget: ownRoom,
 	}
 	defer w.closeAll()
-	must(t, w.begin("."))
+	expect.Must(t, w.begin("."))
 	w.ahead = &ahead{quit: make(chan struct{}), filling: &batch{}, size: firstBatch}
 	close(w.ahead.quit)
 	if err := w.run(); !errors.Is(err, errQuit) || w.visited > 2*checkEvery {
@@ -49,11 +51,11 @@ func TestWalkAheadThatFindsNothingMoreEnds(t *testing.T) {
 func TestWalkAheadFindsTheSame(t *testing.T) {
 	r := many(t)
 	walk := func(o Options, check func(Entry)) (found []string, report Report) {
-		report = value(r.Walk(t.Context(), o, func(e Entry) error {
+		report = expect.Value(r.Walk(t.Context(), o, func(e Entry) error {
 			found = append(found, e.Path+" "+string(e.Type))
 			check(e)
 			return nil
-		}))
+		}))(t)
 		return found, report
 	}
 	want, plainly := walk(Options{}, func(Entry) {})
@@ -72,7 +74,7 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 			}
 			if described := !e.Modified.IsZero(); described != (o.Stat && (o.Type == "" || o.Type == e.Type)) {
 				t.Errorf("%+v: %s, a %s: described %t", o, e.Path, e.Type, described)
-			} else if at := value(r.Lstat(e.Path)); described && (e.Size != at.Size() ||
+			} else if at := expect.Value(r.Lstat(e.Path))(t); described && (e.Size != at.Size() ||
 				!e.Modified.Equal(at.ModTime()) || e.Type != kindOf(at.Mode()).typeOf()) {
 				t.Errorf("%+v, but it is %v of %d bytes at %v", e, at.Mode(), at.Size(), at.ModTime())
 			}

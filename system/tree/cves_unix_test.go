@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -18,11 +19,11 @@ import (
 // apply: this package neither changes modes nor creates files.
 func TestS3KnownHolesOfOSRoot(t *testing.T) {
 	parent, dir := house(t)
-	top := value(os.OpenRoot(dir))
+	top := expect.Value(os.OpenRoot(dir))(t)
 	defer func() { _ = top.Close() }()
 	r, careful := open(t, dir), open(t, dir, filepath.Join(dir, "no/such/store"))
 	const slash, up, entry = "CVE-2026-39822", "CVE-2025-22873", "CVE-2026-27139"
-	must(t, os.Mkdir(filepath.Join(parent, "neighbour"), 0o755))
+	expect.Must(t, os.Mkdir(filepath.Join(parent, "neighbour"), 0o755))
 	plant(t, parent, "neighbour/in.txt")
 	plant(
 		t, dir, "to-neighbour -> ../neighbour", "to-neighbour-abs -> "+parent+"/neighbour", "chain -> to-neighbour",
@@ -72,7 +73,7 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 	// A directory is read while it is swapped for a link out: the descriptions must be those of the directory that was
 	// opened.
 	big := strings.Repeat("x", 4321)
-	must(t, os.WriteFile(filepath.Join(parent, "neighbour/in.txt"), []byte(big), 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(parent, "neighbour/in.txt"), []byte(big), 0o600))
 	for _, r := range []*Root{r, careful} {
 		swapped := false
 		_, err := r.Walk(t.Context(), Options{Stat: true}, func(e Entry) error {
@@ -139,6 +140,6 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 func exchangeNames(t testing.TB, a, b string) {
 	t.Helper()
 	for _, step := range [][2]string{{a, a + ".tmp"}, {b, a}, {a + ".tmp", b}} {
-		must(t, os.Rename(step[0], step[1]))
+		expect.Must(t, os.Rename(step[0], step[1]))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,14 +16,14 @@ import (
 func TestWalkOfADeepTree(t *testing.T) {
 	const deep = 5_000
 	dir := t.TempDir()
-	fd := value(unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+	fd := expect.Value(unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 	t.Cleanup(func() { flatten(t, dir) })
 	mkfile := func(name string) {
-		at := value(unix.Openat(fd, name, unix.O_CREAT|unix.O_CLOEXEC, 0o600))
+		at := expect.Value(unix.Openat(fd, name, unix.O_CREAT|unix.O_CLOEXEC, 0o600))(t)
 		_ = unix.Close(at)
 	}
 	mkdir := func(name string) {
-		must(t, unix.Mkdirat(fd, name, 0o700))
+		expect.Must(t, unix.Mkdirat(fd, name, 0o700))
 	}
 	const every = 8 // levels: on one of them is a file, and a directory to go into on the way back
 	for i := range deep {
@@ -31,7 +32,7 @@ func TestWalkOfADeepTree(t *testing.T) {
 			mkfile("a")
 			mkdir("z")
 		}
-		next := value(unix.Openat(fd, "d", unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
+		next := expect.Value(unix.Openat(fd, "d", unix.O_DIRECTORY|unix.O_CLOEXEC, 0))(t)
 		_ = unix.Close(fd)
 		fd = next
 	}

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // vault creates a root that contains a store, a configuration file and a token.
 func vault(t testing.TB) (dir string, r *Root) {
 	t.Helper()
-	dir = value(filepath.EvalSymlinks(t.TempDir()))
+	dir = expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	plant(
 		t,
 		dir,
@@ -34,7 +36,7 @@ func vault(t testing.TB) (dir string, r *Root) {
 		"token.bak/",
 		"out -> ..",
 	)
-	must(t, os.Link(filepath.Join(dir, "token"), filepath.Join(dir, "hard")))
+	expect.Must(t, os.Link(filepath.Join(dir, "token"), filepath.Join(dir, "hard")))
 	return dir, open(
 		t,
 		dir,
@@ -98,8 +100,8 @@ func TestDeniedIsNeverReached(t *testing.T) {
 		t.Errorf("a walk of a link sees %q", got)
 	}
 	// Denied files are also moved, and created later.
-	must(t, os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")))
-	must(t, os.Rename(filepath.Join(dir, "token"), filepath.Join(dir, "token.bak/t")))
+	expect.Must(t, os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")))
+	expect.Must(t, os.Rename(filepath.Join(dir, "token"), filepath.Join(dir, "token.bak/t")))
 	plant(t, dir, "later/store/x", "state/store/new", "later-link -> later/store", "moved-link -> moved")
 	check(
 		"after a move", "moved/y", "moved", "moved-link/y", "later/store/x", "later-link/x", "state/store/new",
@@ -130,6 +132,6 @@ func TestDeniedByNameAloneIsNotEnough(t *testing.T) {
 
 func list(t testing.TB, r *Root, o Options) (got []string) {
 	t.Helper()
-	value(r.Walk(t.Context(), o, func(e Entry) error { got = append(got, e.Path); return nil }))
+	expect.Value(r.Walk(t.Context(), o, func(e Entry) error { got = append(got, e.Path); return nil }))(t)
 	return got
 }

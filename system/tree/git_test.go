@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 )
 
@@ -54,7 +55,7 @@ func paths(t testing.TB, dir string) []string {
 		all = append(all, filepath.ToSlash(p[len(dir)+1:]))
 		return nil
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return all
 }
 
@@ -84,7 +85,7 @@ func ourIgnored(t testing.TB, r *Root, p string) bool {
 		if i < len(p) && p[i] != '/' {
 			continue
 		}
-		at := value(r.Lstat(p[:i]))
+		at := expect.Value(r.Lstat(p[:i]))(t)
 		if w.rulesAbove(p[:i]).ignores(p[:i], nameOf(p[:i]), at.IsDir()) {
 			return true
 		}
@@ -172,7 +173,7 @@ func randomRules(r *rand.Rand) []byte {
 func randomTree(t testing.TB, r *rand.Rand, dir string, depth int) {
 	t.Helper()
 	write := func(name string, text []byte) {
-		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	if r.IntN(2) == 0 || depth == 0 {
 		write(".gitignore", randomRules(r))
@@ -185,10 +186,10 @@ func randomTree(t testing.TB, r *rand.Rand, dir string, depth int) {
 		switch n := r.IntN(10); {
 		case n < 5 && depth < 4:
 			sub := filepath.Join(dir, name)
-			must(t, os.Mkdir(sub, 0o700))
+			expect.Must(t, os.Mkdir(sub, 0o700))
 			randomTree(t, r, sub, depth+1)
 		case n == 9:
-			must(t, os.Symlink("..", filepath.Join(dir, name)))
+			expect.Must(t, os.Symlink("..", filepath.Join(dir, name)))
 		default:
 			write(name, nil)
 		}
@@ -203,7 +204,7 @@ func TestIgnoresWhatGitIgnores(t *testing.T) {
 		dir := t.TempDir()
 		git(t, dir, nil, "init", "-q")
 		if r.IntN(2) == 0 {
-			must(t, os.WriteFile(filepath.Join(dir, ".git/info/exclude"), randomRules(r), 0o600))
+			expect.Must(t, os.WriteFile(filepath.Join(dir, ".git/info/exclude"), randomRules(r), 0o600))
 		}
 		randomTree(t, r, dir, 0)
 		all := paths(t, dir)
@@ -266,8 +267,8 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 	var in bytes.Buffer
 	for i, p := range patterns {
 		sub := filepath.Join(dir, fmt.Sprint(i))
-		must(t, os.Mkdir(sub, 0o700))
-		must(t, os.WriteFile(filepath.Join(sub, ".gitignore"), []byte(p+"\n"), 0o600))
+		expect.Must(t, os.Mkdir(sub, 0o700))
+		expect.Must(t, os.WriteFile(filepath.Join(sub, ".gitignore"), []byte(p+"\n"), 0o600))
 		for _, n := range names {
 			fmt.Fprintf(&in, "./%d/%s\x00", i, n)
 		}
@@ -323,7 +324,7 @@ func TestWalkListsWhatGitLists(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, err)
+		expect.Must(t, err)
 		listed += len(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("tree %d:\n got %q\nwant %q", seed, got, want)
@@ -347,7 +348,7 @@ func TestRulesThatGitHasToo(t *testing.T) {
 	dir := t.TempDir()
 	git(t, dir, nil, "init", "-q")
 	for _, sub := range []string{"sub/nested", "sub/link", "sub/cut"} {
-		must(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
+		expect.Must(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
 	git(t, filepath.Join(dir, "sub/nested"), nil, "init", "-q")
 	for name, text := range map[string]string{
@@ -355,9 +356,9 @@ func TestRulesThatGitHasToo(t *testing.T) {
 		"sub/nested/a.log": "", "sub/nested/keep.log": "", "sub/nested/b.txt": "", "sub/x.above": "", "outside": "*\n", "sub/link/c": "",
 		"sub/cut/.gitignore": strings.Repeat("#\n", MaxRules/2-2) + "first\nlast\n", "sub/cut/first": "", "sub/cut/last": "",
 	} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	must(t, os.Symlink("../../outside", filepath.Join(dir, "sub/link/.gitignore")))
+	expect.Must(t, os.Symlink("../../outside", filepath.Join(dir, "sub/link/.gitignore")))
 	list := func(root, start string) (got []string, report Report) {
 		report, err := open(t, filepath.Join(dir, root)).Walk(t.Context(), Options{Start: start}, func(e Entry) error {
 			if e.Type == File {
@@ -365,7 +366,7 @@ func TestRulesThatGitHasToo(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, err)
+		expect.Must(t, err)
 		return got, report
 	}
 	want := []string{"cut/first", "cut/last", "link/c", "nested/b.txt", "nested/keep.log", "x.above"}

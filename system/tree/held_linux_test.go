@@ -8,17 +8,18 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"golang.org/x/sys/unix"
 )
 
 // A file is checked again when it is opened: nothing outside, denied or special is opened.
 func TestHeldFilesChangedMeanwhile(t *testing.T) {
-	parent := value(filepath.EvalSymlinks(t.TempDir()))
+	parent := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	dir, token := filepath.Join(parent, "root"), filepath.Join(parent, "token")
 	plant(t, parent, "outside/f", "token", "new")
 	plant(t, dir, "gone", "link", "fifo", "denied", "renewed", "swapped/f", "kept")
 	for _, name := range []string{"outside/f", "token", "new"} {
-		must(t, os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600))
 	}
 	before := descriptors(t)
 	r := open(t, dir, token)
@@ -27,7 +28,7 @@ func TestHeldFilesChangedMeanwhile(t *testing.T) {
 
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"gone", "link", "fifo", "denied", "renewed"} {
-		must(t, os.Remove(in(name)))
+		expect.Must(t, os.Remove(in(name)))
 	}
 	for _, err := range []error{
 		os.Symlink("../outside/f", in("link")),
@@ -38,7 +39,7 @@ func TestHeldFilesChangedMeanwhile(t *testing.T) {
 		os.Rename(in("swapped"), in("away")),           // a directory is swapped for a link out
 		os.Symlink("../outside", in("swapped")),
 	} {
-		must(t, err)
+		expect.Must(t, err)
 	}
 	for name, want := range map[string]error{
 		"gone": fs.ErrNotExist, "link": ErrOutside, "fifo": ErrNotFile, "denied": ErrDenied, "renewed": ErrDenied, "swapped/f": nil, "kept": nil,

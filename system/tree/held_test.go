@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // held walks and passes each file with its held directory to take.
@@ -35,10 +37,10 @@ func TestHeldFilesOutliveTheWalk(t *testing.T) {
 	}
 	for _, e := range all {
 		want, at, err := r.OpenFile(e.Path)
-		must(t, err)
+		expect.Must(t, err)
 		text, _ := io.ReadAll(want)
 		_ = want.Close()
-		got := value(e.In.Open(e.Path))
+		got := expect.Value(e.In.Open(e.Path))(t)
 		e.In.Release()
 		b, err := io.ReadAll(&got)
 		if err != nil || string(b) != string(text) || len(b) == 0 || got.Size() != at.Size() {

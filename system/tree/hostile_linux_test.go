@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,7 +34,7 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 	plant(t, dir, "file", "dir/", "sub/x", "to-fifo -> fifo", "to-zero -> zero", "store/")
 	// The socket is created by mknod: the path of a test directory may be too long for a socket address.
 	for name, mode := range map[string]uint32{"fifo": unix.S_IFIFO, "sub/.gitignore": unix.S_IFIFO, "socket": unix.S_IFSOCK} {
-		must(t, unix.Mknod(filepath.Join(dir, name), mode|0o600, 0))
+		expect.Must(t, unix.Mknod(filepath.Join(dir, name), mode|0o600, 0))
 	}
 	special := []string{"fifo", "to-fifo", "dir", "socket"}
 	for name, minor := range map[string]uint32{"zero": 5, "null": 3, "full": 7} {
@@ -97,11 +98,11 @@ func TestUnreadableIsCounted(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "a/x", "b/x", "c/x", "file", "rules/.gitignore", "rules/x")
 	for _, name := range []string{".", "a", "b", "c", "rules"} { // which nobody may enter where the umask says so
-		must(t, os.Chmod(filepath.Join(dir, name), 0o755))
+		expect.Must(t, os.Chmod(filepath.Join(dir, name), 0o755))
 	}
 	r := open(t, dir)
 	for _, name := range []string{"b", "file", "rules/.gitignore"} {
-		must(t, os.Chmod(filepath.Join(dir, name), 0))
+		expect.Must(t, os.Chmod(filepath.Join(dir, name), 0))
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(dir, "b"), 0o700) })
 	asNobody(t, func() {

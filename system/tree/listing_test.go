@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // usePool reserves the whole shared pool until the test ends, so that a walk without a budget may hold one step.
@@ -62,17 +64,17 @@ func TestListingHoldsWhatFits(t *testing.T) {
 func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3000 {
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("!%d%s", i*7919%3000, strings.Repeat("n", 80))), nil, 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("!%d%s", i*7919%3000, strings.Repeat("n", 80))), nil, 0o600))
 	}
 	for i := range 20 {
 		sub := filepath.Join(dir, fmt.Sprintf("!%d sub", i*150))
-		must(t, os.Mkdir(sub, 0o700))
-		must(t, os.WriteFile(filepath.Join(sub, "in.txt"), nil, 0o600))
+		expect.Must(t, os.Mkdir(sub, 0o700))
+		expect.Must(t, os.WriteFile(filepath.Join(sub, "in.txt"), nil, 0o600))
 	}
-	must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*9nnn*\n!11 sub\n"), 0o600))
-	must(t, os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*9nnn*\n!11 sub\n"), 0o600))
+	expect.Must(t, os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
 	r, err := Open(dir)
-	must(t, err)
+	expect.Must(t, err)
 	defer func() { _ = r.Close() }()
 	usePool(t)
 	for _, all := range []bool{false, true} {
@@ -91,9 +93,9 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 			return found, w.report, err
 		}
 		want, whole, err := walk(t.Context(), ownRoom)
-		must(t, err)
+		expect.Must(t, err)
 		got, parts, err := walk(t.Context(), 0)
-		must(t, err)
+		expect.Must(t, err)
 		if !slices.Equal(got, want) || parts != whole || len(want) < 2000 {
 			t.Errorf("all %v: %d entries, %+v; in parts %d, %+v", all, len(want), whole, len(got), parts)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -47,12 +48,12 @@ const secret = "a secret of a length that nothing else has"
 // a denied file, or is no file at all.
 func racedTree(t *testing.T) (dir string, names []string) {
 	t.Helper()
-	parent := value(filepath.EvalSymlinks(t.TempDir()))
+	parent := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	dir = filepath.Join(parent, "root")
 	plant(t, dir, "store/f")
 	plant(t, parent, "outside/f", "outside/d/f")
 	for _, name := range []string{"outside/f", "outside/d/f", "root/store/f"} {
-		must(t, os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(parent, name), []byte(secret), 0o600))
 	}
 	plant(t, dir,
 		"d/f", "d2 -> ../outside", // a directory for a link out
@@ -67,7 +68,7 @@ func racedTree(t *testing.T) (dir string, names []string) {
 		return dir, racedNames
 	}
 	for _, name := range []string{"q2", "r2"} {
-		must(t, unix.Mkfifo(filepath.Join(dir, name), 0o600))
+		expect.Must(t, unix.Mkfifo(filepath.Join(dir, name), 0o600))
 	}
 	return dir, racedNames
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // plant creates files that contain their own names below dir; "x/" is a directory, "x -> y" a link.
@@ -27,19 +29,19 @@ func plant(t testing.TB, dir string, names ...string) {
 		default:
 			err = os.WriteFile(at, []byte(name), 0o644)
 		}
-		must(t, err)
+		expect.Must(t, err)
 	}
 }
 
 // house creates a root and its neighbours: every file outside contains "outside".
 func house(t testing.TB) (parent, dir string) {
 	t.Helper()
-	parent = value(filepath.EvalSymlinks(t.TempDir()))
+	parent = expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	dir = filepath.Join(parent, "root")
 	plant(t, dir, "ok.txt", "sub/in.txt", "sub/sub/")
 	plant(t, parent, "root-evil/x", "secret")
 	for _, f := range []string{"root-evil/x", "secret"} {
-		must(t, os.WriteFile(filepath.Join(parent, f), []byte("outside"), 0o644))
+		expect.Must(t, os.WriteFile(filepath.Join(parent, f), []byte("outside"), 0o644))
 	}
 	plant(t, dir,
 		"to-file -> ok.txt", "to-dir -> sub", "sub/up -> ../ok.txt", "abs -> "+filepath.Join(dir, "ok.txt"), "abs-dir -> "+filepath.Join(dir, "sub"),
@@ -195,7 +197,7 @@ func TestStat(t *testing.T) {
 func TestRel(t *testing.T) {
 	parent, dir := house(t)
 	for _, link := range []string{"alias", "outside"} {
-		must(t, os.Symlink(dir, filepath.Join(parent, link)))
+		expect.Must(t, os.Symlink(dir, filepath.Join(parent, link)))
 	}
 	r := open(t, filepath.Join(parent, "alias"))
 	if r.Dir() != dir || r.Name() != "root" {
@@ -229,7 +231,7 @@ func FuzzRel(f *testing.F) {
 	for _, s := range []string{"a/../..", "./a", "\x00", "/tmp", "a//b", "..\\x", "C:x", "~/x"} {
 		f.Add(s)
 	}
-	r := value(Open(f.TempDir()))
+	r := expect.Value(Open(f.TempDir()))(f)
 	defer func() { _ = r.Close() }()
 	f.Fuzz(func(t *testing.T, name string) {
 		got, err := r.Rel(name)
@@ -287,14 +289,14 @@ func TestOpenRootRefuses(t *testing.T) {
 func TestRootIsGone(t *testing.T) {
 	_, dir := house(t)
 	r := open(t, dir)
-	must(t, os.Rename(dir, dir+"-moved"))
+	expect.Must(t, os.Rename(dir, dir+"-moved"))
 	if got, err := readAll(t, r, "ok.txt"); err != nil || got != "ok.txt" {
 		t.Errorf("a moved root is the same directory: %q %v", got, err)
 	}
 	if _, err := readAll(t, r, "nothing"); err == nil || !strings.Contains(err.Error(), "was removed, moved or replaced") {
 		t.Errorf("%v", err)
 	}
-	must(t, os.RemoveAll(dir+"-moved"))
+	expect.Must(t, os.RemoveAll(dir+"-moved"))
 	plant(t, dir, "ok.txt")
 	if _, err := readAll(t, r, "ok.txt"); err == nil || !strings.Contains(err.Error(), "was removed, moved or replaced") {
 		t.Errorf("a root made anew: %v", err)

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // A directory with the marker of a store is hidden by every way to it; without the marker, the control, none is.
 func TestStoresAreHidden(t *testing.T) {
 	for _, marked := range []bool{true, false} {
-		dir := value(filepath.EvalSymlinks(t.TempDir()))
+		dir := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 		plant(
 			t,
 			dir,
@@ -63,7 +65,7 @@ func TestStoresAreHidden(t *testing.T) {
 		if _, err := r.Stat("home/store/none"); errors.Is(err, ErrDenied) != marked { // nor whether something is in it
 			t.Errorf("marked %t: stat of what is missing: %v", marked, err)
 		}
-		store := value(CompileGlob("*/store"))
+		store := expect.Value(CompileGlob("*/store"))(t)
 		for _, o := range []Options{
 			{All: true}, {All: true, Stat: true}, {Ahead: true, All: true}, {Hold: true}, {}, {Start: "home", Depth: 1},
 			{Start: "home"}, {Glob: store},
@@ -100,7 +102,7 @@ func TestALaterStoreIsHidden(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, "later/a.txt", "b.txt")
 	r := open(t, dir)
-	value(readAll(t, r, "later/a.txt"))
+	expect.Value(readAll(t, r, "later/a.txt"))(t)
 	plant(t, dir, "later/"+StoreMarker)
 	if _, err := readAll(t, r, "later/a.txt"); !errors.Is(err, ErrDenied) {
 		t.Errorf("open: %v", err)

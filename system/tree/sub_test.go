@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestSub(t *testing.T) {
@@ -13,13 +15,13 @@ func TestSub(t *testing.T) {
 		"a/b/out -> ../../other", "a/in -> b", "a/abs -> "+top+"/a/b", "a/leave -> "+top+"/other")
 	r := open(t, filepath.Join(top, "a"), filepath.Join(top, "a", "secret"))
 
-	sub := value(r.Sub("b"))
+	sub := expect.Value(r.Sub("b"))(t)
 	defer func() { _ = sub.Close() }()
 	if sub.Name() != "b" || sub.Dir() != filepath.Join(r.Dir(), "b") {
 		t.Errorf("%s is %s", sub.Name(), sub.Dir())
 	}
 	f, _, err := sub.OpenFile("g")
-	must(t, err)
+	expect.Must(t, err)
 	_ = f.Close()
 	for _, name := range []string{"../f", "up/f", "out/o", filepath.Join(top, "a", "f")} {
 		if _, _, err := sub.OpenFile(name); !errors.Is(err, ErrOutside) {
@@ -49,7 +51,7 @@ func TestSub(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
-	all := value(r.Sub("."))
+	all := expect.Value(r.Sub("."))(t)
 	defer func() { _ = all.Close() }()
 	if _, _, err := all.OpenFile("secret/s"); !errors.Is(err, ErrDenied) {
 		t.Errorf("what is denied: %v", err)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 )
 
@@ -34,9 +35,9 @@ func TestWalk(t *testing.T) {
 		{"start", Options{Start: "./a/c/"}, "a/c/d.go"},
 		{"start hidden", Options{Start: ".hid"}, ".hid/y"},
 		{"start a link", Options{Start: "link"}, "link/b link/c link/c/d.go"},
-		{"glob", Options{Glob: value(CompileGlob("*.go"))}, "a/c/d.go z/q.go"},
-		{"glob below start", Options{Glob: value(CompileGlob("c/*")), Start: "a"}, "a/c/d.go"},
-		{"glob of directories", Options{Glob: value(CompileGlob("{a,z}"))}, "a z"},
+		{"glob", Options{Glob: expect.Value(CompileGlob("*.go"))(t)}, "a/c/d.go z/q.go"},
+		{"glob below start", Options{Glob: expect.Value(CompileGlob("c/*"))(t), Start: "a"}, "a/c/d.go"},
+		{"glob of directories", Options{Glob: expect.Value(CompileGlob("{a,z}"))(t)}, "a z"},
 	} {
 		for _, o := range []Options{{}, {Ahead: true}, {Stat: true}} {
 			test.o.Ahead, test.o.Stat = o.Ahead, o.Stat
@@ -62,22 +63,6 @@ func TestWalk(t *testing.T) {
 	if want := (Report{Dirs: 4, Files: 8, Ignored: 2}); report != want {
 		t.Errorf("%+v", report)
 	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// value returns v. It panics if err is not nil.
-func value[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func TestWalkEnds(t *testing.T) {
@@ -121,7 +106,7 @@ func TestWalkOfManyNames(t *testing.T) {
 	dir := t.TempDir()
 	const many = 6_000
 	for i := range many {
-		f := value(os.OpenFile(filepath.Join(dir, fmt.Sprintf("%x", i*7919%many)), os.O_CREATE, 0o600))
+		f := expect.Value(os.OpenFile(filepath.Join(dir, fmt.Sprintf("%x", i*7919%many)), os.O_CREATE, 0o600))(t)
 		_ = f.Close()
 	}
 	last, n := "", 0
@@ -151,7 +136,7 @@ func TestWalkOfManyNames(t *testing.T) {
 func TestSlowWalkTellsProgress(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	r := open(t, dir)
 	for pause, want := range map[time.Duration][]int64{600 * time.Millisecond: {2}, 2 * time.Second: {1, 2, 3}, time.Millisecond: nil} {
@@ -170,15 +155,14 @@ func TestSlowWalkTellsProgress(t *testing.T) {
 
 func BenchmarkWalk(b *testing.B) {
 	r := open(b, peer.GoSource(b))
-	for name, o := range map[string]Options{"names": {}, "stat": {Stat: true}, "glob": {Glob: value(
-		CompileGlob("**/*_test.go"),
-	)}} {
+	tests := expect.Value(CompileGlob("**/*_test.go"))(b)
+	for name, o := range map[string]Options{"names": {}, "stat": {Stat: true}, "glob": {Glob: tests}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
 				n = 0
-				value(r.Walk(b.Context(), o, func(Entry) error { n++; return nil }))
+				expect.Value(r.Walk(b.Context(), o, func(Entry) error { n++; return nil }))(b)
 			}
 			b.ReportMetric(float64(n), "entries")
 		})

@@ -13,16 +13,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const self = "/opt/tools/mcp-funnel"
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // configuration is a file as a user may have it. In its text, KEY is the key of the servers, and ENTRY an entry.
 type configuration struct {
@@ -135,7 +130,7 @@ func TestChanges(t *testing.T) {
 				plan := func(now, backup []byte, ch Change) []byte {
 					t.Helper()
 					p, err := c.Plan(now, backup, ch)
-					must(t, err)
+					expect.Must(t, err)
 					return p.After
 				}
 				same := func(what string, got, want []byte) {
@@ -167,9 +162,9 @@ func TestChanges(t *testing.T) {
 
 				wrapped := plan(original, nil, wrap)
 				d, err := c.parse(original)
-				must(t, err)
+				expect.Must(t, err)
 				w, err := c.parse(wrapped)
-				must(t, err)
+				expect.Must(t, err)
 				for name, argv := range d.argv() {
 					want := []string{self, "wrap"}
 					if below(d.value, append(slices.Clone(d.keys), name, "env", "A")...) != nil {
@@ -187,7 +182,7 @@ func TestChanges(t *testing.T) {
 				same("one of two removed", plan(both, original, remove), wrapped)
 				same("the other removed", plan(both, original, unwrap), installed)
 				u, err := c.parse(plan(both, []byte("x = y"), unwrap))
-				must(t, err)
+				expect.Must(t, err)
 				for name, argv := range d.argv() {
 					if !slices.Equal(u.argv()[name], argv) {
 						t.Errorf("unwrapped by itself, %s: %q", name, u.argv()[name])
@@ -196,7 +191,7 @@ func TestChanges(t *testing.T) {
 			})
 		}
 		missing, err := c.Plan(nil, nil, add)
-		must(t, err)
+		expect.Must(t, err)
 		if p, err := c.Plan(missing.After, nil, remove); err != nil || p.After != nil || !p.Changed {
 			t.Errorf("%s: a file that was missing: %v, %q", c.Name, err, p.After)
 		}
@@ -319,11 +314,11 @@ func TestWrappedByHand(t *testing.T) {
 			plan := func(now string, ch Change) string {
 				t.Helper()
 				p, err := c.Plan([]byte(now), backup, ch)
-				must(t, err)
+				expect.Must(t, err)
 				return string(p.After)
 			}
 			added, err := c.apply([]byte(k.wrapped), []operation{{ServerName, toAdd, []string{self}}})
-			must(t, err)
+			expect.Must(t, err)
 			for _, wrap := range [][]string{nil, files, all} {
 				if got := plan(k.wrapped, Change{Self: self, Server: true, Wrap: wrap}); got != string(added) {
 					t.Errorf("%s, --wrap %s, backup %q: %s", client, wrap, backup, got)
@@ -352,11 +347,11 @@ func TestHook(t *testing.T) {
 		"{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n",
 	} {
 		add, err := c.Plan([]byte(text), nil, Change{Self: self, Hook: true})
-		must(t, err)
+		expect.Must(t, err)
 		again, err := c.Plan(add.After, []byte(text), Change{Self: self, Hook: true})
-		must(t, err)
+		expect.Must(t, err)
 		out, err := c.Plan(add.After, []byte(text), Change{Self: self, Hook: true, Remove: true})
-		must(t, err)
+		expect.Must(t, err)
 		if !add.Changed || again.Changed || string(out.After) != text {
 			t.Errorf("%q: %v %v %q", text, add.Changed, again.Changed, out.After)
 		}
@@ -366,15 +361,15 @@ func TestHook(t *testing.T) {
 // The hook is the one that the documentation shows, with the settings of the server.
 func TestHookOfTheDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/HOOK.md")
-	must(t, err)
+	expect.Must(t, err)
 	_, block, _ := strings.Cut(string(page), "```json\n")
 	block, _, _ = strings.Cut(block, "```")
 	block = strings.Replace(block, "/path/to/mcp-funnel/bin/mcp-funnel", self, 1)
 	got, err := ByName("claude-code").Block(Change{Self: self, Hook: true})
-	must(t, err)
+	expect.Must(t, err)
 	var want, have any
-	must(t, json.Unmarshal([]byte(block), &want))
-	must(t, json.Unmarshal([]byte(got), &have))
+	expect.Must(t, json.Unmarshal([]byte(block), &want))
+	expect.Must(t, json.Unmarshal([]byte(got), &have))
 	if !reflect.DeepEqual(have, want) {
 		t.Errorf("%s\nnot\n%s", got, block)
 	}
@@ -410,16 +405,16 @@ func TestHookThatIsThere(t *testing.T) {
 		"mcp-funnel 'hook":                                             {false, false},
 	} {
 		quoted, err := json.Marshal(line)
-		must(t, err)
+		expect.Must(t, err)
 		text := []byte(`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":` +
 			string(quoted) + `}]},{"hooks":[{"command":"x"}]}]}}`)
 		lines := func(p Plan) []string {
 			d, err := c.parse(p.After)
-			must(t, err)
+			expect.Must(t, err)
 			return slices.Concat(d.hooks()...)
 		}
 		added, err := c.Plan(text, nil, Change{Self: self, Hook: true})
-		must(t, err)
+		expect.Must(t, err)
 		want := []string{"x", self + " hook --configured"}
 		if k.stays {
 			want = []string{line, "x"}
@@ -431,7 +426,7 @@ func TestHookThatIsThere(t *testing.T) {
 		}
 		for _, now := range [][]byte{text, added.After} {
 			out, err := c.Plan(now, nil, Change{Self: self, Hook: true, Remove: true})
-			must(t, err)
+			expect.Must(t, err)
 			want := []string{line, "x"}
 			if k.ours {
 				want = want[1:]
@@ -441,7 +436,7 @@ func TestHookThatIsThere(t *testing.T) {
 			}
 		}
 		set, err := c.Plan(text, nil, Change{Self: self, Args: []string{"--store", "/new"}, Hook: true})
-		must(t, err)
+		expect.Must(t, err)
 		if got := lines(set); k.ours && !slices.Equal(got, []string{"x", self + " --store /new hook --configured"}) {
 			t.Errorf("%s: with settings: %q", line, got)
 		}
@@ -532,7 +527,7 @@ func FuzzChanges(f *testing.F) {
 			t.Errorf("again: %v, %q becomes %q", err, p.After, again.After)
 		}
 		d, err := c.parse(text)
-		must(t, err)
+		expect.Must(t, err)
 		back, err := c.Plan(p.After, text, remove)
 		if len(d.ours(self)) == 0 && (err != nil || !bytes.Equal(back.After, text)) {
 			t.Errorf("%q comes back as %q, %v", text, back.After, err)
@@ -569,9 +564,9 @@ func TestFind(t *testing.T) {
 			!strings.Contains(err.Error(), home) {
 			t.Errorf("%s on %s without anything: %v", k.client, k.os, err)
 		}
-		must(t, os.MkdirAll(filepath.Join(home, filepath.Dir(k.make)), 0o700))
+		expect.Must(t, os.MkdirAll(filepath.Join(home, filepath.Dir(k.make)), 0o700))
 		if !strings.HasSuffix(k.make, "/") {
-			must(t, os.WriteFile(filepath.Join(home, k.make), nil, 0o600))
+			expect.Must(t, os.WriteFile(filepath.Join(home, k.make), nil, 0o600))
 		}
 		got, _, err := ByName(k.client).Find(e)
 		if err != nil || got[0] != filepath.Join(home, k.want) {

@@ -8,23 +8,25 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // Written are the new bytes with the old mode, beside the old bytes; removing leaves only those.
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mcp.json")
 	c, text := ByName("cursor"), "{\n  \"a\": 1\n}\n"
-	must(t, os.WriteFile(path, []byte(text), 0o640))
-	must(t, os.Chmod(path, 0o640))
+	expect.Must(t, os.WriteFile(path, []byte(text), 0o640))
+	expect.Must(t, os.Chmod(path, 0o640))
 	change := func(ch Change) string {
 		t.Helper()
 		f, err := Open(path)
-		must(t, err)
+		expect.Must(t, err)
 		defer f.Close()
 		p, err := c.Plan(f.Content, f.Backup, ch)
-		must(t, err)
+		expect.Must(t, err)
 		backup, err := f.Write(p)
-		must(t, err)
+		expect.Must(t, err)
 		return backup
 	}
 	backup := change(Change{Self: self, Server: true})
@@ -44,7 +46,7 @@ func TestWrite(t *testing.T) {
 	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) != 1 {
 		t.Errorf("left: %v", all)
 	}
-	must(t, os.Remove(path))
+	expect.Must(t, os.Remove(path))
 	change(Change{Self: self, Server: true})
 	change(Change{Self: self, Server: true, Remove: true})
 	if all, err := os.ReadDir(filepath.Dir(path)); err != nil || len(all) != 0 {
@@ -57,14 +59,14 @@ func TestWrittenMeanwhile(t *testing.T) {
 	for _, before := range []string{"{}", ""} {
 		path := filepath.Join(t.TempDir(), "mcp.json")
 		if before != "" {
-			must(t, os.WriteFile(path, []byte(before), 0o600))
+			expect.Must(t, os.WriteFile(path, []byte(before), 0o600))
 		}
 		f, err := Open(path)
-		must(t, err)
+		expect.Must(t, err)
 		defer f.Close()
 		p, err := ByName("cursor").Plan(f.Content, f.Backup, Change{Self: self, Server: true})
-		must(t, err)
-		must(t, os.WriteFile(path, []byte(`{"by":"another"}`), 0o600))
+		expect.Must(t, err)
+		expect.Must(t, os.WriteFile(path, []byte(`{"by":"another"}`), 0o600))
 		if _, err := f.Write(p); err == nil || !strings.Contains(err.Error(), "changed by another program") {
 			t.Errorf("%q: %v", before, err)
 		}
@@ -77,14 +79,14 @@ func TestWrittenMeanwhile(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	must(t, os.WriteFile(in("real"), []byte("{}"), 0o600))
-	must(t, os.Symlink("real", in("link")))
-	must(t, os.Symlink("none", in("dangling")))
-	must(t, os.WriteFile(in("readonly"), []byte("{}"), 0o400))
-	must(t, os.Mkdir(in("dir"), 0o700))
-	must(t, syscall.Mkfifo(in("fifo"), 0o600))
-	must(t, os.WriteFile(in("big"), nil, 0o600))
-	must(t, os.Truncate(in("big"), maxFile+1))
+	expect.Must(t, os.WriteFile(in("real"), []byte("{}"), 0o600))
+	expect.Must(t, os.Symlink("real", in("link")))
+	expect.Must(t, os.Symlink("none", in("dangling")))
+	expect.Must(t, os.WriteFile(in("readonly"), []byte("{}"), 0o400))
+	expect.Must(t, os.Mkdir(in("dir"), 0o700))
+	expect.Must(t, syscall.Mkfifo(in("fifo"), 0o600))
+	expect.Must(t, os.WriteFile(in("big"), nil, 0o600))
+	expect.Must(t, os.Truncate(in("big"), maxFile+1))
 	for name, want := range map[string]string{
 		"link": "is a link; --file names the file itself: " + in("real"), "dangling": "is a link", "readonly": "read-only",
 		"dir": "not a regular file", "fifo": "not a regular file", "big": "over 64 MiB", "no/no/file": "no such file",
