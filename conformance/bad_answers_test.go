@@ -192,9 +192,7 @@ func (c badAnswer) check(t *testing.T, s *stdioClient, id string) {
 	a, err := s.call(c.Tool, c.Args)
 	expect.Must(t, err)
 	text := a.text()
-	if a.failed != c.Fails {
-		t.Errorf("failed is %v: %.500s", a.failed, text)
-	}
+	expect.Equal(t, a.failed, c.Fails, "failed: %.500s", text)
 	for _, want := range c.Shows {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s does not show %q:\n%.3000s", c.Tool, want, text)

@@ -111,9 +111,7 @@ func badFile(t testing.TB, root, outside string, c badCase) {
 	default:
 		t.Fatalf("%s: nobody knows how to make %q", c.Name, c.Make)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", c.Name, err)
-	}
+	expect.Must(t, err, c.Name)
 }
 
 // badInput is one use of a case: a call, or a line sent unchanged.
@@ -292,9 +290,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 		}
 	})
 	report(t, failures)
-	if err := s.ping(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, s.ping())
 	if a, err := s.call("read", map[string]any{"path": "ok.txt"}); err != nil || !strings.Contains(a.text(), badWord) {
 		t.Errorf("after all of it: %v %s", err, a.text())
 	}

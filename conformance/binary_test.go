@@ -33,10 +33,7 @@ func program(t testing.TB, name string) string {
 	case "fixture":
 		return built.Program(t, "conformance/fixture")
 	}
-	path, err := buildDrive()
-	if err != nil {
-		t.Fatalf("go build %s: %v", name, err)
-	}
+	path := expect.Value(buildDrive())(t, "go build %s", name)
 	return path
 }
 

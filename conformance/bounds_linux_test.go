@@ -95,9 +95,7 @@ func TestOneLongLine(t *testing.T) {
 		at   int64
 		text string
 	}{{0, strings.Repeat("begin ", 20_000)}, {size - 120_000, strings.Repeat("x", 119_990) + "the needle"}} {
-		if _, err := f.WriteAt([]byte(part.text), part.at); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(f.WriteAt([]byte(part.text), part.at))(t)
 	}
 	env := environment(t)
 	for _, call := range []struct {

@@ -125,9 +125,8 @@ func browse(t *testing.T, chromium string, targets ...target) []map[string]int {
 	if err == nil {
 		err = json.Unmarshal(out, &tried)
 	}
-	if err != nil || len(tried) != len(targets) {
-		t.Fatalf("the browser: %v\n%s%s", err, out, errs.String())
-	}
+	expect.Must(t, err, "the browser\n%s%s", out, errs.String())
+	expect.MustEqual(t, len(tried), len(targets), "the browser\n%s%s", out, errs.String())
 	for i, of := range targets {
 		for name := range of.Pages {
 			if tried[i][name] < 40 {
@@ -155,9 +154,7 @@ func songs(t *testing.T, canary string) map[string]int {
 	by := map[string]int{}
 	for line := range strings.Lines(string(b)) {
 		var args struct{ By string }
-		if err := json.Unmarshal([]byte(line), &args); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		expect.Must(t, json.Unmarshal([]byte(line), &args), line)
 		page, _, _ := strings.Cut(args.By, ": ")
 		by[page]++
 	}

@@ -26,9 +26,7 @@ func printed(t testing.TB, l launch) (out, errs string) {
 	t.Helper()
 	l.dir = t.TempDir()
 	out, errs, code := l.output(t)
-	if code != 0 {
-		t.Fatalf("%q: exit code %d\n%s%s", l.flags, code, out, errs)
-	}
+	expect.MustEqual(t, code, 0, "%q: exit code\n%s%s", l.flags, out, errs)
 	return out, errs
 }
 
@@ -122,9 +120,7 @@ func TestShellsDescribeObservations(t *testing.T) {
 				line = strings.TrimPrefix(line, "path=obs:")
 				got = append(got, strings.Join(strings.Fields(strings.Replace(line, "  # ", " ", 1)), " "))
 			}
-			if !slices.Equal(got, append(slices.Clone(want), want...)) {
-				t.Errorf("listed: %q\nwant twice %q", got, want)
-			}
+			expect.EqualList(t, got, append(slices.Clone(want), want...), "twice %q", want)
 			if shell == "zsh" && !strings.Contains(said, "inserted "+want[0][:12]+" "+want[1][:12]) {
 				t.Errorf("inserted: %s", said)
 			}

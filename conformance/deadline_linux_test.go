@@ -143,9 +143,7 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 	over, failures := timed(s, shapes, deadline, slack())
 	report(t, failures)
 	s.limit = answerLimit
-	if err := s.ping(); err != nil {
-		t.Errorf("after all of them: %v", err)
-	}
+	expect.OK(t, s.ping(), "after all of them")
 	slices.Sort(over)
 	figures := fmt.Sprintf("%d shapes there are; deadline %s", every, deadline)
 	if n := len(over); n > 0 {

@@ -42,9 +42,7 @@ func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
 			} `json:"funnel/receipt"`
 		} `json:"_meta"`
 	}
-	if err := json.Unmarshal(a.result, &r); err != nil {
-		t.Fatalf("%v: %s", err, a.result)
-	}
+	expect.Must(t, json.Unmarshal(a.result, &r), "%s", a.result)
 	return r.Meta.Deliver, r.Meta.Receipt.Shown
 }
 
@@ -97,9 +95,7 @@ func TestDeliver(t *testing.T) {
 	}
 	missing, d3 := call(object{"after": d1.Kept})
 	sample("A call whose part was lost", missing)
-	if d3.Restart != d1.Restart {
-		t.Errorf("%+v", d3)
-	}
+	expect.Equal(t, d3.Restart, d1.Restart, "%+v", d3)
 	stuck, _ := call(object{"part": doc[:cut], "after": d1.Kept})
 	sample("Stuck", stuck)
 	last, d4 := call(object{"part": doc[strings.Index(doc, d1.Restart):], "after": d1.Kept})
@@ -184,9 +180,8 @@ func TestDeliverText(t *testing.T) {
 		}
 		last := begin[strings.LastIndex(strings.TrimSpace(begin), "\n")+1:]
 		a, d = c.deliver(t, object{"part": "(continued) " + last + rest, "after": d.Kept})
-		if d.Join != "restart text" || d.Bytes != len(begin+rest) {
-			t.Errorf("%q: %+v %s", as, d, a.text())
-		}
+		expect.Equal(t, d.Join, "restart text", "%q: %+v %s", as, d, a.text())
+		expect.Equal(t, d.Bytes, len(begin+rest), "%q: %+v %s", as, d, a.text())
 	}
 }
 

@@ -100,9 +100,7 @@ func (p *process) end(signal os.Signal) string {
 		p.kill()
 		p.t.Fatalf("%v did not end %s in time:\n%s", signal, filepath.Base(p.cmd.Path), &p.log)
 	}
-	if p.err != nil {
-		p.t.Errorf("%v: %v\n%s", signal, p.err, &p.log)
-	}
+	expect.OK(p.t, p.err, "%v\n%s", signal, &p.log)
 	return p.log.String()
 }
 

@@ -109,9 +109,7 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 		l.first.pour(c.write)
 		c.write([]byte("\n"))
 	}
-	if _, err := c.ask("initialize", hello); err != nil {
-		t.Fatalf("no handshake: %v; %s", err, &c.log)
-	}
+	expect.Value(c.ask("initialize", hello))(t, "no handshake; %s", &c.log)
 	c.notify("notifications/initialized", map[string]any{})
 	return c
 }

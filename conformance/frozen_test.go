@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
@@ -37,9 +36,7 @@ func TestFrozen(t *testing.T) {
 			}
 			want, err := os.ReadFile(path)
 			expect.Must(t, err)
-			if diff := cmp.Diff(lines(string(want)), got); diff != "" {
-				t.Errorf("%s has changed (-want +got); if it should have, run with -update\n%s", path, diff)
-			}
+			expect.Same(t, got, lines(string(want)), "%s has changed; if it should have, run with -update", path)
 		})
 	}
 }
@@ -310,9 +307,7 @@ func keyPaths(value any, at string) []string {
 func frozenKeys(t *testing.T, text string) []string {
 	t.Helper()
 	var value any
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&value); err != nil {
-		t.Fatalf("%v: %.200s", err, text)
-	}
+	expect.Must(t, json.NewDecoder(strings.NewReader(text)).Decode(&value), "%.200s", text)
 	out := keyPaths(value, "")
 	for i := range out {
 		out[i] = "  " + out[i]

@@ -56,9 +56,7 @@ func TestOneWorkflowTakesThreeCompletions(t *testing.T) {
 		}
 	}
 	requests := s.Requests()
-	if len(requests) != 3 {
-		t.Errorf("%d completions, want 3", len(requests))
-	}
+	expect.Equal(t, len(requests), 3, "completions")
 	for i, r := range requests {
 		if prompt := r.Messages[0].Content; strings.Contains(prompt, "`deliver`") ||
 			i > 0 && !strings.Contains(prompt, "detectedLanguage") {
@@ -99,9 +97,8 @@ func TestGenerateInParts(t *testing.T) {
 	}
 	url := chattest.New(t, chattest.Reply{Text: "yes"}).URL
 	found, _, _ := launch{dir: plainDir(t), flags: []string{"doctor", "--endpoint", "--endpoint-url", url}}.output(t)
-	if !strings.Contains(found, `answered "yes"`) || !strings.Contains(found, "it reports usage") {
-		t.Error(found)
-	}
+	expect.Contains(t, found, `answered "yes"`)
+	expect.Contains(t, found, "it reports usage")
 }
 
 // TestKeyIsNeverShown has an endpoint that repeats the key in its error.

@@ -52,9 +52,7 @@ func (h *hooked) event(tool string, input, response any) []byte {
 func (h *hooked) run(in io.Reader, words ...string) (out, complaints string) {
 	h.t.Helper()
 	out, complaints, code := launch{dir: h.dir, env: h.env, stdin: in, flags: words}.output(h.t)
-	if code != 0 {
-		h.t.Errorf("%q: exit code %d: %s", words, code, complaints)
-	}
+	expect.Equal(h.t, code, 0, "%q: exit code: %s", words, complaints)
 	return out, complaints
 }
 
@@ -108,9 +106,7 @@ func TestHookReplacesLargeOutputs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h.t = t
 			out, complaints := h.run(bytes.NewReader(h.event(c.tool, object{"command": "make"}, c.response)), "hook")
-			if complaints != "" {
-				t.Error(complaints)
-			}
+			expect.Equal(t, complaints, "")
 			const before, after = `{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":`, "}}\n"
 			got, ok := strings.CutPrefix(out, before)
 			got, ended := strings.CutSuffix(got, after)
@@ -118,9 +114,7 @@ func TestHookReplacesLargeOutputs(t *testing.T) {
 				t.Fatalf("%q", out)
 			}
 			found := receiptOf.FindAllStringSubmatch(got, -1)
-			if len(found) != len(c.texts) {
-				t.Fatalf("%d receipts, want %d: %s", len(found), len(c.texts), got)
-			}
+			expect.MustEqual(t, len(found), len(c.texts), "receipts: %s", got)
 			want := strings.NewReplacer(`"persistedOutputPath":"`+cut+`",`, "", `"persistedOutputSize":7,`, "").
 				Replace(string(h.response))
 			for i, text := range c.texts {
@@ -136,9 +130,7 @@ func TestHookReplacesLargeOutputs(t *testing.T) {
 				expect.Must(t, e.Encode(text))
 				got = strings.Replace(got, found[i][0], strings.TrimSpace(b.String()), 1)
 			}
-			if got != want {
-				t.Errorf("more than the texts was changed:\n%.300s\n%.300s", got, want)
-			}
+			expect.Equal(t, got, want, "more than the texts was changed")
 		})
 	}
 }
@@ -276,9 +268,7 @@ func TestHookCountsAsCoverage(t *testing.T) {
 			"type": "text", "file": map[string]any{
 				"filePath": path, "content": text, "numLines": 1, "startLine": 1, "totalLines": 1,
 			}})), "hook")
-		if out+complaints != "" {
-			t.Errorf("the hook printed %q, %q", out, complaints)
-		}
+		expect.Equal(t, out+complaints, "", "the hook printed %q, %q", out, complaints)
 	}
 	opened("nothing")
 	read("package a\n")

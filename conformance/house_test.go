@@ -139,10 +139,7 @@ func packages(t testing.TB) []listed {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = ".."
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	out := expect.Value(cmd.Output())(t, "go list")
 	var all []listed
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p listed
@@ -235,9 +232,7 @@ func TestUnwantedIsNotLinked(t *testing.T) {
 		t.Fatalf("go list names %d packages: %v", len(linked), err)
 	}
 	for _, pkg := range linked {
-		if why := unwanted[pkg]; why != "" {
-			t.Errorf("%s is in the binary: %s", pkg, why)
-		}
+		expect.Equal(t, unwanted[pkg], "", "%s is in the binary", pkg)
 	}
 }
 

@@ -25,9 +25,7 @@ func inspector(t *testing.T, env, target []string, args ...string) (result map[s
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("inspector %v: %v\n%s%s", args, err, out.String(), errs.String())
 	}
-	if err := json.Unmarshal(out.Bytes(), &result); err != nil {
-		t.Fatalf("inspector %v: %v\n%s", args, err, out.String())
-	}
+	expect.Must(t, json.Unmarshal(out.Bytes(), &result), "inspector %v\n%s", args, out.String())
 	return result, errs.String()
 }
 

@@ -18,9 +18,7 @@ func TestInstall(t *testing.T) {
 	run := func(code int, words ...string) string {
 		t.Helper()
 		out, errs, got := launch{dir: project, env: env, flags: words}.output(t)
-		if got != code {
-			t.Errorf("%q: code %d\n%s%s", words, got, out, errs)
-		}
+		expect.Equal(t, got, code, "%q: code\n%s%s", words, out, errs)
 		return out + errs
 	}
 	says := func(text string, parts ...string) {
@@ -67,9 +65,7 @@ func TestInstall(t *testing.T) {
 		says(strings.ReplaceAll(read(file), "'", `"`), `"wrap", "--", "npx", "-y", "x"`)
 		says(run(0, "install", client, "--remove", "--yes"), "o is still wrapped")
 		run(0, "install", client, "--remove", "--wrap", "o", "--yes")
-		if got := read(file); got != k.text {
-			t.Errorf("%s: %q, not %q", client, got, k.text)
-		}
+		expect.Equal(t, read(file), k.text, client)
 		if left, err := os.ReadDir(filepath.Dir(file)); err != nil || client != "claude-code" && len(left) != 1 {
 			t.Errorf("%s: left: %v", client, left)
 		}

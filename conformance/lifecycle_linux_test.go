@@ -71,9 +71,7 @@ func startBusy(t *testing.T, program string) client {
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"jq","arguments":{"source":"ok.json","filter":"def f: f; f"}}}`,
 	} {
-		if _, err := io.WriteString(in, m+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(io.WriteString(in, m+"\n"))(t)
 	}
 	own := func() []int { return below(parent.Process.Pid) }
 	expect.Must(t, awaitWork(starts, own, func() bool { return false }))
@@ -144,9 +142,7 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 		var due []pending
 		answered := func() { // all of them
 			for _, p := range due {
-				if _, err := p.wait(); err != nil {
-					t.Fatal(err)
-				}
+				expect.Value(p.wait())(t)
 			}
 			due = nil
 		}

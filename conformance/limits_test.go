@@ -57,10 +57,7 @@ func valueOf(t *testing.T, where string) int64 {
 				for unit, d := range map[string]time.Duration{"time.Hour": time.Hour, "time.Minute": time.Minute, "time.Second": time.Second, "time.Millisecond": time.Millisecond} {
 					expr = strings.ReplaceAll(expr, unit, fmt.Sprint(int64(d)))
 				}
-				value, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expr)
-				if err != nil {
-					t.Fatalf("%s: %v", where, err)
-				}
+				value := expect.Value(types.Eval(token.NewFileSet(), nil, token.NoPos, expr))(t, where)
 				n, exact := constant.Int64Val(constant.ToInt(value.Value))
 				if !exact {
 					t.Fatalf("%s is no whole number: %s", where, expr)

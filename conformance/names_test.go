@@ -179,9 +179,7 @@ func (d *desk) namesShown() map[string]map[string]string {
 		case table:
 			add("find", unquoted(cell), "")
 		case strings.HasPrefix(line, "{"):
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				d.t.Fatalf("%v: %s", err, line)
-			}
+			expect.Must(d.t, json.Unmarshal([]byte(line), &r), line)
 			add("find", r.Path, "")
 		case i > 0 && line != "":
 			d.t.Fatalf("a line of find that tells no file: %q in\n%s", line, list)

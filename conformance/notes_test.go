@@ -354,9 +354,7 @@ func TestPipedCallsAreAnswered(t *testing.T) {
 	for run := range runs {
 		input := strings.NewReader(strings.Join(lines, "\n")) // no newline at the end
 		out, errs, code := launch{env: env, stdin: input, flags: []string{"--root", root}}.output(t)
-		if code != 0 {
-			t.Fatalf("run %d: exit code %d: %s", run, code, errs)
-		}
+		expect.MustEqual(t, code, 0, "run %d: exit code: %s", run, errs)
 		n := 0
 		for line := range bytes.Lines([]byte(out)) {
 			var m noted

@@ -167,10 +167,7 @@ func (s surroundings) tryPaths(
 	t.Helper()
 	env := append(environment(t), "HOME="+s.parent, "PWD="+s.parent, "XDG_STATE_HOME="+s.parent+"/xdg")
 	ask := func(c *stdioClient, tool string, args map[string]any) answer {
-		a, err := c.call(tool, args)
-		if err != nil {
-			t.Fatalf("%s %.200v: %v", tool, args, err)
-		}
+		a := expect.Value(c.call(tool, args))(t, "%s %.200v", tool, args)
 		return a
 	}
 	one := launch{
@@ -349,9 +346,7 @@ func (s surroundings) watch(t testing.TB) (events func() []string) {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	expect.Must(t, err)
 	for _, path := range []string{"secret.txt", "vault", "vault/inner", "root-evil"} {
-		if _, err := unix.InotifyAddWatch(fd, filepath.Join(s.parent, path), unix.IN_ALL_EVENTS); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(unix.InotifyAddWatch(fd, filepath.Join(s.parent, path), unix.IN_ALL_EVENTS))(t)
 	}
 	return func() (seen []string) {
 		defer func() { _ = unix.Close(fd) }()

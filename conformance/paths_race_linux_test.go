@@ -36,9 +36,7 @@ func FuzzPath(f *testing.F) {
 		ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer stop()
 		p := places[int(place)%len(places)]
-		if leak := leaks(name, call(ctx, src, funnel.Limits{}, p.tool, p.args(name))); leak != "" {
-			t.Errorf("%s %q shows %s", p.tool, name, leak)
-		}
+		expect.Equal(t, leaks(name, call(ctx, src, funnel.Limits{}, p.tool, p.args(name))), "", "%s %q shows", p.tool, name)
 	})
 }
 
@@ -64,11 +62,9 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	expect.Must(t, unix.Mkfifo(s.root+"/pipe", 0o600))
 	pairs["pipe-swap"] = "pipe"
 	exchange := func(a, b string) {
-		if err := unix.Renameat2(
+		expect.OK(t, unix.Renameat2(
 			unix.AT_FDCWD, filepath.Join(s.root, a), unix.AT_FDCWD, filepath.Join(s.root, b), unix.RENAME_EXCHANGE,
-		); err != nil {
-			t.Error(err)
-		}
+		))
 	}
 	if err := os.Remove(s.root + "/top"); err != nil { // by its name no walk goes through it; here it need not be tried
 		t.Fatal(err)

@@ -104,10 +104,7 @@ func (e estate) try(t testing.TB, program string, wrap []string, every int, fail
 					name = "mount/" + name
 				}
 				cases++
-				a, err := c.call(p.tool, p.args(name))
-				if err != nil {
-					t.Fatalf("%s %s: %v", p.tool, name, err)
-				}
+				a := expect.Value(c.call(p.tool, p.args(name)))(t, "%s %s", p.tool, name)
 				if leak := leaks(name, a); leak != "" {
 					fail(fmt.Sprintf("%s %q (moved: %t) shows %s: %.300q", p.tool, name, moved, leak, a.text()))
 				}
@@ -209,9 +206,7 @@ func (e estate) tryEnvironment(t testing.TB, fail func(string)) (cases int) {
 			}
 			cases++
 			a, err := c.call("jq", map[string]any{"source": "ok.txt", "filter": program, "text": true})
-			if err != nil {
-				t.Fatalf("jq %s: %v", program, err)
-			}
+			expect.Must(t, err, "jq %s", program)
 			if strings.Contains(a.text(), canaryText) || strings.Contains(a.text(), e.store) ||
 				strings.Contains(a.text(), "large-lines") {
 				fail(fmt.Sprintf("jq %q shows %.300q", program, a.text()))

@@ -117,9 +117,7 @@ func changing(t testing.TB, dir string) (stop func()) {
 	for _, name := range []string{"growing", "cut"} {
 		f, err := os.Create(filepath.Join(dir, name))
 		expect.Must(t, err)
-		if _, err := f.WriteString(line); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(f.WriteString(line))(t)
 		wg.Go(func() {
 			defer func() { _ = f.Close() }()
 			for size := 0; ; size += len(line) {

@@ -72,9 +72,7 @@ func TestReadmeClients(t *testing.T) {
 	project, env := plainDir(t), environment(t)
 	install := func(words ...string) string {
 		out, errs, code := launch{dir: project, env: env, flags: append([]string{"install"}, words...)}.output(t)
-		if code != 0 {
-			t.Fatalf("install %q: exit code %d: %s", words, code, errs)
-		}
+		expect.MustEqual(t, code, 0, "install %q: exit code: %s", words, errs)
 		return out
 	}
 	paths := strings.NewReplacer(binary(t), "/path/to/mcp-funnel/bin/mcp-funnel", project, "/path/to/project")
@@ -233,9 +231,7 @@ func replay(t *testing.T, env []string, block string) string {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 		cmd.Dir, cmd.Env = "..", env
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
+		expect.Must(t, err, "%s\n%s", command, out)
 		if real == "" {
 			real = shownID.FindString(string(out))
 		}

@@ -65,9 +65,7 @@ func (h tokenHouse) makeToken(t testing.TB) string {
 	path, _ := strings.CutPrefix(s.told, "the token is in ")
 	made, err := os.ReadFile(path)
 	expect.Must(t, err)
-	if path != h.store+"/state/http-token" {
-		t.Fatalf("the token is in %s", path)
-	}
+	expect.MustEqual(t, path, h.store+"/state/http-token", "the token is in")
 	s.end(syscall.SIGTERM)
 	return strings.TrimSpace(string(made))
 }
@@ -101,10 +99,7 @@ func (h tokenHouse) try(
 	t.Helper()
 	one := func(tool string, args map[string]any) {
 		cases++
-		a, err := c.call(tool, args)
-		if err != nil {
-			t.Fatalf("%s: %s %v: %v", way, tool, args, err)
-		}
+		a := expect.Value(c.call(tool, args))(t, "%s: %s %v", way, tool, args)
 		for _, token := range tokens {
 			if said := string(a.result) + a.text(); strings.Contains(said, token[:30]) {
 				fail(fmt.Sprintf("%s: %s %v shows a token: %.200q", way, tool, args, a.text()))

@@ -84,9 +84,7 @@ func TestSuite(t *testing.T) {
 			defer stop()
 			out, err := nodeCommand(t, ctx, "again.mjs", strconv.Itoa(times), scenario, url).CombinedOutput()
 			t.Logf("%s", out)
-			if err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, err)
 		})
 	}
 }

@@ -260,9 +260,7 @@ func (w *wire) readable(request string, answer json.RawMessage) string {
 	// Numbers were made words above: they are quoted while the text is indented.
 	text = strings.NewReplacer(`_ms":MS`, `_ms":"=MS"`, `_tokens":TOKENS`, `_tokens":"=TOKENS"`).Replace(text)
 	var b bytes.Buffer
-	if err := json.Indent(&b, []byte(text), "  ", "  "); err != nil {
-		w.t.Fatalf("the answer is not JSON: %v: %s", err, text)
-	}
+	expect.Must(w.t, json.Indent(&b, []byte(text), "  ", "  "), "the answer is not JSON: %s", text)
 	text = strings.NewReplacer(`"=MS"`, "MS", `"=TOKENS"`, "TOKENS").Replace(b.String())
 	var out strings.Builder
 	for line := range strings.Lines("  " + text + "\n") {

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // What a worker costs a call of the binary, after the first one: the same work by a filter that runs in this process,
 // and by one that does not. The figures are medians, in milliseconds; at most 5 between them is what is wanted.
 func BenchmarkWorkerOverStdio(b *testing.B) {
 	root := b.TempDir()
-	if err := os.WriteFile(
+	expect.Must(b, os.WriteFile(
 		filepath.Join(root, "in.json"), []byte(`[{"a":1,"b":"x"},{"a":2,"b":"y"}]`), 0o600,
-	); err != nil {
-		b.Fatal(err)
-	}
+	))
 	s := serveStdio(b, root)
 	filters := map[string]string{"in-process": ".[1].a", "worker": ".[1].a + 0"}
 	took := map[string][]time.Duration{}

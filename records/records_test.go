@@ -84,13 +84,10 @@ func TestUpdate(t *testing.T) {
 		for range 2 {
 			group.Go(func() {
 				for range each {
-					err := s.Update(k, func(old Record) ([]byte, error) {
+					expect.OK(t, s.Update(k, func(old Record) ([]byte, error) {
 						n, _ := strconv.Atoi(string(old.Body))
 						return []byte(strconv.Itoa(n + 1)), nil
-					})
-					if err != nil {
-						t.Error(err)
-					}
+					}))
 				}
 			})
 		}
@@ -102,9 +99,7 @@ func TestUpdate(t *testing.T) {
 	}
 	stop := errors.New("stop")
 	for _, result := range []error{nil, stop} { // nothing is written
-		if err := s.Update(k, func(Record) ([]byte, error) { return nil, result }); !errors.Is(err, result) {
-			t.Error(err)
-		}
+		expect.ErrorIs(t, s.Update(k, func(Record) ([]byte, error) { return nil, result }), result)
 	}
 	if r, err := s.Get(k); err != nil || string(r.Body) != strconv.Itoa(8*each) {
 		t.Errorf("%s, %v", r.Body, err)
@@ -138,9 +133,7 @@ func TestDamaged(t *testing.T) {
 	s := opened(t, dir)
 	k := Key{Account, "local", "a"}
 	expect.Must(t, s.Put(k, []byte("{}")))
-	if err := s.Put(k, make([]byte, Account.Limit+1)); !errors.Is(err, ErrFull) {
-		t.Errorf("a record that is too long: %v", err)
-	}
+	expect.ErrorIs(t, s.Put(k, make([]byte, Account.Limit+1)), ErrFull, "a record that is too long")
 	expect.Must(t, os.WriteFile(filepath.Join(dir, "accounts", "a.json"), make([]byte, Account.Limit+1), 0o600))
 	if _, err := s.Get(k); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a file that is too long: %v", err)
@@ -166,9 +159,7 @@ func TestAppend(t *testing.T) {
 	if r, err := s.Get(k); err != nil || string(r.Body) != "one\ntor\ntwo\nthree\n" {
 		t.Errorf("%q, %v", r.Body, err)
 	}
-	if err := s.Append(k, bytes.Repeat([]byte("x"), 16<<20)); !errors.Is(err, ErrFull) {
-		t.Errorf("too much: %v", err)
-	}
+	expect.ErrorIs(t, s.Append(k, bytes.Repeat([]byte("x"), 16<<20)), ErrFull, "too much")
 }
 
 // TestPrune removes what is too old, and the least recently used where there are too many.

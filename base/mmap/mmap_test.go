@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // file creates a file of size bytes, each determined by its offset.
@@ -21,13 +23,8 @@ func file(t testing.TB, size int) (*os.File, []byte) {
 		text[i] = byte(i ^ i>>8 ^ i>>16)
 	}
 	path := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(path, text, 0o600))
+	f := expect.Value(os.Open(path))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return f, text
 }
@@ -52,9 +49,7 @@ func TestLookShowsTheBytes(t *testing.T) {
 		ran := false
 		ok := m.View(int64(c.from), c.n, func(b []byte) {
 			ran = true
-			if !bytes.Equal(b, text[c.from:c.from+c.n]) {
-				t.Errorf("%d bytes at %d are not those of the file", c.n, c.from)
-			}
+			expect.Equal(t, string(b), string(text[c.from:c.from+c.n]), "%d bytes at %d are not those of the file", c.n, c.from)
 		})
 		if !ok || !ran {
 			t.Errorf("%d bytes at %d: not shown", c.n, c.from)
@@ -81,14 +76,9 @@ func TestLookRefuses(t *testing.T) {
 	if Of(io.NewSectionReader(f, 0, 10)) != nil {
 		t.Error("a section is no file")
 	}
-	gone, err := os.Open(f.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := expect.Value(os.Open(f.Name()))(t)
 	closed := of(t, gone)
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, gone.Close())
 	if closed.View(0, 10, func([]byte) { t.Error("shown after it was closed") }) {
 		t.Error("true after it was closed")
 	}
@@ -104,9 +94,7 @@ func TestLooksAtOnceAreBounded(t *testing.T) {
 	deepest := 0
 	nest = func(deep int) { m.View(0, 10, func([]byte) { deepest = deep; nest(deep + 1) }) }
 	nest(1)
-	if deepest != maxViews {
-		t.Errorf("%d looks at once, not %d", deepest, maxViews)
-	}
+	expect.Equal(t, deepest, maxViews, "looks at once")
 	if !m.View(0, 10, func([]byte) {}) {
 		t.Error("none is free again")
 	}
@@ -144,9 +132,7 @@ func shrunk(t testing.TB) []byte {
 	f, _ := file(t, 100_000)
 	all, b := of(t, f).mapRange(0, 100_000)
 	t.Cleanup(func() { unmap(all) })
-	if err := os.Truncate(f.Name(), 4096); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Truncate(f.Name(), 4096))
 	return b
 }
 
@@ -160,9 +146,7 @@ func TestFileBecomesShorterUnderTheEye(t *testing.T) {
 		f, text := file(t, 100_000)
 		after := false
 		ok := of(t, f).View(0, len(text), func(b []byte) {
-			if err := os.Truncate(f.Name(), 4096); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, os.Truncate(f.Name(), 4096))
 			touch(b)
 			after = true
 		})

@@ -3,6 +3,8 @@ package runes
 import (
 	"io"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestLineCounter(t *testing.T) {
@@ -11,9 +13,7 @@ func TestLineCounter(t *testing.T) {
 			var c LineCounter
 			_, _ = io.WriteString(&c, text[:cut])
 			_, _ = io.WriteString(&c, text[cut:])
-			if got := c.Lines(); got != want {
-				t.Errorf("%q in two parts, cut at %d: %d lines, want %d", text, cut, got, want)
-			}
+			expect.Equal(t, c.Lines(), want, "%q in two parts, cut at %d: lines", text, cut)
 		}
 	}
 }

@@ -201,11 +201,7 @@ func TestHelpOfJQNamesRecords(t *testing.T) {
 			t.Errorf("%s: %s", k.Name, out)
 		}
 	}
-	for _, want := range []string{"RE2, without look-ahead", `split("\n…")`, "keys of objects come out sorted"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q: %s", want, out)
-		}
-	}
+	expect.Contains(t, out, "RE2, without look-ahead", `split("\n…")`, "keys of objects come out sorted")
 }
 
 // An argument that takes several strings may be given several times, one string or a JSON array each.

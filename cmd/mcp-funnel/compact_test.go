@@ -199,9 +199,7 @@ func TestDamagedMapFiles(t *testing.T) {
 	dir, _ := writeSession(t, transcript.Claude, "")
 	compacted(t, dir, "--budget", "9000", "session", "-o", "small")
 	maps, _ := filepath.Glob(filepath.Join(dir, "store", "maps", "*.json"))
-	if len(maps) != 1 {
-		t.Fatal(maps)
-	}
+	expect.MustEqual(t, len(maps), 1, "%v", maps)
 	m, err := os.ReadFile(maps[0])
 	expect.Must(t, err)
 	for _, damaged := range []string{"", "{", `{"v":2}`, strings.Replace(string(m), `"by":"\"[`, `"by":"\"]`, 1)} {

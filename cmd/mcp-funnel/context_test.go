@@ -19,9 +19,7 @@ func contextOf(t *testing.T, text []byte) (report map[string]any, out string) {
 	file := filepath.Join(t.TempDir(), "session")
 	write(t, file, string(text))
 	code, raw, said := runs(t, "context", "--json", file)
-	if code != done {
-		t.Fatal(said)
-	}
+	expect.MustEqual(t, code, done, said)
 	expect.Must(t, json.Unmarshal([]byte(raw), &report))
 	_, out, _ = runs(t, "context", file)
 	return report, out
@@ -51,9 +49,7 @@ func TestContextNamesRepeats(t *testing.T) {
 			t.Errorf("%s: %v lines, want %v", format, r["lines"], want)
 		}
 		repeats, _ := r["repeats"].([]any)
-		if len(repeats) != 1 {
-			t.Fatalf("%s: %v", format, r["repeats"])
-		}
+		expect.MustEqual(t, len(repeats), 1, "%s: %v", format, r["repeats"])
 		of := repeats[0].(map[string]any)
 		if !strings.Contains(fmt.Sprint(of["args"]), "x.go") || of["line"] != lineOf("the first") ||
 			of["by_line"] != lineOf("the second") {

@@ -22,9 +22,7 @@ func stocked(t *testing.T) (c *commandLine, o observations.Observation) {
 	c.in = strings.Repeat("a line\n", 500)
 	c.expect(done, "", "", "keep")
 	_, list, _ := c.run("observations", "list", "--json")
-	if err := json.Unmarshal([]byte(list), &o); err != nil {
-		t.Fatalf("%v: %s", err, list)
-	}
+	expect.Must(t, json.Unmarshal([]byte(list), &o), list)
 	return c, o
 }
 

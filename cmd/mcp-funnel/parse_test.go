@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/go-cmp/cmp"
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
@@ -29,23 +28,17 @@ func TestGrammarOfOneCommand(t *testing.T) {
 	for _, want := range whole.Children {
 		args := []string{want.Name}
 		others := otherCommands(args)
-		if want.Hidden != (others == "") {
-			t.Errorf("%s: %q", want.Name, others)
-		}
+		expect.Equal(t, want.Hidden, others == "", "%s: %q", want.Name, others)
 		if want.Hidden {
 			continue
 		}
 		one := model(kong.IgnoreFields(others))
-		if diff := cmp.Diff(flags(whole.Node), flags(one.Node)); diff != "" {
-			t.Errorf("%s: settings (-all +one) %s", want.Name, diff)
-		}
+		expect.Same(t, flags(one.Node), flags(whole.Node), "%s: settings (-all +one)", want.Name)
 		found := 0
 		for _, got := range one.Children {
 			if got.Name == want.Name {
 				found++
-				if diff := cmp.Diff(flags(want), flags(got)); diff != "" {
-					t.Errorf("%s: (-all +one) %s", want.Name, diff)
-				}
+				expect.Same(t, flags(got), flags(want), "%s: (-all +one)", want.Name)
 			}
 		}
 		if found != 1 || len(one.Children) > 2 || one.DefaultCmd == nil || one.DefaultCmd.Name != "serve" {
@@ -63,8 +56,6 @@ func TestGrammarOfOneCommand(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"nope"}, {"obs"}, {"complete"}} {
-		if got := otherCommands(args); got != "" {
-			t.Errorf("%q: %s", args, got)
-		}
+		expect.Equal(t, otherCommands(args), "", "%q", args)
 	}
 }

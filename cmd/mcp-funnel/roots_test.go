@@ -96,13 +96,9 @@ func TestALinkedHomeIsAHome(t *testing.T) {
 		real: true, linked: true, filepath.Join(top, "disk"): true,
 		filepath.Join(linked, "project"): false, filepath.Join(top, "home"): false,
 	} {
-		if got := cli.GrantsHome(dir); got != want {
-			t.Errorf("%s: %t", dir, got)
-		}
+		expect.Equal(t, cli.GrantsHome(dir), want, dir)
 		_, report, _ := runs(t, "--root", dir, "--store", filepath.Join(top, "store"), "doctor")
-		if got := strings.Contains(report, "keys and mail included"); got != want {
-			t.Errorf("doctor %s: %t\n%s", dir, got, report)
-		}
+		expect.Equal(t, strings.Contains(report, "keys and mail included"), want, "doctor %s\n%s", dir, report)
 	}
 }
 
@@ -115,9 +111,7 @@ func TestTheDefaultStoreIsHidden(t *testing.T) {
 	c := &commandLine{t: t, root: home, store: filepath.Join(t.TempDir(), "store")}
 	for path, shown := range map[string]bool{secret: false, filepath.Join(home, "state", "other", "a.txt"): true} {
 		code, out, complaints := c.run("call", "read", "path="+path)
-		if got := code == done && strings.Contains(out, "the "); got != shown {
-			t.Errorf("%s: shown %t\n%s%s", path, got, out, complaints)
-		}
+		expect.Equal(t, code == done && strings.Contains(out, "the "), shown, "%s: shown\n%s%s", path, out, complaints)
 	}
 	if _, out, _ := c.run("call", "search", "pattern=the", "all=true"); strings.Contains(out, "token") {
 		t.Errorf("search: %s", out)
@@ -136,9 +130,7 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 	token := filepath.Join(other, "state", "http-token")
 	write(t, token, "anothers-token")
 	marker := filepath.Join(other, tree.StoreMarker)
-	if _, err := os.Stat(marker); err != nil {
-		t.Fatalf("a new store has no marker: %v", err)
-	}
+	expect.Value(os.Stat(marker))(t, "a new store has no marker")
 	for _, marked := range []bool{true, false} {
 		if !marked {
 			expect.Must(t, os.Remove(marker))
@@ -187,9 +179,7 @@ func TestNamedDirectoryIsGranted(t *testing.T) {
 		for _, command := range [][]string{{"scan", path}, {"investigate", path}, {"investigate", path, "--dry-run"},
 			{"investigations", "verify", path}} {
 			code, _, errText := runs(t, append(command, "--store", store)...)
-			if code != 0 {
-				t.Errorf("%q: code %d: %s", command, code, errText)
-			}
+			expect.Equal(t, code, 0, "%q: code: %s", command, errText)
 		}
 	}
 	if code, out, _ := runs(t, "scan", other, "--root", filepath.Join(home, "work"), "--store", store); code == 0 {

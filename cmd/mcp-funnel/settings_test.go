@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // A variable that is set to nothing is as good as none: it must not make the current directory a store or a root.
@@ -119,9 +121,7 @@ func TestAnEmptyRootIsRefused(t *testing.T) {
 		}
 		code, out, said := runs(t, "--store", t.TempDir(), "--root=", "call", "find")
 		refused := code == usage && strings.Contains(said, "--root is empty: name a directory")
-		if refused != (variable != "") {
-			t.Errorf("beside the variable %q: code %d: %s%s", variable, code, out, said)
-		}
+		expect.Equal(t, refused, variable != "", "beside the variable %q: code %d: %s%s", variable, code, out, said)
 	}
 }
 
@@ -190,9 +190,7 @@ func TestToolLimitsOfTheVariable(t *testing.T) {
 		t.Setenv("MCP_FUNNEL_TOOL_LIMIT", limits)
 		got, out, complaints := runs(t, append([]string{"--root", root, "--store", filepath.Join(t.TempDir(), "store"),
 			"call", "grep", "source=large.txt", "pattern=line"}, args...)...)
-		if got != code {
-			t.Fatalf("%q: code %d: %s", limits, got, complaints)
-		}
+		expect.MustEqual(t, got, code, "%q: code: %s", limits, complaints)
 		return strings.Count(out, "some words"), complaints
 	}
 	whole, _ := lines("", done)

@@ -45,9 +45,7 @@ func see(t *testing.T, screen *os.File, what *regexp.Regexp) string {
 	for !what.Match(all) {
 		n, err := screen.Read(b)
 		all = append(all, b[:n]...)
-		if err != nil {
-			t.Fatalf("%v; the screen shows %q", err, all)
-		}
+		expect.Must(t, err, "the screen shows %q", all)
 	}
 	return string(all)
 }
@@ -188,9 +186,7 @@ func TestInstallAsksAtATerminal(t *testing.T) {
 		code := start(context.Background(), program, program, program,
 			append(settled(t), "install", "cursor", "--file", file)...)
 		see(t, screen, regexp.MustCompile(`\+ .*funnel(?s:.*)Write this\? \(y/N\) `))
-		if _, err := io.WriteString(screen, answer); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(io.WriteString(screen, answer))(t)
 		want := regexp.MustCompile(map[bool]string{true: "written: ", false: "nothing is written"}[written])
 		see(t, screen, want)
 		if c := <-code; c != failed { // this test is no server, so that its start fails

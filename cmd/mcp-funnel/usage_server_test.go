@@ -81,9 +81,7 @@ func TestUsageOfAHookDecides(t *testing.T) {
 	s := newServed(t)
 	code, _, complaints := s.run(`{"session_id":"full","context_window":{"context_window_size":200000,
 		"current_usage":{"input_tokens":194800}}}`)
-	if code != done {
-		t.Fatal(complaints)
-	}
+	expect.MustEqual(t, code, done, complaints)
 	if out := s.search(`{"funnel/session":"full"}`); !strings.Contains(out, "context full") {
 		t.Errorf("no notice: %.600s", out)
 	}

@@ -77,9 +77,7 @@ func TestUsageOfASession(t *testing.T) {
 		{"status_old.json", "context ? of ? | reserve 4.1k | left ? | 0 pointers\n", 0, 1},
 		{"status.json", known, 0, 1}, // it may be of before the reset, a second ago
 	} {
-		if out := h.event(step.event); out != step.out {
-			t.Errorf("%s printed %q", step.event, out)
-		}
+		expect.Equal(t, h.event(step.event), step.out, "%s printed", step.event)
 		a := h.account(shopSession)
 		prompt := 0
 		if a.Report != nil {
@@ -99,9 +97,7 @@ func TestUsageJoinsToolCalls(t *testing.T) {
 	for call, want := range map[string]string{"toolu_01": shopSession, "toolu_02": shopSession + "/a1b2c3"} {
 		id := clientusage.SessionID(map[string]any{"claudecode/toolUseId": call}, nil,
 			func(call string) (string, string, bool) { return all.Lookup(observations.Local, call) })
-		if id != want {
-			t.Errorf("%s: %s", call, id)
-		}
+		expect.Equal(t, id, want, call)
 	}
 }
 
@@ -114,9 +110,7 @@ func TestUsageCountsWhatWasShown(t *testing.T) {
 		a.Pointers = 1
 	}))
 	const want = "context 42.0k of 200.0k | reserve 4.1k | left 52 % | 1 pointer\n"
-	if out := h.event("status.json"); out != want {
-		t.Errorf("%q, want %q", out, want)
-	}
+	expect.Equal(t, h.event("status.json"), want)
 }
 
 // TestUsageNeverStopsTheClient: a client takes code 2 of a hook as an order to stop what it is doing.
@@ -238,9 +232,7 @@ func TestUsageLine(t *testing.T) {
 	} {
 		var s cli.Settings
 		s.ContextWindow, s.PromptBudget, s.EmergencyBuffer = c.window, c.budget, c.emergency
-		if got := usageLine(&s, clientusage.Account{Report: c.report, Pointers: c.pointers}, 0); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		expect.Equal(t, usageLine(&s, clientusage.Account{Report: c.report, Pointers: c.pointers}, 0), c.want, name)
 	}
 }
 
@@ -284,7 +276,5 @@ func TestBlocksToPaste(t *testing.T) {
 			t.Errorf("%s is no whole path", relative)
 		}
 	}
-	if hooks != 4 {
-		t.Errorf("%d hooks and reports found, want 4", hooks)
-	}
+	expect.Equal(t, hooks, 4, "hooks and reports found")
 }

@@ -54,9 +54,7 @@ func TestEveryFileIsAccountedFor(t *testing.T) {
 	if len(r.Coverage.NotSearchable) != len(want) {
 		t.Errorf("%d are not searchable, want %d:\n%s", len(r.Coverage.NotSearchable), len(want), text)
 	}
-	if r.Coverage.WithFacts != n-len(want) {
-		t.Errorf("%d files with facts, want %d", r.Coverage.WithFacts, n-len(want))
-	}
+	expect.Equal(t, r.Coverage.WithFacts, n-len(want), "files with facts")
 	for _, u := range r.Coverage.NotSearchable {
 		if reason, _, _ := strings.Cut(u.Reason, ":"); reason != want[u.File] {
 			t.Errorf("%s: %q, want %q", u.File, u.Reason, want[u.File])
@@ -99,9 +97,7 @@ func TestFollowUp(t *testing.T) {
 	if !strings.Contains(text, "90 EUR") || !strings.Contains(r.ReadAs, "budget") {
 		t.Errorf("%s: %s", r.ReadAs, text)
 	}
-	if !strings.Contains(text, `read as "and of sales? (budget engineering)"`) {
-		t.Error(text)
-	}
+	expect.Contains(t, text, `read as "and of sales? (budget engineering)"`)
 	r, text = b.ask(ask.Args{Question: "the budget that engineering has", After: first.ID})
 	if r.ReadAs != r.Question || strings.Contains(text, "read as") {
 		t.Errorf("%s: %s", r.ReadAs, text)
@@ -171,9 +167,8 @@ func TestKindsOfFiles(t *testing.T) {
 		write(t, dir, name, []byte("text\n"))
 	}
 	r, text := newBench(t, dir).ask(ask.Args{Question: "show the directory tree"})
-	if r.Tool != "directory_tree" || !strings.Contains(text, "3 files: 2 without an extension, 1 .go") {
-		t.Errorf("%s: %s", r.Tool, text)
-	}
+	expect.Equal(t, r.Tool, "directory_tree")
+	expect.Contains(t, text, "3 files: 2 without an extension, 1 .go")
 }
 
 // TestGlobAmongMany asks of files that a glob names after all have been indexed: passages of the many other files,

@@ -274,9 +274,7 @@ func TestInventedNumbers(t *testing.T) {
 	if len(r.Ungrounded) != 1 || !strings.Contains(r.Ungrounded[0], "1,350") {
 		t.Errorf("%q", r.Ungrounded)
 	}
-	if text := r.Text(func(s string) int { return len(s) / 4 }); !strings.Contains(text, "not in the files: 1,350") {
-		t.Error(text)
-	}
+	expect.Contains(t, r.Text(func(s string) int { return len(s) / 4 }), "not in the files: 1,350")
 }
 
 // TestExtraction has the model choose the facts of each passage: 2 completions and one for each. A reply that cannot be
@@ -312,9 +310,7 @@ func TestExtraction(t *testing.T) {
 			if found != (name != "none") || !strings.Contains(sent, c.note) {
 				t.Errorf("sent: %s", sent)
 			}
-			if r.Facts[0].By != c.by {
-				t.Errorf("facts by %q, want %q", r.Facts[0].By, c.by)
-			}
+			expect.Equal(t, r.Facts[0].By, c.by, "facts by")
 		})
 	}
 }

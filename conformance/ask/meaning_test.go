@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -301,9 +300,7 @@ func TestBadEmbeddings(t *testing.T) {
 				t.Errorf("%q in\n%s", r.Ranked, text)
 			}
 			t.Log(r.Ranked)
-			if !reflect.DeepEqual(r.Facts, want.Facts) {
-				t.Errorf("%+v, want %+v", r.Facts, want.Facts)
-			}
+			expect.Same(t, r.Facts, want.Facts)
 			s.set(nil)
 			if r, _ := b.by(s.url, "m").ask(question); r.Ranked != "by words and meaning" {
 				t.Errorf("later: %q", r.Ranked)
@@ -405,10 +402,8 @@ func TestVectorsInParts(t *testing.T) {
 	})
 	r, text = b.ask(question)
 	t.Log(r.Ranked)
-	if !strings.Contains(r.Ranked, "% of passages: the embeddings endpoint failed: ") ||
-		!strings.Contains(text, "31 March") {
-		t.Errorf("%q\n%s", r.Ranked, text)
-	}
+	expect.Contains(t, r.Ranked, "% of passages: the embeddings endpoint failed: ")
+	expect.Contains(t, text, "31 March")
 	before := len(s.sent("Zulu")) - failed
 	s.set(nil)
 	if r, _ := b.ask(question); r.Ranked != "by words and meaning" || len(s.sent("Zulu")) > 200-before {
@@ -429,9 +424,8 @@ func TestLongPassages(t *testing.T) {
 		return long
 	})
 	r, text := newBench(t, dir).by(s.url, "m").ask(ask.Args{Question: "When does the tenancy terminate?"})
-	if r.Ranked != "by words and meaning" || !strings.Contains(text, "31 March 2027") {
-		t.Errorf("%q\n%s", r.Ranked, text)
-	}
+	expect.Equal(t, r.Ranked, "by words and meaning")
+	expect.Contains(t, text, "31 March 2027")
 }
 
 // TestEmbeddingsAreMasked sends neither secrets nor control tokens, and the key only as a header.

@@ -87,9 +87,7 @@ func (b *bench) ask(a ask.Args) (*ask.Result, string) {
 	for err == nil && strings.Contains(text, "not indexed yet") {
 		r, text, err = b.try(a)
 	}
-	if err != nil {
-		b.t.Fatalf("%s: %v", a.Question, err)
-	}
+	expect.Must(b.t, err, a.Question)
 	if n := b.counter.Count(text); n > 320 {
 		b.t.Errorf("%s: %d tokens:\n%s", a.Question, n, text)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
 )
 
@@ -40,11 +41,8 @@ func TestSearchDocuments(t *testing.T) {
 		}
 	}
 	text := b.call(t.Context(), search.Search(), map[string]any{"pattern": "is 13 euros"})
-	if !strings.Contains(text, "d/f13.docx") || !strings.Contains(text, "paragraph 2") {
-		t.Error(text)
-	}
+	expect.Contains(t, text, "d/f13.docx")
+	expect.Contains(t, text, "paragraph 2")
 	text = b.call(t.Context(), search.Grep(), map[string]any{"source": "d/f13.docx", "pattern": "is 13"})
-	if !strings.Contains(text, "2 (paragraph 2): Total is 13 euros") {
-		t.Error(text)
-	}
+	expect.Contains(t, text, "2 (paragraph 2): Total is 13 euros")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
@@ -156,7 +157,5 @@ func script(t *testing.T, name string) {
 	cmd := exec.CommandContext(ctx, python, filepath.Join(work, "inputs", filepath.FromSlash(name)))
 	cmd.Env = append(os.Environ(), "FUNNEL_BIN="+path, "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Errorf("%s: %v\n%s", name, err, out)
-	}
+	expect.OK(t, err, "%s\n%s", name, out)
 }

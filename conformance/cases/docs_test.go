@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/built"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 )
@@ -71,21 +72,13 @@ func serve(t *testing.T, dir string) func(t *testing.T, tool string, args map[st
 		t.Skip("it drives a program that is built without the race detector: tried by the run without it")
 	}
 	args := []string{built.Program(t, "cmd/mcp-funnel"), "--root", filepath.Join(work, "inputs", dir), "--store", t.TempDir()}
-	server, err := mcpclient.Command{Args: args}.Start(slog.New(slog.DiscardHandler), mcpclient.Handler{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := expect.Value(mcpclient.Command{Args: args}.Start(slog.New(slog.DiscardHandler), mcpclient.Handler{}))(t)
 	t.Cleanup(server.Close)
 	request := func(t *testing.T, method string, params any) string {
 		t.Helper()
 		b, err := json.Marshal(params)
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := server.Call(t.Context(), method, b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
+		result := expect.Value(server.Call(t.Context(), method, b, nil))(t)
 		return string(result)
 	}
 	request(t, "initialize", map[string]any{

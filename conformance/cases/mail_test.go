@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestMail(t *testing.T) {
@@ -57,9 +59,7 @@ func TestDoubtfulEncodings(t *testing.T) {
 	for name, text := range map[string]string{
 		"word.txt": "city: \xce\xec\xf1\xea\n", "mixed.txt": "Größe, Straße\nZ\xfcrich\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	const both = "2 files are not UTF-8, and words of them may not be found: mixed.txt (some bytes), " +
 		"word.txt (perhaps windows-1251)"

@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestWords searches 8 MB for lists of words, of which all but one line has only beginnings. An automaton with fewer
 // states than these took a minute for 200 words.
 func TestWords(t *testing.T) {
-	list, err := os.ReadFile(filepath.Join(work, "inputs", "speed", "words200.pattern"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := expect.Value(os.ReadFile(filepath.Join(work, "inputs", "speed", "words200.pattern")))(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	words := strings.Split(strings.TrimSpace(string(list)), "|")
 	var text strings.Builder
@@ -36,9 +35,7 @@ func TestWords(t *testing.T) {
 	for name, lines := range map[string]string{
 		"lines.log": text.String(), "line.log": strings.ReplaceAll(text.String(), "\n", " "),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(lines), 0o600))
 	}
 	for i := range 4800 {
 		words = append(words, fmt.Sprintf("id-%07d-%d", random.IntN(1e7), i))

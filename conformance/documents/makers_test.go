@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/text/extract"
@@ -65,9 +63,7 @@ func TestMakers(t *testing.T) {
 		n++
 		t.Run(m.File, func(t *testing.T) { words += compare(t, dir, m) })
 	}
-	if n != 60 {
-		t.Errorf("%d documents, want 60", n)
-	}
+	expect.Equal(t, n, 60, "documents")
 	t.Logf("%d documents, %d words", n, words)
 }
 
@@ -89,9 +85,7 @@ func compare(t *testing.T, dir string, m made) int {
 	if strings.HasSuffix(m.File, ".pdf") { // a hyphen at the end of a line may be one that divides a word
 		got, want = joined(got), joined(want)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%.3000s", diff)
-	}
+	expect.Same(t, got, want)
 	return len(got)
 }
 

@@ -38,9 +38,7 @@ func TestMainPath(t *testing.T) {
 	if n := b.counter.Count(before); n > 150 {
 		t.Errorf("the answer before the next order has %d tokens:\n%s", n, before)
 	}
-	if next.Step != "report" {
-		t.Fatalf("the next step is %q:\n%s", next.Step, text)
-	}
+	expect.MustEqual(t, next.Step, "report", "the next step:\n%s", text)
 	text, _ = b.answer(next, next.note(""))
 	has(t, text, "report kept", "done: ")
 	has(t, b.show("report"),
@@ -209,9 +207,7 @@ func TestUnchanged(t *testing.T) {
 		text, o = b.answer(o, note)
 	}
 	for p, want := range map[string]bool{"d0/x": true, "d0": true, ".": true, "d1": false} {
-		if due[p] != want {
-			t.Errorf("%s: due is %v, want %v", p, due[p], want)
-		}
+		expect.Equal(t, due[p], want, "%s: due", p)
 	}
 	has(t, b.read(inv+"/d0"), "About d0.", `"still_unknown":"WHO"`, `"confidence":0.9`)
 	if v := b.verify(); !v.Holds() {

@@ -163,8 +163,6 @@ func TestKilled(t *testing.T) {
 		t.Errorf("the report differs:\n%.1000s\nwant\n%.1000s", got, want)
 	}
 	out, err := hit.command(t.Context(), "investigations", "verify").CombinedOutput()
-	if err != nil {
-		t.Errorf("verify: %v: %s", err, out)
-	}
+	expect.OK(t, err, "verify: %s", out)
 	t.Logf("%d calls killed, %d answered, %s each", hit.killed, hit.completed, each)
 }

@@ -112,9 +112,7 @@ func TestNotesAreWholeOrRefused(t *testing.T) {
 	whole := o.note("About %s.")
 	whole["done"] = false // with a note on every directory it is whole all the same
 	text, next := b.answer(o, whole)
-	if next.Step != "report" {
-		t.Errorf("%+v: %s", next, text)
-	}
+	expect.Equal(t, next.Step, "report", "%+v: %s", next, text)
 }
 
 // TestMaxOrders bounds the orders: the report says what was left out, and a goal is one line.
@@ -172,9 +170,7 @@ func TestReadOnlyStore(t *testing.T) {
 	} {
 		b.refused("investigate", args, "read-only file system")
 	}
-	if files() != kept {
-		t.Error("the store changed")
-	}
+	expect.Equal(t, files(), kept, "the store changed")
 }
 
 // TestNotesInAnyScript keeps a summary of as many characters as are allowed whole, whatever bytes they take.

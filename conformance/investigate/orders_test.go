@@ -183,9 +183,7 @@ func TestAllChildrenAreShown(t *testing.T) {
 			note := o.note("The directory %s has its own part of the work, which its long name says.")
 			text, o = b.answer(o, note)
 		}
-		if o.Step != "directory" {
-			t.Fatalf("%d: no order for top: %s", n, text)
-		}
+		expect.MustEqual(t, o.Step, "directory", "%d: no order for top: %s", n, text)
 		_, text, _ = strings.Cut(text, "WORK ORDER")
 		_, children, _ := strings.Cut(text, "children:\n")
 		named := 0

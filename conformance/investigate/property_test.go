@@ -193,9 +193,7 @@ func TestManyAtOnce(t *testing.T) {
 	if !v.Holds() || v.Entries != 25 {
 		t.Errorf("%+v", v)
 	}
-	if len(by) != 25 {
-		t.Errorf("%d directories were given out", len(by))
-	}
+	expect.Equal(t, len(by), 25, "directories were given out")
 	r := b.report("")
 	if strings.Contains(r.Partial, "files alone") {
 		t.Errorf("%q", r.Partial)

@@ -19,6 +19,7 @@ import (
 	loader "github.com/pkoukk/tiktoken-go-loader"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
@@ -57,10 +58,7 @@ var counters = map[string]func(b *testing.B) func(string) int{
 	"ours": func(*testing.B) func(string) int { return tokens.New(tokens.O200k).Count },
 	"peer": func(b *testing.B) func(string) int {
 		tiktoken.SetBpeLoader(loader.NewOfflineLoader())
-		c, err := tiktoken.GetEncoding(string(tokens.O200k))
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := expect.Value(tiktoken.GetEncoding(string(tokens.O200k)))(b)
 		return func(text string) int { return len(c.EncodeOrdinary(text)) }
 	},
 }
@@ -101,16 +99,11 @@ func BenchmarkFirst(b *testing.B) {
 func BenchmarkLatency(b *testing.B) {
 	text := []byte(input(b))
 	store, err := observations.OpenStore(observations.Options{Dir: b.TempDir(), MinFree: -1})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.Must(b, err)
 	defer func() { _ = store.Close() }()
-	f, err := funnel.New(funnel.Options{
+	f := expect.Value(funnel.New(funnel.Options{
 		Store: store, Counter: tokens.New(tokens.O200k), Mask: secrets.New(), SavedTo: true,
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	}))(b)
 	write := func(_ context.Context, _ struct{}, _ tools.Input, out tools.Output) error {
 		_, err := out.Write(text)
 		return err
@@ -155,10 +148,7 @@ func BenchmarkEstimates(b *testing.B) {
 		}
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			b.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(name))(b)
 		estimate(text)
 	}
 	for seed := range uint64(5) {
@@ -197,18 +187,12 @@ func BenchmarkRecord(b *testing.B) {
 		b.Skip("STORE names no directory")
 	}
 	old := func() time.Time { return time.Now().Add(-2 * time.Hour) }
-	s, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1, Now: old})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := expect.Value(observations.OpenStore(observations.Options{Dir: dir, MinFree: -1, Now: old}))(b)
 	i := 0
 	for b.Loop() {
-		r, err := s.Record(observations.Provenance{
+		r := expect.Value(s.Record(observations.Provenance{
 			Owner: observations.Local, Tool: "read", Args: fmt.Appendf(nil, `{"source":"src/%d.go"}`, i),
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		}))(b)
 		for j := range 30 + i%60 {
 			line := fmt.Sprintf("%d: line %d of a text with words, status=%d\n", i, j, (7*i+j)%600)
 			if j == 20 && i%100 == 0 {
@@ -217,12 +201,8 @@ func BenchmarkRecord(b *testing.B) {
 			_, _ = r.Write([]byte(line)) // an error is that of Commit, too
 		}
 		seen := observations.Stats{Kind: "text", Ext: "txt", Receipt: strings.Repeat("LARGE OUTPUT ", 60)}
-		if _, err := r.Commit(seen); err != nil {
-			b.Fatal(err)
-		}
+		expect.Value(r.Commit(seen))(b)
 		i++
 	}
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	expect.Must(b, s.Close())
 }

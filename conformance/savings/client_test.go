@@ -74,10 +74,7 @@ func (s *client) request(method string, params, result any) {
 	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": s.id, "method": method, "params": params})
 	fmt.Fprintf(s.in, "%s\n", text)
 	for {
-		line, err := s.out.ReadBytes('\n')
-		if err != nil {
-			s.t.Fatal(method, err)
-		}
+		line := expect.Value(s.out.ReadBytes('\n'))(s.t, method)
 		s.heard.Write(line)
 		var m struct {
 			ID     int
@@ -90,9 +87,7 @@ func (s *client) request(method string, params, result any) {
 		if m.Error != nil {
 			s.t.Fatal(method, m.Error.Message)
 		}
-		if err := json.Unmarshal(m.Result, result); err != nil {
-			s.t.Fatal(method, err)
-		}
+		expect.Must(s.t, json.Unmarshal(m.Result, result), method)
 		return
 	}
 }

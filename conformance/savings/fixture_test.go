@@ -179,8 +179,6 @@ func TestWant(t *testing.T) {
 		{near("src/a.go", "func x("), `{"file":"src/a.go","line":65,"text":"func x(in []byte)"}`, true},
 		{near("src/a.go", "func x("), "src/a.go\n  6: x(in)\nsrc/b.go\n  65: func x(in []byte)", false},
 	} {
-		if got := holds(c.text, c.want); got != c.acceptable {
-			t.Errorf("%s in %q: %v", c.want, c.text, got)
-		}
+		expect.Equal(t, holds(c.text, c.want), c.acceptable, "%s in %q", c.want, c.text)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -131,9 +130,7 @@ func TestByReference(t *testing.T) {
 			t.Fatalf("%s: %s", task.name, answer)
 		}
 		want, got := arrived(t, task.from, task.arg, taken)
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: other rows arrived:\n%.300v\nwant\n%.300v", task.name, got, want)
-		}
+		expect.Same(t, got, want, "%s: other rows arrived", task.name)
 		shown := 0
 		for _, row := range records(task.from) {
 			if strings.Contains(s.heard.String(), row.Name) {
@@ -172,20 +169,14 @@ func arrived(t *testing.T, from, arg, taken string) (want, got []record) {
 	raw, err := os.ReadFile(taken)
 	expect.Must(t, err)
 	if arg == "samples" {
-		if err := json.Unmarshal(raw, &got); err != nil {
-			t.Fatalf("%v: %.300s", err, raw)
-		}
+		expect.Must(t, json.Unmarshal(raw, &got), "%.300s", raw)
 		return records(from), got
 	}
 	var csv string
-	if err := json.Unmarshal(raw, &csv); err != nil {
-		t.Fatalf("%v: %.300s", err, raw)
-	}
+	expect.Must(t, json.Unmarshal(raw, &csv), "%.300s", raw)
 	for _, line := range strings.Split(csv, "\n") {
 		var row record
-		if _, err := fmt.Sscanf(strings.ReplaceAll(line, `"`, ""), "%d,%8s,%g", &row.ID, &row.Name, &row.Price); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		expect.Value(fmt.Sscanf(strings.ReplaceAll(line, `"`, ""), "%d,%8s,%g", &row.ID, &row.Name, &row.Price))(t, line)
 		got = append(got, row)
 	}
 	return records(from), got

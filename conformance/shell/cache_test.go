@@ -23,9 +23,7 @@ func TestCachesLast(t *testing.T) {
 		b.tool = b.shell.Run()
 	}
 	text, _ := b.run(`head -c 5000 /dev/zero > "$XDG_CACHE_HOME/x"; echo built > ~/.cache/y; echo $XDG_CACHE_HOME`)
-	if strings.TrimSpace(text) != "/home/run/.cache" {
-		t.Error(text)
-	}
+	expect.Equal(t, strings.TrimSpace(text), "/home/run/.cache", text)
 	again()
 	if u, err := b.store.Usage(); err != nil || u.Bytes < 5000 {
 		t.Errorf("%d bytes are counted, %v", u.Bytes, err)
@@ -63,9 +61,7 @@ func TestAllowCache(t *testing.T) {
 	}
 	b = newBench(t, shell.Options{AllowCache: []string{cache}})
 	text, _ = b.run("touch " + cache + "/x && ls ~/go/pkg/mod && touch ~/go/pkg/mod/y")
-	if strings.TrimSpace(text) != "x" {
-		t.Errorf("granted: %q", text)
-	}
+	expect.Equal(t, strings.TrimSpace(text), "x", "granted: %q", text)
 	for _, name := range []string{"x", "y"} {
 		if _, err := os.Stat(filepath.Join(cache, name)); err != nil {
 			t.Error(err)

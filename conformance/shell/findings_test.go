@@ -35,9 +35,7 @@ func TestFindings(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			b.t = t
 			text, _ := b.run("cat <<'END'\n" + c.Output + "END\nseq 3000; exit 1")
-			if !strings.Contains(text, c.Want) {
-				t.Errorf("want %q:\n%s", c.Want, text)
-			}
+			expect.Contains(t, text, c.Want)
 			if text, _ = b.run("cat <<'END'\n" + c.Output + "END\nseq 3000 #"); strings.Contains(text, "line 1: ") ||
 				strings.Contains(text, "line 3: ") {
 				t.Errorf("findings of a command that succeeded:\n%s", text)

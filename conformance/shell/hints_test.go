@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 )
 
@@ -30,9 +31,7 @@ func TestGrantHints(t *testing.T) {
 			}
 			b := newBench(t, shell.Options{})
 			text, answer := b.run(c.Command)
-			if answer.Receipts[0].Status != "failure" {
-				t.Fatalf("it did not fail: %s", text)
-			}
+			expect.MustEqual(t, answer.Receipts[0].Status, "failure", "it did not fail: %s", text)
 			if c.Want == "" && strings.Contains(text, "--allow-") || !strings.Contains(text, c.Want) {
 				t.Errorf("want %q: %s", c.Want, text)
 			}

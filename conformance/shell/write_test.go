@@ -19,9 +19,7 @@ func git(t *testing.T, dir string, args ...string) string {
 		"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.invalid",
 	}, args...)...)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %v: %v: %s", args, err, out)
-	}
+	expect.Must(t, err, "git %v: %s", args, out)
 	return string(out)
 }
 

@@ -226,12 +226,8 @@ func keptOf(t *testing.T, h *house, r funnel.Receipt) string {
 	defer func() { _ = rd.Close() }()
 	b, err := io.ReadAll(io.NewSectionReader(rd, 0, rd.Size()))
 	expect.Must(t, err)
-	if int64(len(b)) != r.Bytes {
-		t.Errorf("%d bytes are kept, and the receipt says %d", len(b), r.Bytes)
-	}
-	if err := h.store.Verify(observations.Local, observations.ID(r.ObservationID)); err != nil {
-		t.Error(err)
-	}
+	expect.Equal(t, int64(len(b)), r.Bytes, "bytes are kept, and the receipt says")
+	expect.OK(t, h.store.Verify(observations.Local, observations.ID(r.ObservationID)))
 	return string(b)
 }
 

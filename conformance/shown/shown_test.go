@@ -81,9 +81,7 @@ func (h *house) ask(message string) []string {
 	var texts []string
 	h.conn.Handle(h.t.Context(), []byte(message), func(m []byte, _ func()) error {
 		var v any
-		if err := json.Unmarshal(m, &v); err != nil {
-			h.t.Errorf("%v: %.200q", err, m)
-		}
+		expect.OK(h.t, json.Unmarshal(m, &v), "%.200q", m)
 		texts = append(texts, stringsIn(v)...)
 		return nil
 	})
@@ -127,10 +125,7 @@ func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limit
 	}
 	ctx, stop := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer stop()
-	a, err := h.funnel.Call(ctx, r)
-	if err != nil {
-		h.t.Fatalf("%s: %v", tool.Name, err)
-	}
+	a := expect.Value(h.funnel.Call(ctx, r))(h.t, tool.Name)
 	return a
 }
 

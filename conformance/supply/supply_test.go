@@ -154,9 +154,7 @@ func TestS32NoDeniedVersions(t *testing.T) {
 
 func TestGoVersionsAreSemantic(t *testing.T) {
 	for in, want := range map[string]string{"go1.26.8": "1.26.8", "go1.27rc1": "1.27.0-rc.1", "go1.27": "1.27.0", "go1.26.8 X:simd": "1.26.8"} {
-		if got := goVersion(in); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+		expect.Equal(t, goVersion(in), want, in)
 	}
 }
 
@@ -177,12 +175,10 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
 		_, err := z.Write(b)
-		if err := errors.Join(
+		expect.Must(t, errors.Join(
 			err, z.Close(), os.WriteFile(filepath.Join(dir, name), b, 0o600),
 			os.WriteFile(filepath.Join(dir, name+".gz"), packed.Bytes(), 0o600),
-		); err != nil {
-			t.Fatal(err)
-		}
+		))
 	}
 	for path, events := range entries {
 		id := fmt.Sprintf("GO-2026-%04d", len(index))
@@ -213,9 +209,7 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 		for _, f := range found {
 			t.Error(f)
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, err)
 		figures, unchecked, failures = "vulnerability database: "+base, "", len(found)
 	}
 	t.Log(figures, unchecked)
@@ -314,9 +308,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 		return cases, wrong
 	}
 	cases, failures := wrong(first.Bytes())
-	if !bytes.Equal(first.Bytes(), second.Bytes()) {
-		t.Error("two bills of one binary differ")
-	}
+	expect.Equal(t, string(first.Bytes()), string(second.Bytes()), "two bills of one binary differ")
 	// The control: a bill of another build.
 	_, control := wrong(bytes.ReplaceAll(first.Bytes(), []byte("v1."), []byte("v7.")))
 	promise.Kept(

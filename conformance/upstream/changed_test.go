@@ -80,9 +80,7 @@ func changes(t testing.TB) []change {
 func definitionOf(t *testing.T, list, name string) string {
 	t.Helper()
 	var l struct{ Tools []map[string]any }
-	if err := json.Unmarshal([]byte(list), &l); err != nil {
-		t.Fatalf("%s: %v", list, err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(list), &l), list)
 	for _, tool := range l.Tools {
 		if tool["name"] == name {
 			delete(tool, "outputSchema")

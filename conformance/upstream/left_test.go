@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -105,9 +106,7 @@ func TestS10ServersEndWithWrap(t *testing.T) {
 	all.Wait()
 	for i, fault := range faults {
 		control := fmt.Sprint(mark, "-control", i)
-		if err := runOnce(sick(fault, control), syscall.SIGKILL, false); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, runOnce(sick(fault, control), syscall.SIGKILL, false))
 		left := leftAfter(200*time.Millisecond, control)
 		proof.Control += len(left)
 		for pid := range left {

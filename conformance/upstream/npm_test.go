@@ -40,8 +40,6 @@ func TestNodeResources(t *testing.T) {
 		{"prompts/get", `{"name":"no-such-prompt"}`},
 	} {
 		want, got := direct.request(r.method, r.params), ours.request(r.method, r.params)
-		if got != want {
-			t.Errorf("%s %s: %.300s\nwant %.300s", r.method, r.params, got, want)
-		}
+		expect.Equal(t, got, want, "%s %s", r.method, r.params)
 	}
 }

@@ -92,17 +92,13 @@ func (s realServer) tried(t *testing.T) {
 			t.Errorf("%s: %s %s:\n%.600s\nwant %.600s", s.name, k.Tool, k.Args, got, want)
 		}
 	}
-	if len(stored) != s.large {
-		t.Errorf("%s: %d answers were stored, want %d", s.name, len(stored), s.large)
-	}
+	expect.Equal(t, len(stored), s.large, "%s: answers were stored", s.name)
 	for method, member := range map[string]string{
 		"resources/list": "resources", "resources/templates/list": "resourceTemplates", "prompts/list": "prompts",
 	} {
 		var theirs, all map[string][]json.RawMessage
 		_ = json.Unmarshal([]byte(direct.request(method, "{}")), &theirs) // an error has no such member
-		if err := json.Unmarshal([]byte(ours.request(method, "{}")), &all); err != nil {
-			t.Errorf("%s: %s: %v", s.name, method, err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(ours.request(method, "{}")), &all), "%s: %s", s.name, method)
 		for _, one := range theirs[member] {
 			if !slices.ContainsFunc(all[member], func(o json.RawMessage) bool { return string(o) == string(one) }) {
 				t.Errorf("%s: %s lacks %s", s.name, method, one)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // referring is a client of a server whose tools show what they got: one tool for each schema of arguments, by name.
@@ -52,9 +53,7 @@ func (r referring) arguments(tool, args string) string {
 	var sent struct {
 		Params struct{ Arguments json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(answer.Content[0].Text), &sent); err != nil {
-		r.t.Fatalf("%s: %v", got, err)
-	}
+	expect.Must(r.t, json.Unmarshal([]byte(answer.Content[0].Text), &sent), got)
 	return string(sent.Params.Arguments)
 }
 
@@ -105,9 +104,7 @@ func TestReferenceOfASchema(t *testing.T) {
 		`{"each":["` + id + ` jq .[1]|{a}"]}`:              `{"each":[{"a":1}]}`,
 		`{"map":{"any name":` + list + `},"other":"text"}`: `{"map":{"any name":[1]},"other":"text"}`,
 	} {
-		if got := r.arguments("inner", args); got != want {
-			t.Errorf("%s became %s\nwant %s", args, got, want)
-		}
+		expect.Equal(t, r.arguments("inner", args), want, "%s became", args)
 	}
 }
 
@@ -134,9 +131,7 @@ func TestReferenceWithSlurp(t *testing.T) {
 		contains(t, r.arguments("v", `{"v":`+v+`}`), want)
 	}
 	v := `{"s":{"$obs":"` + id + `","jq":".[:2][].s","slurp":true}}`
-	if got := r.arguments("v", v); got != `{"s":"row 0\nrow 1"}` {
-		t.Errorf("%s became %s", v, got)
-	}
+	expect.Equal(t, r.arguments("v", v), `{"s":"row 0\nrow 1"}`, "%s became", v)
 }
 
 // Lines are passed on with their ends, but for the whole end of the last one.
@@ -195,9 +190,7 @@ func TestReferenceToAnEndlessSchema(t *testing.T) {
 	id := r.store(strings.Repeat("a line\n", 500))
 	for name := range schemas {
 		deep := strings.Repeat(`{"a":`, 60) + "{}" + strings.Repeat("}", 60)
-		if got := r.arguments(name, `{"v":"`+id+` lines 1","w":`+deep+`}`); got != `{"v":"a line","w":`+deep+`}` {
-			t.Errorf("%s: %s", name, got)
-		}
+		expect.Equal(t, r.arguments(name, `{"v":"`+id+` lines 1","w":`+deep+`}`), `{"v":"a line","w":`+deep+`}`, name)
 	}
 }
 

@@ -45,9 +45,7 @@ func TestUnusualResults(t *testing.T) {
 	}
 	c.meta = statelessMeta("{}") + "}"
 	write(t, state, "result: null")
-	if got := c.call("raw", "{}"); got != "null" {
-		t.Errorf("null for a client of the stateless protocol: %s", got)
-	}
+	expect.Equal(t, c.call("raw", "{}"), "null", "null for a client of the stateless protocol")
 }
 
 // A result that cannot be stored is passed on as the server wrote it, if a secret in it need not be masked.

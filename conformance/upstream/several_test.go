@@ -45,9 +45,7 @@ func TestSeveralServers(t *testing.T) {
 	theirs := list[slices.Index(list, "slice")+1:]
 	want := []string{"echo", "import", "raw", "one_search", "two_echo", "two_search",
 		"my-server_echo", "rows", "my-server_import", "my-server_raw", "my-server_search"}
-	if !slices.Equal(theirs, want) {
-		t.Errorf("tools: %q", list)
-	}
+	expect.EqualList(t, theirs, want, "tools: %q", list)
 	contains(t, c.call("two_echo", "{}"), "FROM=the planted")
 	if got := c.call("two_echo", "{}"); strings.Contains(got, "GIVEN") {
 		t.Errorf("a variable that is not given: %s", got)

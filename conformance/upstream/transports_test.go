@@ -94,9 +94,7 @@ func (all calls) run(t *testing.T, r *mcpclient.Remote) {
 		if text := string(got) + errorText(err); !strings.Contains(text, c[2]) {
 			t.Errorf("%s %s: %.300s", c[0], c[1], text)
 		}
-		if strings.Contains(c[1], "progress") != (progress > 1) {
-			t.Errorf("%s %s: %d times progress", c[0], c[1], progress)
-		}
+		expect.Equal(t, strings.Contains(c[1], "progress"), progress > 1, "%s %s: %d times progress", c[0], c[1], progress)
 	}
 }
 
@@ -137,9 +135,7 @@ func TestStatelessOverHTTP(t *testing.T) {
 	}()
 	contains(t, <-heard, "notifications/subscriptions/acknowledged")
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("a subscription: %v", err)
-	}
+	expect.ErrorIs(t, <-ended, context.Canceled, "a subscription")
 	calls{{"server/discover", `{` + meta + `}`, "supportedVersions"}}.run(t, r)
 }
 

@@ -162,9 +162,7 @@ func (c *client) request(method, params string) string {
 			Method        string
 			Result, Error json.RawMessage
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			c.t.Fatalf("%q: %v", line, err)
-		}
+		expect.Must(c.t, json.Unmarshal([]byte(line), &m), "%q", line)
 		if m.Method != "" && m.ID != nil {
 			c.respond(m.ID, m.Method)
 			continue
@@ -189,9 +187,7 @@ func (c *client) send(format string, args ...any) {
 func (c *client) line() string {
 	c.t.Helper()
 	line, err := c.out.ReadString('\n')
-	if err != nil {
-		c.t.Fatalf("%v\n%s", err, c.errs)
-	}
+	expect.Must(c.t, err, "%s", c.errs)
 	return line
 }
 
@@ -228,9 +224,7 @@ func names(t testing.TB, list string) (all []string) {
 	var l struct {
 		Tools []struct{ Name string }
 	}
-	if err := json.Unmarshal([]byte(list), &l); err != nil {
-		t.Fatalf("%s: %v", list, err)
-	}
+	expect.Must(t, json.Unmarshal([]byte(list), &l), list)
 	for _, tool := range l.Tools {
 		all = append(all, tool.Name)
 	}
@@ -259,9 +253,7 @@ func TestWrap(t *testing.T) {
 				continue
 			}
 			want := `{"content": [{"type":"text", "text":"{\"text\":\"a \\u003c b\"}"}], "x":1.50,"_meta":{"a/b":1e2}}`
-			if got := c.call("echo", `{"text":"a < b"}`); got != want {
-				t.Errorf("%s: %s\nwant %s", fault, got, want)
-			}
+			expect.Equal(t, c.call("echo", `{"text":"a < b"}`), want, fault)
 			receipt := c.call("rows", "{}")
 			id := observation.FindString(receipt)
 			if !strings.Contains(receipt, "LARGE OUTPUT DETECTED: kept whole as "+id) ||
@@ -399,9 +391,8 @@ func TestObserve(t *testing.T) {
 		"wrap --observe: rows: ", "receipts (1) would have saved", ": don't wrap it", "echo: 10 tokens in 1 call, of which " +
 			"receipts (0) would have saved 0",
 	} {
-		if err != nil || !strings.Contains(string(out), want) {
-			t.Errorf("%v, want %q: %s", err, want, out)
-		}
+		expect.OK(t, err)
+		expect.Contains(t, string(out), want)
 	}
 }
 
@@ -436,9 +427,7 @@ func TestChangedDefinition(t *testing.T) {
 	run := func(args ...string) string {
 		args = append([]string{"--store", store, "upstream"}, args...)
 		out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput()
-		if err != nil {
-			t.Errorf("%v: %v: %s", args, err, out)
-		}
+		expect.OK(t, err, "%v: %s", args, out)
 		return string(out)
 	}
 	contains(t, run("list"), "held back, changed: echo")

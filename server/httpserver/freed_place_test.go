@@ -28,9 +28,7 @@ func TestPlaceIsFreeBeforeTheAnswer(t *testing.T) {
 	for _, line := range []string{servertest.Initialize, servertest.ToolCall(
 		"1", "say", `{"text":"x"}`, "",
 	), servertest.ToolCall("2", "say", `{"text":"y"}`, ""), servertest.ToolCall("3", "lost", `{}`, "")} {
-		if _, err := io.WriteString(to, line+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(io.WriteString(to, line+"\n"))(t)
 		<-answered
 	}
 	_ = to.Close()

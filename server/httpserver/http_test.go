@@ -282,9 +282,8 @@ func TestTwoLengths(t *testing.T) {
 	got := w.posted(
 		fmt.Sprintf("Transfer-Encoding: chunked\r\nContent-Length: %d\r\n", len(chunks)+len(hidden)), chunks+hidden,
 	)
-	if strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close\r\n") {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, strings.Count(got, "HTTP/1.1 "), 1)
+	expect.Contains(t, got, "Connection: close\r\n")
 }
 
 // TestTwoVersions sends the header twice, in each era.

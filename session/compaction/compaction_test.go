@@ -19,6 +19,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
@@ -41,10 +42,7 @@ type keeper struct {
 
 func newKeeper(t testing.TB) *keeper {
 	t.Helper()
-	s, err := observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: 1 << 20}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return &keeper{store: s, room: 1 << 40}
 }
@@ -195,9 +193,7 @@ func TestCompactionKeepsPairs(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			rt.Fatal(err)
-		}
+		expect.Must(rt, err)
 		after := read(rt, out)
 		if pairs(after) != pairs(before) || report.After > o.Budget || report.After > report.Before {
 			rt.Fatalf("%+v\n%s\n%s", report, pairs(before), pairs(after))
@@ -247,9 +243,7 @@ func TestDoubledLines(t *testing.T) {
 	once := transcripttest.Make(transcript.Claude, calls)
 	o := compaction.Options{Budget: 11_000, Keep: 2, Count: count}
 	_, want, err := compact(read(t, once), &compaction.Map{}, newKeeper(t), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	text := doubled(once)
 	k, m := newKeeper(t), &compaction.Map{}
 	out, got, err := compact(read(t, text), m, k, o)
@@ -318,9 +312,7 @@ func TestOrder(t *testing.T) {
 			t.Errorf("%s: first %s", format, got)
 		}
 		replaced(1)
-		if got := replaced(least + 300); got != "superseded duplicate receipt old" {
-			t.Errorf("%s: at most %s", format, got)
-		}
+		expect.Equal(t, replaced(least+300), "superseded duplicate receipt old", "%s: at most", format)
 	}
 }
 
@@ -341,9 +333,7 @@ func TestPromptCache(t *testing.T) {
 		})
 		out, report, err := compact(read(t, transcripttest.Make(transcript.Claude, calls)), m, k,
 			compaction.Options{Budget: 20_000, Count: count})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		if report.Replaced > 0 {
 			compactions++
 			if report.BreakEven == 0 || report.Rewritten == 0 {
@@ -432,17 +422,10 @@ func TestOddBytes(t *testing.T) {
 			k,
 			compaction.Options{Budget: 1000, Keep: 1, Count: count},
 		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		written, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
+		written := expect.Value(json.Marshal(m))(t)
 		var loaded compaction.Map
-		if err := json.Unmarshal(written, &loaded); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, json.Unmarshal(written, &loaded))
 		restores(t, out, &loaded, k, text)
 	}
 }
@@ -459,9 +442,7 @@ func TestExpandRefusesChanges(t *testing.T) {
 		k,
 		compaction.Options{Budget: 1000, Keep: 1, Count: count},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	changed := bytes.Replace(out, []byte("read it with slice"), []byte("read it with a spoon"), 1)
 	if _, _, err := expand(read(t, changed), m, k); !errors.Is(err, compaction.ErrChanged) {
 		t.Errorf("%v", err)
@@ -521,36 +502,25 @@ func TestFiveToolRuns(t *testing.T) {
 		newKeeper(t),
 		compaction.Options{Budget: 9000, Keep: 1, Count: count},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	var got struct {
 		Messages []struct {
 			Role    string `json:"role"`
 			Content string `json:"content"`
 		} `json:"messages"`
 	}
-	if err := json.Unmarshal(out, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, json.Unmarshal(out, &got))
 	pointers := 0
 	for _, message := range got.Messages {
 		if message.Role == "tool" && strings.HasPrefix(message.Content, "[") {
 			pointers++
-			if !strings.Contains(
-				message.Content,
-				" tokens, 401 lines of text from Bash {\"command\":\"go test ./p",
-			) {
-				t.Errorf("%s", message.Content)
-			}
+			expect.Contains(t, message.Content, " tokens, 401 lines of text from Bash {\"command\":\"go test ./p")
 		}
 	}
 	shown := regexp.MustCompile(`obs:[0-9a-z]{12}`).ReplaceAll(out, []byte("obs:ID"))
 	const golden = "testdata/five.golden"
 	if *update {
-		if err := os.WriteFile(golden, shown, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(golden, shown, 0o644))
 	}
 	if want, err := os.ReadFile(golden); err != nil || !bytes.Equal(shown, want) {
 		t.Errorf("%v; if it should have changed, run with -update:\n%s", err, shown)
@@ -579,12 +549,8 @@ func BenchmarkCompact(b *testing.B) {
 	var copied, first, again time.Duration
 	for b.Loop() {
 		start := time.Now()
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := os.ReadFile(file); err != nil {
-			b.Fatal(err)
-		}
+		expect.Must(b, os.WriteFile(file, text, 0o600))
+		expect.Value(os.ReadFile(file))(b)
 		copied += time.Since(start)
 		m, k := &compaction.Map{}, newKeeper(b)
 		for _, spent := range []*time.Duration{&first, &again} {

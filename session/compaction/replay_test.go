@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
@@ -55,9 +56,7 @@ func TestChangedTranscripts(t *testing.T) {
 				return append(calls, transcripttest.Call{ID: "z", Tool: "x", Result: strings.Repeat("more ", 9000)})
 			},
 			"an output is gone": func(k *keeper, calls []transcripttest.Call) []transcripttest.Call {
-				if err := k.store.Remove(observations.Local, list(t, k)[0]); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, k.store.Remove(observations.Local, list(t, k)[0]))
 				return calls
 			},
 		} {
@@ -66,21 +65,15 @@ func TestChangedTranscripts(t *testing.T) {
 				o := compaction.Options{Budget: 3000, Keep: 1, Count: count, Path: "cat %s"}
 				text := transcripttest.Make(format, plain)
 				out, _, err := compact(read(t, text), m, k, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				changed := transcripttest.Make(format, change(k, append([]transcripttest.Call(nil), plain...)))
 				o.Keep = -1
 				second, report, err := compact(read(t, changed), m, k, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, err)
 				if report.Replayed < 5 {
 					t.Errorf("%+v", report)
 				}
-				if err := m.Check(); err != nil {
-					t.Error(err)
-				}
+				expect.OK(t, m.Check())
 				for compacted, want := range map[string][]byte{string(out): text, string(second): changed} {
 					restores(t, []byte(compacted), m, k, want)
 				}
@@ -96,10 +89,7 @@ func TestChangedTranscripts(t *testing.T) {
 // list returns the observations of a keeper.
 func list(t *testing.T, k *keeper) (ids []observations.ID) {
 	t.Helper()
-	all, err := k.store.List(observations.Local, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := expect.Value(k.store.List(observations.Local, false))(t)
 	for _, o := range all {
 		ids = append(ids, o.ID)
 	}
@@ -112,9 +102,7 @@ func TestPointersWithoutMap(t *testing.T) {
 	k, m := newKeeper(t), &compaction.Map{V: 1}
 	o := compaction.Options{Budget: 2000, Keep: 1, Count: count}
 	out, _, err := compact(read(t, transcripttest.Make(transcript.Chat, calls)), m, k, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	back, e, err := expand(read(t, out), &compaction.Map{}, k)
 	if err != nil || len(e.Left) != len(m.Swaps) || e.Restored != 0 || !bytes.Equal(back, out) {
 		t.Errorf("%v, %+v", err, e)
@@ -138,9 +126,7 @@ func TestDamagedMaps(t *testing.T) {
 		m := &compaction.Map{V: 1}
 		out, _, err := compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
 			compaction.Options{Budget: 2500, Keep: 1, Count: count})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		return out, m
 	}
 	for name, damage := range map[string]func(m *compaction.Map){
@@ -153,9 +139,7 @@ func TestDamagedMaps(t *testing.T) {
 		"pointer":     func(m *compaction.Map) { m.Swaps[0].Pointer.Rehydrate = "x\ny" },
 	} {
 		_, m := compacted()
-		if err := m.Check(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, m.Check())
 		if damage(m); m.Check() == nil {
 			t.Errorf("%s is accepted", name)
 		}
@@ -180,9 +164,8 @@ func TestDamagedMaps(t *testing.T) {
 	restores(t, out, m, k, transcripttest.Make(transcript.Claude, outputs(4))) // each swap twice
 	again, _, err := compact(read(t, transcripttest.Make(transcript.Claude, outputs(4))), m, k,
 		compaction.Options{Budget: 2500, Keep: 1, Count: count})
-	if err != nil || !bytes.Equal(again, out) {
-		t.Errorf("each swap twice, compacted again: %v", err)
-	}
+	expect.OK(t, err, "each swap twice, compacted again")
+	expect.Equal(t, string(again), string(out), "each swap twice, compacted again")
 }
 
 // TestBudgetErrorNamesWhatRemains checks each cause by itself.
@@ -225,9 +208,7 @@ func TestMaskedPointer(t *testing.T) {
 		compaction.Options{Budget: 2500, Keep: 1, Count: count, Mask: func(s string) string {
 			return strings.ReplaceAll(s, "SECRETSECRETSECRET", "[masked]")
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	if p := m.Swaps[0].Pointer.Text(); strings.Contains(p, "SECRET") || !strings.Contains(p, "[masked]") ||
 		bytes.Count(out, []byte("SECRETSECRETSECRET")) != 1 { // in the call itself
 		t.Errorf("%s", p)
@@ -248,20 +229,14 @@ func TestDamagedObservations(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, f := range files[:3] {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := expect.Value(os.ReadFile(f))(t)
 		b[5] ^= 1
-		if err := os.WriteFile(f, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(f, b, 0o600))
 	}
 	o.Budget = 4500 // fewer outputs have to go than the first time
 	second, report, err := compact(read(t, text), m, k, o)
-	if err != nil || report.Gone != 3 {
-		t.Fatalf("%+v, %v", report, err)
-	}
+	expect.Must(t, err, "%+v", report)
+	expect.MustEqual(t, report.Gone, 3, "%+v", report)
 	restores(t, second, m, k, text)
 }
 
@@ -270,9 +245,7 @@ func TestPointersAsOutputs(t *testing.T) {
 	k, other := newKeeper(t), &compaction.Map{V: 1}
 	o := compaction.Options{Budget: 3000, Keep: 1, Count: count}
 	text, _, err := compact(read(t, transcripttest.Make(transcript.Chat, outputs(8))), other, k, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	m := &compaction.Map{V: 1}
 	o.Budget, o.Keep = 1500, -1
 	out, report, err := compact(read(t, text), m, k, o)
@@ -296,9 +269,7 @@ func TestTightBudget(t *testing.T) {
 		return r, k, err
 	}
 	wide, _, err := fits(8_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	tight := wide.After - 40*5
 	if r, _, err := fits(tight); err != nil || r.After > tight || r.Replaced != 40 {
 		t.Errorf("%d tokens, %d with short pointers: %+v, %v", wide.After, tight, r, err)
@@ -317,21 +288,12 @@ func TestChangedWhileRead(t *testing.T) {
 		"cut":     text[:len(text)/2],
 		"changed": bytes.ReplaceAll(text, []byte(`"content":"`), []byte(`"content":1 `)),
 	} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(path, text, 0o600))
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		defer f.Close() //nolint:errcheck // it was only read
-		tr, err := transcript.ReadFrom(io.NewSectionReader(f, 0, int64(len(text))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, change, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tr := expect.Value(transcript.ReadFrom(io.NewSectionReader(f, 0, int64(len(text)))))(t)
+		expect.Must(t, os.WriteFile(path, change, 0o600))
 		o := compaction.Options{Budget: 2500, Count: count}
 		if _, _, err := compact(tr, &compaction.Map{}, newKeeper(t), o); err == nil {
 			t.Errorf("%s: no error", name)
@@ -343,9 +305,7 @@ func TestChangedWhileRead(t *testing.T) {
 func TestSharedCopy(t *testing.T) {
 	text := strings.Repeat("the same output of two calls\n", 400)
 	quoted, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	use := `{"type":"assistant","uuid":"u%d","sessionId":"s","message":{"role":"assistant","content":[{"type":"tool_use",` +
 		`"id":"t%d","name":"Bash","input":{"n":%d}}]}}` + "\n"
 	result := `{"type":"tool_result","tool_use_id":"t%d","content":%s}`
@@ -355,9 +315,8 @@ func TestSharedCopy(t *testing.T) {
 		string(quoted) + "}}\n")
 	m, k := &compaction.Map{}, newKeeper(t)
 	out, r, err := compact(read(t, session), m, k, compaction.Options{Budget: 1500, Keep: -1, Count: count})
-	if err != nil || r.Replaced != 2 {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	expect.Must(t, err, "%+v", r)
+	expect.MustEqual(t, r.Replaced, 2, "%+v", r)
 	restores(t, out, m, k, session)
 }
 
@@ -368,9 +327,7 @@ func TestPythonDelete(t *testing.T) {
 	text := bytes.ReplaceAll(transcripttest.Make(transcript.Chat, calls), []byte("\x7f"), []byte(`\u007f`))
 	m, k := &compaction.Map{}, newKeeper(t)
 	out, _, err := compact(read(t, text), m, k, compaction.Options{Budget: 2500, Keep: 1, Count: count})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	for _, s := range m.Swaps {
 		if s.ToolUse == calls[0].ID && s.Literals[0].Form == "raw" {
 			t.Errorf("%s is in the map itself", s.ToolUse)

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/compaction"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
@@ -52,9 +53,7 @@ func TestShellOutputsAreStoredAsText(t *testing.T) {
 		if err != nil || report.Replaced != 1 || len(m.Swaps) != 1 {
 			rt.Fatalf("%v, %+v", err, report)
 		}
-		if kept, err := k.Read(m.Swaps[0].Observation); err != nil || string(kept) != output {
-			rt.Fatalf("%v, %.200q", err, kept)
-		}
+		expect.MustEqual(rt, string(expect.Value(k.Read(m.Swaps[0].Observation))(rt)), output)
 		if same, again, err := compact(read(rt, text), m, k, o); err != nil || !bytes.Equal(same, out) {
 			rt.Fatalf("%v, %+v", err, again)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"pgregory.net/rapid"
 )
 
@@ -104,35 +104,25 @@ func TestOnlyTextsAreReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := input(c.tool, c.output)
 			if c.want == "?" {
-				call, err := Parse(in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				call := expect.Value(Parse(in))(t)
 				if texts, err := call.Texts(); err == nil {
 					t.Errorf("a shape that is unknown has texts: %+v", texts)
 				}
 				return
 			}
 			got, texts := replaceAll(t, in)
-			if got != c.want {
-				t.Errorf("got  %s\nwant %s", got, c.want)
-			}
+			expect.Equal(t, got, c.want)
 			var plain []string
 			for _, x := range texts {
 				plain = append(plain, x.Text)
 			}
-			if diff := cmp.Diff(c.texts, plain); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, plain, c.texts)
 		})
 	}
 }
 
 func TestParse(t *testing.T) {
-	c, err := Parse(input("Bash", `{"stdout":"a","persistedOutputPath":"/p"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(Parse(input("Bash", `{"stdout":"a","persistedOutputPath":"/p"}`)))(t)
 	if c.Session != "s1" || c.ToolUseID != "toolu_1" || c.CWD != "/srv" || c.Tool != "Bash" ||
 		c.Argument("command") != `make "all"` || c.Argument("none") != "" {
 		t.Errorf("%+v", c)
@@ -166,10 +156,7 @@ func TestOutput(t *testing.T) {
 		`{"type":"image","file":{"base64":"AA","type":"image/png"}}`:                                         {"", ""},
 		`{"type":"text"}`: {"", ""}, `"text"`: {"", ""}, `null`: {"", ""},
 	} {
-		c, err := Parse(input("Read", output))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := expect.Value(Parse(input("Read", output)))(t)
 		if path, shown := c.Output("file", "filePath"), c.Output("file", "content"); path != want[0] || shown != want[1] {
 			t.Errorf("%s: %q, %q", output, path, shown)
 		}
@@ -258,8 +245,6 @@ func TestTheRestStays(t *testing.T) {
 			}
 			got = strings.Replace(got, `"`+x.By+`"`, raw[i], 1)
 		}
-		if got != output {
-			t.Fatalf("got  %s\nwant %s", got, output)
-		}
+		expect.MustEqual(t, got, output)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
@@ -57,9 +58,7 @@ func TestNet(t *testing.T) {
 		r.Total.Net != 50_400-900-500-1000 || r.Total.Calls != 4 {
 		t.Errorf("list %d, %+v", r.List, r.Total)
 	}
-	if r.Total.Client != 25_400 {
-		t.Errorf("the client would have shown %d", r.Total.Client)
-	}
+	expect.Equal(t, r.Total.Client, 25_400, "the client would have shown")
 	if s := r.Tools[0]; s.Name != "search" || s.Receipts != 1 || s.Refetch != 1 || s.Fetched != 500 || s.TooHard {
 		t.Errorf("%+v", s)
 	}

@@ -3,7 +3,6 @@ package trace
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
@@ -26,27 +24,20 @@ func newClock() *clock { return &clock{time.Date(2026, 3, 14, 23, 59, 0, 0, time
 
 func start(t testing.TB, dir string, c *clock) *Log {
 	t.Helper()
-	l, err := open(dir, c.now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(open(dir, c.now))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
 func write(t testing.TB, l *Log, c Call) {
 	t.Helper()
-	if err := l.Append(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, l.Append(c))
 }
 
 func read(t testing.TB, dir string, since time.Time) (calls []Call) {
 	t.Helper()
 	for c, err := range Read(dir, since, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		calls = append(calls, c)
 	}
 	return calls
@@ -54,10 +45,7 @@ func read(t testing.TB, dir string, since time.Time) (calls []Call) {
 
 func files(t testing.TB, dir string) (names []string) {
 	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := expect.Value(os.ReadDir(dir))(t)
 	for _, e := range list {
 		names = append(names, e.Name())
 	}
@@ -76,12 +64,8 @@ func TestRoundTrip(t *testing.T) {
 	c.at = c.at.Add(2 * time.Minute) // past midnight: the next file
 	write(t, l, later)
 	later.At = later.At.UTC()
-	if d := cmp.Diff([]Call{want, later}, read(t, dir, time.Time{})); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if d := cmp.Diff([]Call{later}, read(t, dir, want.At.Add(time.Second))); d != "" {
-		t.Errorf("since (-want +got):\n%s", d)
-	}
+	expect.Same(t, read(t, dir, time.Time{}), []Call{want, later})
+	expect.Same(t, read(t, dir, want.At.Add(time.Second)), []Call{later}, "since")
 	if n := files(t, dir); len(n) != 2 || !strings.HasPrefix(n[0], "20260314_") || !strings.HasPrefix(n[1], "20260315_") {
 		t.Errorf("files %v", n)
 	}
@@ -101,17 +85,10 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestNothingIsKeptWithoutADirectory(t *testing.T) {
-	l, err := Open("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(Open(""))(t)
 	for _, l := range []*Log{l, nil} {
-		if err := l.Append(Call{}); err != nil {
-			t.Error(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, l.Append(Call{}))
+		expect.OK(t, l.Close())
 	}
 	if calls := read(t, filepath.Join(t.TempDir(), "none"), time.Time{}); len(calls) != 0 {
 		t.Errorf("read %v", calls)
@@ -165,18 +142,13 @@ func TestRetentionIsLookedAfterOnceADay(t *testing.T) {
 // Read skips lines that are torn, foreign or of another version, and reads the lines around them.
 func TestReadTolerates(t *testing.T) {
 	dir := t.TempDir()
-	good, err := json.Marshal(Call{V: 1, Tool: "good", At: newClock().at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := expect.Value(json.Marshal(Call{V: 1, Tool: "good", At: newClock().at}))(t)
 	text := string(good) + "\n" +
 		"\n" + "not json\n" + `{"v":1,"tool":"torn` + "\n" + `{"v":2,"tool":"later"}` + "\n" + `[1]` + "\n" +
 		`{"v":1,"tool":"` + strings.Repeat("x", 3*maxLine) + `"}` + "\n" +
 		"\x00\xff\n" + string(good) + "\n" + string(good[:len(good)-5])
 	name := "20260314_1-0123abcd.jsonl"
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	expect.Must(t, os.WriteFile(filepath.Join(dir, "20260314_1-0123abce.jsonl"), []byte(strings.Repeat("x", 3*maxLine)), 0o600))
 	expect.Must(t, os.Mkdir(filepath.Join(dir, "20260314_1-0123abcf.jsonl"), 0o700))
 	outside := filepath.Join(t.TempDir(), "outside")
@@ -208,9 +180,7 @@ func TestTornWrite(t *testing.T) {
 		t.Errorf("read %+v", calls)
 	}
 	_ = l.file.Close() // every write fails from here on
-	if err := l.Append(Call{}); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Append to a broken file: %v", err)
-	}
+	expect.ErrorIs(t, l.Append(Call{}), os.ErrClosed, "Append to a broken file")
 	_ = l.Close()
 	if err := l.Append(Call{}); err == nil {
 		t.Error("Append after Close")
@@ -276,9 +246,7 @@ func TestConcurrentAppends(t *testing.T) {
 		for j := range each {
 			group.Go(func() {
 				for k := range calls {
-					if err := l.Append(Call{At: c.at, Tool: fmt.Sprintf("%d.%d.%d", i, j, k)}); err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, l.Append(Call{At: c.at, Tool: fmt.Sprintf("%d.%d.%d", i, j, k)}))
 				}
 			})
 		}
@@ -315,14 +283,10 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("\n\n\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "20260314_1-0123abcd.jsonl"), b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(filepath.Join(dir, "20260314_1-0123abcd.jsonl"), b, 0o600))
 		n := 0
 		for _, err := range Read(dir, time.Time{}, nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			n++
 		}
 		if n > bytes.Count(b, []byte("\n")) {
@@ -332,21 +296,16 @@ func FuzzRead(f *testing.F) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	l, err := Open(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := expect.Value(Open(b.TempDir()))(b)
 	defer func() { _ = l.Close() }()
 	b.ReportAllocs()
 	for b.Loop() {
 		l.size = 0
-		if err := l.Append(
+		expect.Must(b, l.Append(
 			Call{
 				At: time.Now(), Session: "s", Tool: "search", CallHash: strings.Repeat("0", 64), Status: "success",
 				SeenTokens: 24611,
 			},
-		); err != nil {
-			b.Fatal(err)
-		}
+		))
 	}
 }

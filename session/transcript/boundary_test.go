@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 )
@@ -66,14 +67,10 @@ func TestForkNamesPreserved(t *testing.T) {
 	text := lines(user, withID("b", "l2", "two"), withID("c", "l3", "three"), boundary(segment),
 		withID("e", "l5", "five"))
 	before, err := transcript.Read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	n := 0
 	forked, _, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	fork := transcripttest.All(forked)
 	for _, old := range []string{`"l2"`, `"l3"`, `"end"`, `"old-session"`} {
 		if bytes.Contains(fork, []byte(old)) {
@@ -97,9 +94,8 @@ func TestCodexCompacted(t *testing.T) {
 			`{"type":"message","role":"user","content":[{"type":"input_text","text":"summary"}]},`+
 			`{"type":"function_call_output","call_id":"b","output":"two"},{"type":"compaction","encrypted_content":"x"}]}`))
 	got, err := transcript.Read(text)
-	if err != nil || sentOf(got) != "b=two" {
-		t.Fatalf("%v, %q", err, sentOf(got))
-	}
+	expect.Must(t, err)
+	expect.MustEqual(t, sentOf(got), "b=two")
 	summaries := 0
 	for _, b := range got.Blocks {
 		if b.Text() == "summary" {
@@ -116,13 +112,9 @@ func TestForkOfFork(t *testing.T) {
 	text := transcripttest.Make(transcript.Codex, []transcripttest.Call{{ID: "a", Tool: "x", Result: "r"}})
 	for _, session := range []string{"first", "second"} {
 		got, err := transcript.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		fork, _, err := got.Fork(session, func() string { return "" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		text = transcripttest.All(fork)
 	}
 	if bytes.Count(text, []byte(`"forked_from_id"`)) != 1 ||

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
@@ -26,13 +27,8 @@ func sentTokens(t *transcript.Transcript) (n int) {
 func readFile(t *testing.T, name string) *transcript.Transcript {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := transcript.Read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
+	got := expect.Value(transcript.Read(text))(t)
 	return got
 }
 
@@ -132,9 +128,8 @@ func TestSampleFiles(t *testing.T) {
 			results[b.ID] = b.Name
 		}
 	}
-	if results["mcptoolu_1"] != "mcp__s__q" || results["srvtoolu_9"] != "web_search" {
-		t.Errorf("%v", results)
-	}
+	expect.Equal(t, results["mcptoolu_1"], "mcp__s__q", "%v", results)
+	expect.Equal(t, results["srvtoolu_9"], "web_search", "%v", results)
 	dup := readFile(t, "dup.jsonl")
 	var once [][]byte
 	all := bytes.SplitAfter(transcripttest.All(dup.Bytes()), []byte("\n"))
@@ -231,15 +226,10 @@ func TestLineNumbers(t *testing.T) {
 		text := transcripttest.Make(format, []transcripttest.Call{{ID: "call_a", Tool: "x", Result: "the result"}})
 		if format != transcript.Claude && format != transcript.Codex {
 			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, text, "", "  "); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, json.Indent(&pretty, text, "", "  "))
 			text = pretty.Bytes()
 		}
-		got, err := transcript.Read(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(transcript.Read(text))(t)
 		for _, b := range got.Blocks {
 			if !b.Result() {
 				continue

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript"
 	"github.com/mcp-funnel/mcp-funnel/session/transcript/transcripttest"
 )
@@ -126,9 +127,7 @@ func TestFormats(t *testing.T) {
 		}
 		failed := format != transcript.Chat // it has no field for that
 		want := fmt.Sprint([]string{"a Read false 1", fmt.Sprintf("b Bash %t 1", failed)})
-		if fmt.Sprint(results) != want {
-			t.Errorf("%s: %s, want %s", format, results, want)
-		}
+		expect.Equal(t, fmt.Sprint(results), want, "%s: %s", format, results)
 	}
 }
 
@@ -168,14 +167,10 @@ func TestFork(t *testing.T) {
 	} {
 		text := transcripttest.Make(format, calls)
 		before, err := transcript.Read(append(text[:len(text):len(text)], `{"torn`...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		n := 0
 		forked, moved, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, err)
 		fork := transcripttest.All(forked)
 		after, err := transcript.Read(fork)
 		if err != nil || after.Session != "new-session" || len(after.Blocks) != len(before.Blocks) ||
@@ -197,10 +192,7 @@ func TestFork(t *testing.T) {
 			}
 		}
 	}
-	chat, err := transcript.Read(transcripttest.Make(transcript.Chat, calls))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := expect.Value(transcript.Read(transcripttest.Make(transcript.Chat, calls)))(t)
 	if _, _, err := chat.Fork("x", func() string { return "y" }); err == nil {
 		t.Error("messages of an API have no session")
 	}
@@ -222,9 +214,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !bytes.Equal(transcripttest.All(got.Apply(nil)), text) {
-			t.Error("it is written differently")
-		}
+		expect.Equal(t, string(transcripttest.All(got.Apply(nil))), string(text), "it is written differently")
 		for _, b := range got.Blocks {
 			for _, l := range append(b.Texts, b.Copies...) {
 				same, ok := got.Find(l.Line, l.Number)
@@ -243,7 +233,5 @@ func TestTooManyValues(t *testing.T) {
 	if _, err := transcript.Read(text); err == nil || !strings.Contains(err.Error(), "over 2000000 values") {
 		t.Errorf("%v", err)
 	}
-	if got := transcript.InnerText("short", transcript.Span{Start: 2, End: 50_000}); got != "" {
-		t.Errorf("%q", got)
-	}
+	expect.Equal(t, transcript.InnerText("short", transcript.Span{Start: 2, End: 50_000}), "")
 }

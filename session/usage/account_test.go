@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
@@ -70,9 +69,7 @@ func TestReportRules(t *testing.T) {
 			if a.Report.PromptTokens != c.prompt || a.Shown != c.shown {
 				t.Errorf("prompt %d, shown %d; want %d, %d", a.Report.PromptTokens, a.Shown, c.prompt, c.shown)
 			}
-			if a.Report.Window != 200_000 {
-				t.Errorf("the window was forgotten: %+v", a.Report)
-			}
+			expect.Equal(t, a.Report.Window, 200_000, "the window was forgotten: %+v", a.Report)
 			if a.Report.At.After(*clock) {
 				t.Errorf("a report of the future: %v", a.Report.At)
 			}
@@ -220,18 +217,15 @@ func TestParallelUpdates(t *testing.T) {
 					for n := 0; n < 10 && err != nil && strings.Contains(err.Error(), "try again"); n++ {
 						err = s.show("local", "s", 1) // a disk may hold up whoever has the lock for a second
 					}
-					if err != nil {
-						t.Error(err)
-					}
+					expect.OK(t, err)
 				}
 			})
 		}
 	}
 	all.Wait()
 	a, err := OpenAccounts(records.InDir(store)).Read("local", "s")
-	if err != nil || a.Shown != 160 {
-		t.Errorf("%+v, %v", a, err)
-	}
+	expect.OK(t, err, "%+v", a)
+	expect.Equal(t, a.Shown, 160, "%+v", a)
 }
 
 func TestTornFilesBeginAnew(t *testing.T) {
@@ -258,9 +252,7 @@ func TestAccountsSurviveARoundTrip(t *testing.T) {
 		Shown: 4, Notices: 5, Resets: 6, Updated: noon, Pointers: 7, Recent: []Output{{noon, 4}}, ResetAt: noon,
 	}
 	expect.Must(t, s.Update("local", "s", func(a *Account) { *a = want }))
-	if diff := cmp.Diff(want, read(t, s, "s")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, read(t, s, "s"), want)
 }
 
 // TestPeak checks that the largest prompt of a model is kept over smaller reports and over a compaction, and not for
@@ -270,9 +262,7 @@ func TestPeak(t *testing.T) {
 	report := func(model string, tokens int) {
 		t.Helper()
 		u := Usage{Model: model, PromptTokens: tokens, Turn: fmt.Sprint(tokens), Source: FromClaude}
-		if err := all.Report("o", "s", u); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, all.Report("o", "s", u))
 	}
 	for _, c := range []struct {
 		model  string
@@ -284,18 +274,14 @@ func TestPeak(t *testing.T) {
 		{"a", 30_001, true, 250_000}, {"b", 20_000, false, 20_000}, {"b", 260_000, false, 260_000},
 	} {
 		if c.reset {
-			if err := all.Reset("o", "s"); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, all.Reset("o", "s"))
 		}
 		report(c.model, c.tokens)
 		if a, err := all.Read("o", "s"); err != nil || a.Peak == nil || a.Peak.Tokens != c.peak {
 			t.Errorf("%+v: %v, %+v", c, err, a.Peak)
 		}
 	}
-	if err := all.Report("o", "t", Usage{Session: "t", PromptTokens: 1, Source: FromCodex}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, all.Report("o", "t", Usage{Session: "t", PromptTokens: 1, Source: FromCodex}))
 	if list, err := all.List(); err != nil || len(list) != 2 || list[0].Report.Session != "t" {
 		t.Errorf("%v, %+v", err, list)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const (
@@ -41,18 +42,11 @@ func TestParseClientEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := os.Open(filepath.Join("testdata", name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			defer func() { _ = f.Close() }()
 			want.Session, want.CWD = session, "/srv/shop"
-			got, err := ParseClientEvent(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			got := expect.Value(ParseClientEvent(f))(t)
+			expect.Same(t, got, want)
 		})
 	}
 }
@@ -155,10 +149,7 @@ func FuzzParseMeta(f *testing.F) {
 				t.Fatalf("%+v", u)
 			}
 		}
-		b, err := json.Marshal(u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := expect.Value(json.Marshal(u))(t)
 		if again, err := ParseMeta(b); err != nil || !cmp.Equal(again, u) {
 			t.Fatalf("%+v became %+v, %v", u, again, err)
 		}
@@ -168,10 +159,7 @@ func FuzzParseMeta(f *testing.F) {
 func FuzzParseClientEvent(f *testing.F) {
 	seeds, _ := filepath.Glob("testdata/*.json")
 	for _, name := range seeds {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := expect.Value(os.ReadFile(name))(f)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

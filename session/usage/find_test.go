@@ -7,22 +7,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // put writes a file below a directory and sets the hour of its last change.
 func put(t testing.TB, hour int, content string, path ...string) string {
 	t.Helper()
 	name := filepath.Join(path...)
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	expect.Must(t, os.WriteFile(name, []byte(content), 0o600))
 	at := time.Date(2026, 3, 14, hour, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(name, at, at); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Chtimes(name, at, at))
 	return name
 }
 
@@ -43,9 +39,7 @@ func TestFindClaude(t *testing.T) {
 	put(t, 3, "", projects, "-srv-my-shop-v1", "agent-12.jsonl")
 	put(t, 4, "", projects, "-srv-my-shop-v1", "notes.txt")
 	put(t, 5, "", projects, "-srv-other", "cccc.jsonl")
-	if err := os.MkdirAll(filepath.Join(projects, "-srv-my-shop-v1", "dddd.jsonl"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.MkdirAll(filepath.Join(projects, "-srv-my-shop-v1", "dddd.jsonl"), 0o700))
 	for session, want := range map[string]string{"": want, "aaaa": old} {
 		if got, err := Clients["claude"].Find("/srv/my shop.v1", session); got != want || err != nil {
 			t.Errorf("%q: %s, %v", session, got, err)
@@ -87,9 +81,7 @@ func TestClaudeName(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/home/ann/my_shop.v1": "-home-ann-my-shop-v1", `C:\Users\ann`: "C--Users-ann", "/é/日本": "-----", "/🙂": "---",
 	} {
-		if got := claudeName(dir); got != want {
-			t.Errorf("%s: %s, want %s", dir, got, want)
-		}
+		expect.Equal(t, claudeName(dir), want, dir)
 	}
 }
 
@@ -139,8 +131,6 @@ func TestCodexSession(t *testing.T) {
 		codexName: thread, "rollout-" + thread + ".jsonl": "", "notes.jsonl": "", "rollout-x.jsonl": "",
 		"/a/b/" + codexName: thread,
 	} {
-		if got := codexSession(name); got != want {
-			t.Errorf("%s: %q", name, got)
-		}
+		expect.Equal(t, codexSession(name), want, name)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 const thread = "019c1a2b-aaaa-7bbb-8ccc-0123456789ab"
@@ -18,18 +18,13 @@ const thread = "019c1a2b-aaaa-7bbb-8ccc-0123456789ab"
 func written(t testing.TB, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
 func sample(t testing.TB, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return b
 }
 
@@ -88,9 +83,7 @@ func TestLastUsage(t *testing.T) {
 			if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 				t.Fatalf("%v, want %v", err, c.err)
 			}
-			if diff := cmp.Diff(c.want, got); err == nil && diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, got, c.want)
 		})
 	}
 }
@@ -151,18 +144,11 @@ func TestOnlyTheTailIsRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := written(t, "s.jsonl", nil)
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := expect.Value(os.OpenFile(path, os.O_WRONLY, 0))(t)
 			defer func() { _ = f.Close() }()
 			const size = 200_000_000
-			if err := f.Truncate(size); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.WriteAt(append([]byte("\n"), record...), size-c.at-1); err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, f.Truncate(size))
+			expect.Value(f.WriteAt(append([]byte("\n"), record...), size-c.at-1))(t)
 			if u, err := Clients["claude"].Last(path); (err == nil) != c.ok || c.ok && u.PromptTokens != 77 {
 				t.Errorf("%+v, %v", u, err)
 			}

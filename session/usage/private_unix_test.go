@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
@@ -73,24 +74,13 @@ func tryFiles(t *testing.T, from func(string) (Usage, error)) (failures []string
 		"device": "/dev/null", "directory": dir, "another user's": foreign(t),
 		"an early record": written(t, "e.jsonl", early),
 	}
-	if err := os.Symlink(whole, refused["link"]); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(refused["FIFO"], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Symlink(whole, refused["link"]))
+	expect.Must(t, syscall.Mkfifo(refused["FIFO"], 0o600))
 	fifo, err := os.OpenFile(refused["FIFO"], os.O_RDWR|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = fifo.Close() }()
-	if _, err := fifo.Write(oneLine(record("77"))); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", refused["socket"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(fifo.Write(oneLine(record("77"))))(t)
+	listener := expect.Value(net.Listen("unix", refused["socket"]))(t)
 	defer func() { _ = listener.Close() }()
 	for kind, path := range refused {
 		cases++
@@ -116,8 +106,6 @@ func foreign(t *testing.T) string {
 		return "/etc/passwd"
 	}
 	path := written(t, "foreign.jsonl", oneLine(record("77")))
-	if err := os.Chown(path, 65534, 65534); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Chown(path, 65534, 65534))
 	return path
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestParseMeta(t *testing.T) {
@@ -61,9 +61,7 @@ func TestParseMeta(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, got, c.want)
 		})
 	}
 }
@@ -114,12 +112,8 @@ func TestSessionID(t *testing.T) {
 		{"ids that cannot be names", bad, "opencode"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if id := SessionID(c.meta, environ, joined); id != c.id {
-				t.Errorf("%q, want %q", id, c.id)
-			}
+			expect.Equal(t, SessionID(c.meta, environ, joined), c.id)
 		})
 	}
-	if id := SessionID(map[string]any{"claudecode/toolUseId": "toolu_1"}, nil, nil); id != "" {
-		t.Errorf("nothing is known: %q", id)
-	}
+	expect.Equal(t, SessionID(map[string]any{"claudecode/toolUseId": "toolu_1"}, nil, nil), "", "nothing is known")
 }

@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestFindID(t *testing.T) {
@@ -23,9 +25,7 @@ func TestFindID(t *testing.T) {
 		``:                                "",
 		`{"id":` + strings.Repeat("1", 9): "",
 	} {
-		if got := string(FindID([]byte(line))); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		expect.Equal(t, string(FindID([]byte(line))), want, line)
 	}
 }
 

@@ -3,6 +3,8 @@ package jsonrpc
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestShares(t *testing.T) {
@@ -22,13 +24,10 @@ func TestShares(t *testing.T) {
 		t.Errorf("one too many: %v", full)
 	}
 	s.Release("bob", 1)
-	if s.Count() != 3 || len(s.byOwner) != 1 {
-		t.Errorf("%+v", s.byOwner)
-	}
+	expect.Equal(t, s.Count(), 3, "%+v", s.byOwner)
+	expect.Equal(t, len(s.byOwner), 1, "%+v", s.byOwner)
 	for n, want := range map[int]int{1: 1, 2: 1, 3: 2, 4: 3, 64: 48, 1024: 768} {
-		if got := OwnerShare(n); got != want {
-			t.Errorf("of %d one may hold %d, want %d", n, got, want)
-		}
+		expect.Equal(t, OwnerShare(n), want, "one may hold of %d", n)
 	}
 }
 

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // FuzzLines has an input cut into the same lines whatever pieces it comes in, none of them blank, with an end or too
@@ -42,8 +43,6 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte, max uint8) {
 		whole := read(t, bytes.NewReader(in), int64(max)+1)
 		pieces := read(t, iotest.OneByteReader(bytes.NewReader(in)), int64(max)+1)
-		if !slices.Equal(whole, pieces) {
-			t.Errorf("%q\nin pieces %q", whole, pieces)
-		}
+		expect.EqualList(t, whole, pieces, "pieces")
 	})
 }

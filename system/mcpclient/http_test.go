@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -40,16 +40,11 @@ func served(t *testing.T, handler Handler, post func(http.ResponseWriter, *http.
 			return
 		}
 		var m incoming
-		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
-			t.Errorf("a message: %v", err)
-		}
+		expect.OK(t, json.NewDecoder(r.Body).Decode(&m), "a message")
 		post(w, r, m)
 	}))
-	r, err := Endpoint{URL: s.URL + "/mcp?key=planted", Headers: map[string]string{"X-Key": "planted"}}.Open(
-		slog.New(slog.DiscardHandler), handler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(Endpoint{URL: s.URL + "/mcp?key=planted", Headers: map[string]string{"X-Key": "planted"}}.Open(
+		slog.New(slog.DiscardHandler), handler))(t)
 	t.Cleanup(func() { r.Close(); s.CloseClientConnections(); s.Close() })
 	return r, s
 }
@@ -163,9 +158,7 @@ func TestSessionOfRemote(t *testing.T) {
 			http.Error(w, "no such session", http.StatusNotFound)
 		}
 	}, nil)
-	if _, err := r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil))(t)
 	slow := make(chan string)
 	go func() {
 		result, err := r.Call(context.WithoutCancel(t.Context()), "slow", json.RawMessage("{}"), nil)
@@ -181,9 +174,7 @@ func TestSessionOfRemote(t *testing.T) {
 	}
 	r.Close()
 	close(release)
-	if got := <-slow; got != "[1.0]<nil>" {
-		t.Errorf("the running call: %s", got)
-	}
+	expect.Equal(t, <-slow, "[1.0]<nil>", "the running call")
 }
 
 // A server says in many ways that it has lost the session; other errors leave it. A cookie is sent back.
@@ -217,15 +208,11 @@ func TestLostSession(t *testing.T) {
 			w.WriteHeader(n)
 			_, _ = io.WriteString(w, body)
 		}, nil)
-		if _, err := r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil))(t)
 		if _, err := r.Call(t.Context(), "x", json.RawMessage("{}"), nil); err == nil {
 			t.Errorf("%s: no error", text)
 		}
-		if got := r.session.Err() != nil; got != lost {
-			t.Errorf("%s: lost is %v", text, got)
-		}
+		expect.Equal(t, r.session.Err() != nil, lost, "%s: lost", text)
 	}
 }
 
@@ -250,9 +237,7 @@ func TestEventLines(t *testing.T) {
 				}
 				all = append(all, string(line))
 			}
-			if got := strings.Join(all, "|"); got != want {
-				t.Errorf("%q by %d: %q, not %q", text, size, got, want)
-			}
+			expect.Equal(t, strings.Join(all, "|"), want, "%q by %d", text, size)
 		}
 	}
 	in, out := io.Pipe()
@@ -304,9 +289,7 @@ func TestResume(t *testing.T) {
 				t.Errorf("resumed at %q", last)
 			}
 		})
-	if result, err := r.Call(t.Context(), "works", json.RawMessage("{}"), nil); err != nil || string(result) != "{}" {
-		t.Errorf("%s, %v", result, err)
-	}
+	expect.Equal(t, string(expect.Value(r.Call(t.Context(), "works", json.RawMessage("{}"), nil))(t)), "{}")
 	if got := <-heard; got != "heard" || gets.Load() != 2 {
 		t.Errorf("heard %s, %d GETs", got, gets.Load())
 	}
@@ -317,9 +300,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s: %d GETs: %v", method, gets.Load(), err)
 		}
 	}
-	if posts.Load() != 3 {
-		t.Errorf("%d posts for 3 calls", posts.Load())
-	}
+	expect.Equal(t, posts.Load(), 3, "posts for 3 calls")
 }
 
 // The stream of the server's own messages is opened after initialize, and again after it breaks.
@@ -349,12 +330,8 @@ func TestOwnStream(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	if _, err := r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Notify("notifications/initialized", json.RawMessage("{}")); err != nil {
-		t.Fatal(err)
-	}
+	expect.Value(r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil))(t)
+	expect.Must(t, r.Notify("notifications/initialized", json.RawMessage("{}")))
 	if a, b, c := <-heard, <-heard, <-answered; a+b+c != "onetwo9" {
 		t.Errorf("%s %s %s", a, b, c)
 	}
@@ -386,9 +363,7 @@ func TestCancelledRemoteCall(t *testing.T) {
 		}()
 		header := <-began
 		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		expect.ErrorIs(t, <-failed, context.Canceled)
 		<-closed
 		got := [3]string{header.Get("Mcp-Protocol-Version"), header.Get("Mcp-Name"), header.Get("Mcp-Method")}
 		want := [3]string{}
@@ -438,9 +413,7 @@ func TestOlderTransport(t *testing.T) {
 			if err == nil {
 				_, err = r.Call(t.Context(), "x", json.RawMessage("{}"), nil)
 			}
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			expect.OK(t, err, name)
 			<-r.Ended() // with its stream
 		} else if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

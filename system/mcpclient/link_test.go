@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -99,9 +100,7 @@ func TestOpenRequestsOfTheServer(t *testing.T) {
 		t.Errorf("one too many: %s", got)
 	}
 	p.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	expect.ErrorIs(t, <-ended, context.Canceled, "cancelled")
 	p.write(`{"jsonrpc":"2.0","id":100,"method":"ping"}`)
 	if got := p.read(); !strings.Contains(got, `"id":100,"result"`) {
 		t.Errorf("after a cancelled one: %s", got)
@@ -128,25 +127,18 @@ func TestNotifications(t *testing.T) {
 		p.write(`{"jsonrpc":"2.0","id":%s,"result":{"ok":true}}`, id)
 	}()
 	progress := func(params json.RawMessage) { heard <- "progress" + string(params) }
-	got, err := l.Call(t.Context(), "x", json.RawMessage("{}"), progress)
-	if err != nil || string(got) != `{"ok":true}` {
-		t.Errorf("%s, %v", got, err)
-	}
+	expect.Equal(t, string(expect.Value(l.Call(t.Context(), "x", json.RawMessage("{}"), progress))(t)), `{"ok":true}`)
 	close(heard)
 	var all []string
 	for h := range heard {
 		all = append(all, h)
 	}
 	want := `one{ "a":1.0 } notifications/cancelled{"requestId":1} progress{"progressToken":1,"progress":1} two`
-	if strings.Join(all, " ") != want {
-		t.Errorf("%q\nwant %s", all, want)
-	}
+	expect.Equal(t, strings.Join(all, " "), want, "%q", all)
 }
 
 // Some servers write both members of a response, one of them null.
 func TestErrorNullBesideAResult(t *testing.T) {
 	f := jsonrpc.Frame{Result: json.RawMessage(`{"a":1}`), Error: json.RawMessage("null")}
-	if got, err := resultOf("x", f); err != nil || string(got) != `{"a":1}` {
-		t.Errorf("%s, %v", got, err)
-	}
+	expect.Equal(t, string(expect.Value(resultOf("x", f))(t)), `{"a":1}`)
 }

@@ -39,21 +39,16 @@ func TestOpenOwn(t *testing.T) {
 		foreign: ErrForeign, in("none"): fs.ErrNotExist,
 	} {
 		f, info, err := OpenOwn(path)
-		if !errors.Is(err, want) || (err == nil) != (want == nil) {
-			t.Errorf("%s: %v, want %v", path, err, want)
-		}
+		expect.ErrorIs(t, err, want, path)
+		expect.Equal(t, err == nil, want == nil, path)
 		if err == nil {
-			if info.Size() != 1 {
-				t.Errorf("%s: %d bytes", path, info.Size())
-			}
+			expect.Equal(t, info.Size(), 1, "%s: bytes", path)
 			_ = f.Close()
 		}
 	}
 	for name, ok := range map[string]bool{"dir": true, "linked": false, "plain": false, "fifo": false, "none": false} {
 		root, err := OpenDir(in(name))
-		if (err == nil) != ok {
-			t.Errorf("directory %s: %v", name, err)
-		}
+		expect.Equal(t, err == nil, ok, "directory %s: %v", name, err)
 		if err == nil {
 			_ = root.Close()
 		}
@@ -97,9 +92,7 @@ func TestReadAndReplaceIn(t *testing.T) {
 	expect.Must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
 	expect.Must(t, os.WriteFile(filepath.Join(dir, "tmp"), []byte("of a process that ended"), 0o600))
 	expect.Must(t, ReplaceIn(root, "file", "tmp", []byte("12345")))
-	if b, err := ReadIn(root, "file", 5); err != nil || string(b) != "12345" {
-		t.Errorf("%q, %v", b, err)
-	}
+	expect.Equal(t, string(expect.Value(ReadIn(root, "file", 5))(t)), "12345")
 	for _, k := range []struct {
 		name  string
 		limit int64

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestPrune removes by age, then the least recently changed files over the size, and nothing for an hour after that.
@@ -24,18 +26,12 @@ func TestPrune(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, err := os.OpenRoot(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.Must(t, err)
 			defer func() { _ = dir.Close() }()
 			write := func(name string, age time.Duration) {
 				at := time.Now().Add(-age)
-				if err := dir.WriteFile(name, make([]byte, 10), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := dir.Chtimes(name, at, at); err != nil {
-					t.Fatal(err)
-				}
+				expect.Must(t, dir.WriteFile(name, make([]byte, 10), 0o600))
+				expect.Must(t, dir.Chtimes(name, at, at))
 			}
 			write("a", time.Minute)
 			write("b", 2*time.Minute)
@@ -45,10 +41,7 @@ func TestPrune(t *testing.T) {
 				write("pruned", tt.stamp)
 			}
 			Prune(dir, 24*time.Hour, tt.size)
-			entries, err := fs.ReadDir(dir.FS(), ".")
-			if err != nil {
-				t.Fatal(err)
-			}
+			entries := expect.Value(fs.ReadDir(dir.FS(), "."))(t)
 			var remain []string
 			for _, e := range entries {
 				if e.Name() != "pruned" {

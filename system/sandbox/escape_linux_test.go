@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 )
@@ -107,9 +108,7 @@ func (g ground) attempts() []attempt {
 func makeGround(t *testing.T) ground {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	g := ground{
 		outside: filepath.Join(
 			top,
@@ -117,35 +116,24 @@ func makeGround(t *testing.T) ground {
 		), readable: filepath.Join(top, "readable"), writable: filepath.Join(top, "writable"),
 	}
 	g.program, g.path = filepath.Join(g.readable, "probe"), filepath.Join(g.writable, "socket")
-	exe, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.ReadFile("/proc/self/exe"))(t)
 	for path, content := range map[string][]byte{
 		g.outside + "/secret": []byte("secret"), g.readable + "/file": nil, g.readable + "/empty": nil,
 		g.readable + "/victim": nil, g.writable + "/file": nil, g.program: exe,
 	} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if err := os.WriteFile(path, content, 0o700); err != nil { //nolint:gosec // one of them is a program
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(g.outside+"/secret", g.readable+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.Symlink(g.outside+"/secret", g.readable+"/link"))
 	g.tcp, g.abstract = echo(t, "tcp", "127.0.0.1:0"), echo(t, "unix", "@"+top)
 	echo(t, "unix", g.path)
 	d, err := net.ListenPacket("unixgram", g.path+".datagrams") //nolint:noctx // closed with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	u, err := net.ListenPacket("udp", "127.0.0.1:0") //nolint:noctx // closed with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = u.Close() })
 	go func() {
 		b := make([]byte, 1)
@@ -160,9 +148,7 @@ func makeGround(t *testing.T) ground {
 	g.udp = u.LocalAddr().String()
 	victim := exec.CommandContext(t.Context(), "/bin/sleep", "1000")
 	victim.Dir, victim.Env = g.outside, []string{"PLANTED=secret"}
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, victim.Start())
 	t.Cleanup(func() { _ = victim.Process.Kill(); _ = victim.Wait() })
 	g.victim = victim.Process.Pid
 	return g
@@ -172,9 +158,7 @@ func makeGround(t *testing.T) ground {
 func echo(t *testing.T, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address) //nolint:noctx // closed with the test
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -250,9 +234,7 @@ func TestNothingEscapesFromOtherUsers(t *testing.T) {
 		t.Skip("these tests already run as a user other than root")
 	}
 	dir, err := os.MkdirTemp("", "sandbox") //nolint:usetesting // t.TempDir lies in a directory that others cannot enter
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer os.RemoveAll(dir) //nolint:errcheck // a test's directory
 	program := filepath.Join(dir, "test")
 	exe, err := os.ReadFile("/proc/self/exe")
@@ -262,9 +244,7 @@ func TestNothingEscapesFromOtherUsers(t *testing.T) {
 	if err == nil {
 		err = os.Chmod(dir, 0o777) //nolint:gosec // another user makes its files in it
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestNothingEscapes$", "-test.v")
 	cmd.Dir, cmd.Env = dir, []string{"TMPDIR=" + dir, "PATH=/usr/bin:/bin:/usr/sbin:/sbin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

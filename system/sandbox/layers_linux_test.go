@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
 
@@ -20,9 +21,7 @@ const withoutKey = "SANDBOX_TEST_WITHOUT"
 func TestLayers(t *testing.T) {
 	withoutRace(t)
 	if kind := os.Getenv(withoutKey); kind != "" {
-		if err := os.WriteFile("/proc/sys/user/max_"+kind+"_namespaces", []byte("0"), 0o600); err != nil {
-			t.Fatal("not possible here: ", err)
-		}
+		expect.Must(t, os.WriteFile("/proc/sys/user/max_"+kind+"_namespaces", []byte("0"), 0o600), "not possible here")
 		for _, l := range sandbox.Layers() {
 			t.Logf("%t %s: %s; needed: %q", l.Holds, l.Name, l.Detail, l.Needs)
 		}
@@ -74,8 +73,6 @@ func TestStrongest(t *testing.T) {
 		{"", sandbox.Required}, {"Landlock", sandbox.BestEffort}, {"rights", sandbox.Off}, {"sandbox", ""},
 	} {
 		layers := []sandbox.Layer{{Name: "user namespace", Holds: true}, {Name: c.missing, Holds: c.missing == ""}}
-		if got := sandbox.Strongest(layers); got != c.want {
-			t.Errorf("without %s: %s, want %s", c.missing, got, c.want)
-		}
+		expect.Equal(t, sandbox.Strongest(layers), c.want, "without %s", c.missing)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 )
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) {
 func runCommand(t testing.TB, s sandbox.Spec, command string) (sandbox.Status, string) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer r.Close() //nolint:errcheck // a test's pipe
 	s.Args = []string{"/bin/sh", "-c", command}
 	if s.Dir == "" {
@@ -52,14 +51,8 @@ func runCommand(t testing.TB, s sandbox.Spec, command string) (sandbox.Status, s
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	out, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, err := p.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(io.ReadAll(r))(t)
+	status := expect.Value(p.Wait())(t)
 	return status, string(out)
 }
 
@@ -81,15 +74,9 @@ func TestRunsACommand(t *testing.T) {
 // Plain it is.
 func TestPlainSources(t *testing.T) {
 	outside, root := t.TempDir(), t.TempDir()
-	if err := os.MkdirAll(outside+"/.git/hooks", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(outside+"/.git/hooks/secret", []byte("a secret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, root+"/a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.MkdirAll(outside+"/.git/hooks", 0o700))
+	expect.Must(t, os.WriteFile(outside+"/.git/hooks/secret", []byte("a secret"), 0o600))
+	expect.Must(t, os.Symlink(outside, root+"/a"))
 	for _, plain := range []bool{true, false} {
 		_, out := runCommand(t, sandbox.Spec{Mounts: []sandbox.Mount{
 			{Source: root + "/a/.git/hooks", Target: "/home/hooks", Maybe: true, Plain: plain},

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
 
@@ -70,9 +71,7 @@ func waitForSpare(t *testing.T) int {
 // names there, so they meet.
 func TestSharedDirectory(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "file"), []byte("here"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(filepath.Join(root, "file"), []byte("here"), 0o600))
 	const deep = "/tmp/a/b/c/d/e/f/g/h"
 	for range 8 {
 		shared := t.TempDir()
@@ -82,9 +81,7 @@ func TestSharedDirectory(t *testing.T) {
 				_, out := runCommand(t, sandbox.Spec{Mounts: []sandbox.Mount{
 					{Source: shared, Target: "/tmp", Write: true}, {Source: root, Target: deep},
 				}}, "cat "+deep+"/file")
-				if out != "here" {
-					t.Errorf("%q", out)
-				}
+				expect.Equal(t, out, "here")
 			})
 		}
 		wg.Wait()

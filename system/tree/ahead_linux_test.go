@@ -68,9 +68,7 @@ func TestWalkAheadFindsTheSame(t *testing.T) {
 			if e.In != nil {
 				held++
 				e.In.Release()
-				if e.Type != File {
-					t.Errorf("%s, a %s, is handed out", e.Path, e.Type)
-				}
+				expect.Equal(t, e.Type, File, "%s, a, is handed out", e.Path)
 			}
 			if described := !e.Modified.IsZero(); described != (o.Stat && (o.Type == "" || o.Type == e.Type)) {
 				t.Errorf("%+v: %s, a %s: described %t", o, e.Path, e.Type, described)
@@ -113,9 +111,7 @@ func TestWalkAheadEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := descriptors(t)
 		defer func() {
-			if recover() != "a defect" {
-				t.Error("a panic did not pass")
-			}
+			expect.Equal(t, recover(), "a defect", "a panic did not pass")
 			if left := descriptors(t) - before; left > 0 {
 				t.Errorf("%d descriptors left open", left)
 			}
@@ -150,9 +146,8 @@ func TestWalkAheadOfARemoval(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || !slices.Equal(got, []string{"a", "c", "d", "d/e"}) {
-		t.Errorf("%q, %v", got, err)
-	}
+	expect.OK(t, err)
+	expect.EqualList(t, got, []string{"a", "c", "d", "d/e"})
 }
 
 func TestSlowVisitsTellProgress(t *testing.T) {

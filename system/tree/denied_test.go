@@ -93,9 +93,7 @@ func TestDeniedIsNeverReached(t *testing.T) {
 		"token.bak",
 		"via",
 	}
-	if got := list(t, r, Options{All: true}); !slices.Equal(got, want) {
-		t.Errorf("a walk sees %q", got)
-	}
+	expect.EqualList(t, list(t, r, Options{All: true}), want, "a walk sees")
 	if got := list(t, r, Options{All: true, Start: "to-state"}); !slices.Equal(got, []string{"to-state/other"}) {
 		t.Errorf("a walk of a link sees %q", got)
 	}

@@ -35,9 +35,7 @@ func git(t testing.TB, dir string, in []byte, args ...string) []byte {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 && args[0] == "check-ignore" {
 		err = nil // nothing is ignored
 	}
-	if err != nil {
-		t.Fatalf("git %v: %v\n%s", args, err, stderr.Bytes())
-	}
+	expect.Must(t, err, "git %v\n%s", args, stderr.Bytes())
 	return out
 }
 
@@ -326,12 +324,8 @@ func TestWalkListsWhatGitLists(t *testing.T) {
 		})
 		expect.Must(t, err)
 		listed += len(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("tree %d:\n got %q\nwant %q", seed, got, want)
-		}
-		if int(report.Files) != len(got) {
-			t.Errorf("tree %d: %d files reported, %d visited", seed, report.Files, len(got))
-		}
+		expect.EqualList(t, got, want, "tree %d", seed)
+		expect.Equal(t, int(report.Files), len(got), "tree %d: files reported, visited", seed)
 	}
 	if listed < *trees*3 {
 		t.Errorf("only %d files listed: such trees find nothing", listed)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"pgregory.net/rapid"
 )
 
@@ -137,9 +138,7 @@ func TestGlobIsDoublestar(t *testing.T) {
 			}
 			want = want || doublestar.MatchUnvalidated(strings.ReplaceAll(one, "[!a]", "[!/a]"), of)
 		}
-		if got := g.Match(p); got != want {
-			t.Fatalf("%q of %q: %v, doublestar says %v", pattern, p, got, want)
-		}
+		expect.MustEqual(t, g.Match(p), want, "%q of %q, doublestar says", pattern, p)
 		if want {
 			matched++
 			for i, c := range p {

@@ -123,9 +123,8 @@ func TestGlobsAreTheirPatterns(t *testing.T) {
 		}
 		want = (want || !any) && !excluded
 		g, err := CompileGlobs(patterns)
-		if err != nil || g.Match(name) != want {
-			r.Fatalf("%q on %s: %t, want %t (%v)", patterns, name, g.Match(name), want, err)
-		}
+		expect.Must(r, err, "%q on %s", patterns, name)
+		expect.MustEqual(r, g.Match(name), want, "%q on %s", patterns, name)
 	})
 }
 

@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -45,9 +44,7 @@ func TestHeldFilesChangedMeanwhile(t *testing.T) {
 		"gone": fs.ErrNotExist, "link": ErrOutside, "fifo": ErrNotFile, "denied": ErrDenied, "renewed": ErrDenied, "swapped/f": nil, "kept": nil,
 	} {
 		o, err := files[name].Open(name)
-		if !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", name, err, want)
-		}
+		expect.ErrorIs(t, err, want, name)
 		if err == nil {
 			if b, err := io.ReadAll(&o); err != nil || string(b) == secret || len(b) == 0 {
 				t.Errorf("%s: %q, %v", name, b, err)

@@ -12,7 +12,7 @@ import (
 // held walks and passes each file with its held directory to take.
 func held(t testing.TB, r *Root, take func(Entry)) {
 	t.Helper()
-	if _, err := r.Walk(t.Context(), Options{Hold: true}, func(e Entry) error {
+	expect.Value(r.Walk(t.Context(), Options{Hold: true}, func(e Entry) error {
 		switch {
 		case e.Type == File:
 			take(e)
@@ -20,9 +20,7 @@ func held(t testing.TB, r *Root, take func(Entry)) {
 			t.Errorf("%s, a %s, is handed out", e.Path, e.Type)
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 }
 
 // Held directories can be used after the walk has ended, by any number of holders.
@@ -32,9 +30,7 @@ func TestHeldFilesOutliveTheWalk(t *testing.T) {
 	r := open(t, dir)
 	var all []Entry
 	held(t, r, func(e Entry) { all = append(all, e) })
-	if len(all) != 4 {
-		t.Fatalf("%d files", len(all))
-	}
+	expect.MustEqual(t, len(all), 4, "files")
 	for _, e := range all {
 		want, at, err := r.OpenFile(e.Path)
 		expect.Must(t, err)
@@ -50,9 +46,7 @@ func TestHeldFilesOutliveTheWalk(t *testing.T) {
 		if n, err := got.ReadAt(part, 1); !errors.Is(err, io.EOF) || string(part[:n]) != string(text[1:]) {
 			t.Errorf("%s from 1: %q, %v", e.Path, part[:n], err)
 		}
-		if err := got.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, got.Close())
 		if _, err := got.Read(part); err == nil || errors.Is(err, io.EOF) {
 			t.Errorf("%s: read when closed: %v", e.Path, err)
 		}

@@ -51,9 +51,7 @@ func TestListingHoldsWhatFits(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	if !slices.Equal(had, all) {
-		t.Errorf("%d names were had of %d, or not in order", len(had), len(all))
-	}
+	expect.EqualList(t, had, all, "%d names were had of %d, or not in order", len(had), len(all))
 	if times < 10 {
 		t.Errorf("all of it fits in %d times: nothing was tried", times)
 	}

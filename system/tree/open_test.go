@@ -1,13 +1,14 @@
 package tree
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+)
 
 func open(t testing.TB, dir string, denied ...string) *Root {
 	t.Helper()
-	r, err := Open(dir, denied...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := expect.Value(Open(dir, denied...))(t)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }

@@ -19,9 +19,7 @@ import (
 
 // exchange swaps two names atomically.
 func exchange(t testing.TB, a, b string) {
-	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE))
 }
 
 // swapping swaps two names until stop is closed, and counts the swaps in n if it is not nil.
@@ -145,9 +143,7 @@ func (c *raced) walk(t *testing.T, r *Root) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, err)
 }
 
 // openHeld opens a file through its held directory.

@@ -154,9 +154,7 @@ func TestOpenFileStaysInside(t *testing.T) {
 		}
 		switch want := test.want.(type) {
 		case error:
-			if !errors.Is(err, want) {
-				t.Errorf("%.60q: %q, %v; want %v", test.name, got, err, want)
-			}
+			expect.ErrorIs(t, err, want, "%.60q: %q", test.name, got)
 		case string:
 			if err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%.60q: %q, %v; want %q", test.name, got, err, want)
@@ -261,9 +259,7 @@ func TestErrorsEchoLittle(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"a b": "a b", "\xff": `"\xff"`, "a\nb": `"a\nb"`, `a\b`: `a\b`, "\u202e": `"\u202e"`, "": `""`} {
-		if got := clip(name); got != want {
-			t.Errorf("%q: %s", name, got)
-		}
+		expect.Equal(t, clip(name), want, "%q", name)
 	}
 }
 

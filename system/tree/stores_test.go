@@ -48,9 +48,7 @@ func TestStoresAreHidden(t *testing.T) {
 				t.Errorf("marked %t: open %s: %v", marked, name, err)
 			}
 			_, err := r.Walk(t.Context(), Options{Start: name, All: true}, func(Entry) error { return nil })
-			if errors.Is(err, ErrDenied) != marked {
-				t.Errorf("marked %t: walk %s: %v", marked, name, err)
-			}
+			expect.Equal(t, errors.Is(err, ErrDenied), marked, "marked: walk %s: %v", name, err)
 			if sub, err := r.Sub(name); errors.Is(err, ErrDenied) != marked {
 				t.Errorf("marked %t: root %s: %v", marked, name, err)
 			} else if err == nil {
@@ -107,9 +105,7 @@ func TestALaterStoreIsHidden(t *testing.T) {
 	if _, err := readAll(t, r, "later/a.txt"); !errors.Is(err, ErrDenied) {
 		t.Errorf("open: %v", err)
 	}
-	if got := list(t, r, Options{}); !slices.Equal(got, []string{"b.txt"}) {
-		t.Errorf("a walk sees %q", got)
-	}
+	expect.EqualList(t, list(t, r, Options{}), []string{"b.txt"}, "a walk sees")
 	if err := os.WriteFile(filepath.Join(dir, StoreMarker), nil, 0o600); err != nil { // the root itself
 		t.Fatal(err)
 	}

@@ -60,8 +60,6 @@ func TestSub(t *testing.T) {
 		top: true, filepath.Join(top, "a"): true, "/": true, filepath.Join(top, "a", "b"): false, filepath.Join(top, "other"): false,
 		top + "/a-evil": false, filepath.Join(top, "other", "..", "a"): true,
 	} {
-		if got := r.Within(dir); got != want {
-			t.Errorf("within %s: %v", dir, got)
-		}
+		expect.Equal(t, r.Within(dir), want, "within %s", dir)
 	}
 }

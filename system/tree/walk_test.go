@@ -41,9 +41,7 @@ func TestWalk(t *testing.T) {
 	} {
 		for _, o := range []Options{{}, {Ahead: true}, {Stat: true}} {
 			test.o.Ahead, test.o.Stat = o.Ahead, o.Stat
-			if got := strings.Join(list(t, r, test.o), " "); got != test.want {
-				t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
-			}
+			expect.Equal(t, strings.Join(list(t, r, test.o), " "), test.want, test.name)
 		}
 	}
 	types := map[string]Type{}

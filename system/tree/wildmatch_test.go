@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // slow implements wildmatch by its definition and tries every match.
@@ -67,9 +69,7 @@ func TestWildmatchIsWhatItsDefinitionSays(t *testing.T) {
 			continue
 		}
 		got, want := wildmatch(p, s), slow(p, s, true)
-		if got != want {
-			t.Fatalf("wildmatch(%q, %q) = %v", p, s, got)
-		}
+		expect.MustEqual(t, got, want, "wildmatch(%q, %q)", p, s)
 		if got {
 			matched++
 		}

@@ -3,13 +3,13 @@ package worker_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 )
 
@@ -31,9 +31,7 @@ func TestSmallJobsHaveASlot(t *testing.T) {
 	for range worker.Slots() {
 		out := &begun{ch: make(chan struct{})}
 		long.Go(func() {
-			if err := worker.Run(ctx, worker.Spec{Name: "pid"}, out); !errors.Is(err, context.Canceled) {
-				t.Errorf("a job without an end: %v", err)
-			}
+			expect.ErrorIs(t, worker.Run(ctx, worker.Spec{Name: "pid"}, out), context.Canceled, "a job without an end")
 		})
 		select {
 		case <-out.ch:

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 )
 
@@ -61,13 +62,9 @@ func TestSpare(t *testing.T) {
 
 	// The spare worker receives files like a new one, and has the limits of its job.
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("in a file"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(path, []byte("in a file"), 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	defer func() { _ = f.Close() }()
 	var out bytes.Buffer
 	if err := worker.Run(within(t, time.Minute), worker.Spec{Name: "files", Files: []*os.File{f}}, &out); err != nil ||
@@ -75,30 +72,21 @@ func TestSpare(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	spareOf(t, 1)
-	if err := worker.Run(
+	expect.ErrorIs(t, worker.Run(
 		within(t, time.Minute), worker.Spec{Name: "memory", Memory: 96 * mib}, io.Discard,
-	); !errors.Is(err, worker.ErrMemory) {
-		t.Errorf("over the memory cap: %v", err)
-	}
+	), worker.ErrMemory, "over the memory cap")
 	spareOf(t, 0) // none after one that was ended
 	echo("again")
 	spareOf(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	works := writer(func(b []byte) (int, error) { cancel(); return len(b), nil })
-	if err := worker.Run(ctx, worker.Spec{Name: "flood"}, works); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
+	expect.ErrorIs(t, worker.Run(ctx, worker.Spec{Name: "flood"}, works), context.Canceled, "cancelled")
 	spareOf(t, 0)
 
 	// A spare worker that was killed while waiting fails at most one job.
 	echo("once more")
-	p, err := os.FindProcess(spareOf(t, 1)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Value(os.FindProcess(spareOf(t, 1)[0]))(t)
+	expect.Must(t, p.Kill())
 	if err := worker.Run(within(t, time.Minute), worker.Spec{Name: "echo"}, io.Discard); err != nil &&
 		!errors.Is(err, worker.ErrCrashed) {
 		t.Error(err)
@@ -117,9 +105,7 @@ func TestSpareIsLetGo(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	worker.KeepSpare(time.Hour) // until it was seen, on however busy a machine
 	defer worker.KeepSpare(0)
-	if err := worker.Run(within(t, time.Minute), worker.Spec{Name: "echo"}, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, worker.Run(within(t, time.Minute), worker.Spec{Name: "echo"}, io.Discard))
 	spareOf(t, 1)
 	worker.KeepSpare(time.Millisecond)
 	spareOf(t, 0)

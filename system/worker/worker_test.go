@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 )
@@ -146,11 +147,9 @@ func TestRun(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	text := strings.Repeat("what goes in comes out\n", 100_000)
 	var out bytes.Buffer
-	if err := worker.Run(
+	expect.Must(t, worker.Run(
 		within(t, time.Minute), worker.Spec{Name: "echo", In: strings.NewReader(text)}, &out,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	if out.String() != text {
 		t.Errorf("got %d bytes, want %d", out.Len(), len(text))
 	}
@@ -161,24 +160,15 @@ func TestFilesAreReadByPosition(t *testing.T) {
 	var files []*os.File
 	for i, s := range []string{"one ", "two"} {
 		p := filepath.Join(dir, strconv.Itoa(i))
-		if err := os.WriteFile(p, []byte(s), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, os.WriteFile(p, []byte(s), 0o600))
+		f := expect.Value(os.Open(p))(t)
 		defer func() { _ = f.Close() }()
 		files = append(files, f)
 	}
 	for range 2 { // the second run finds the files as the first did
 		var out bytes.Buffer
-		if err := worker.Run(within(t, time.Minute), worker.Spec{Name: "files", Files: files}, &out); err != nil {
-			t.Fatal(err)
-		}
-		if out.String() != "one two" {
-			t.Errorf("got %q", out.String())
-		}
+		expect.Must(t, worker.Run(within(t, time.Minute), worker.Spec{Name: "files", Files: files}, &out))
+		expect.Equal(t, out.String(), "one two")
 	}
 }
 
@@ -237,12 +227,8 @@ func TestCancel(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	if err := worker.Run(ctx, worker.Spec{Name: "spin"}, io.Discard); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if err := worker.Run(ctx, worker.Spec{Name: "spin"}, io.Discard); !errors.Is(err, context.Canceled) {
-		t.Errorf("started after the cancel: got %v", err)
-	}
+	expect.ErrorIs(t, worker.Run(ctx, worker.Spec{Name: "spin"}, io.Discard), context.Canceled)
+	expect.ErrorIs(t, worker.Run(ctx, worker.Spec{Name: "spin"}, io.Discard), context.Canceled, "started after the cancel")
 }
 
 type full struct{}
@@ -252,15 +238,11 @@ var errFull = errors.New("full")
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestOutThatFails(t *testing.T) {
-	if err := worker.Run(within(t, time.Minute), worker.Spec{Name: "flood"}, full{}); !errors.Is(err, errFull) {
-		t.Errorf("got %v", err)
-	}
+	expect.ErrorIs(t, worker.Run(within(t, time.Minute), worker.Spec{Name: "flood"}, full{}), errFull)
 	// The same if the worker ended before its output was refused.
-	if err := worker.Run(
+	expect.ErrorIs(t, worker.Run(
 		within(t, time.Minute), worker.Spec{Name: "echo", In: strings.NewReader("x")}, full{},
-	); !errors.Is(err, errFull) {
-		t.Errorf("got %v", err)
-	}
+	), errFull)
 }
 
 // A slow reader gets the whole output, long after the worker has ended.
@@ -268,11 +250,9 @@ func TestSlowOut(t *testing.T) {
 	var got bytes.Buffer
 	slow := writer(func(b []byte) (int, error) { time.Sleep(400 * time.Millisecond); return got.Write(b) })
 	text := strings.Repeat("0123456789", 10_000)
-	if err := worker.Run(
+	expect.Must(t, worker.Run(
 		within(t, time.Minute), worker.Spec{Name: "echo", In: strings.NewReader(text)}, slow,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	if got.String() != text {
 		t.Errorf("got %d bytes, want %d", got.Len(), len(text))
 	}
@@ -285,16 +265,12 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 func TestWorkerHasNothing(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte("s3cret"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(secret, []byte("s3cret"), 0o644))
 	t.Setenv("SECRET", "in the environment")
 
 	// Control: the same function in this process succeeds in all of it.
 	var control bytes.Buffer
-	if err := tryEscape(t.Context(), strings.NewReader(secret), nil, &control); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, tryEscape(t.Context(), strings.NewReader(secret), nil, &control))
 	for _, s := range []string{"SECRET=", "file: s3cret", "wrote a file", "has a socket"} {
 		if !strings.Contains(control.String(), s) {
 			t.Fatalf("the control did not get %q: %s", s, control.String())
@@ -307,11 +283,9 @@ func TestWorkerHasNothing(t *testing.T) {
 		holds[l.Name] = l.Holds
 	}
 	var out bytes.Buffer
-	if err := worker.Run(
+	expect.Must(t, worker.Run(
 		within(t, time.Minute), worker.Spec{Name: "try escape", In: strings.NewReader(secret)}, &out,
-	); err != nil {
-		t.Fatal(err)
-	}
+	))
 	if strings.Contains(out.String(), "environment:") {
 		t.Errorf("the worker saw the environment: %s", out.String())
 	}
@@ -328,31 +302,19 @@ func TestParentKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("parent-death signal is Linux: skipped")
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := expect.Value(os.Executable())(t)
 	for range 3 {
 		cmd := exec.CommandContext(t.Context(), exe)
 		cmd.Env = append(os.Environ(), "CHILD_TEST_PARENT=1")
-		outR, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		outR := expect.Value(cmd.StdoutPipe())(t)
+		expect.Must(t, cmd.Start())
 		line := make([]byte, 32)
-		if _, err := outR.Read(line); err != nil {
-			t.Fatal(err)
-		}
+		expect.Value(outR.Read(line))(t)
 		grand := childrenOf(t, cmd.Process.Pid)
 		if len(grand) == 0 {
 			t.Fatal("the worker's worker was not found: the test proves nothing")
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		expect.Must(t, cmd.Process.Kill())
 		_ = cmd.Wait()
 		deadline := time.Now().Add(30 * time.Second)
 		for _, pid := range grand {
@@ -394,9 +356,7 @@ func alive(pid int) bool {
 // A program without Main starts no worker: it would start itself again and again.
 func TestMainForgotten(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, err)
 	cmd := exec.CommandContext(within(t, time.Minute), exe)
 	cmd.Env = append(os.Environ(), "CHILD_TEST_FORGOT=1")
 	out, err := cmd.CombinedOutput()
@@ -433,8 +393,6 @@ func TestManyAtOnce(t *testing.T) {
 		}()
 	}
 	for range n {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, <-errs)
 	}
 }

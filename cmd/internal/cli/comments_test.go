@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // knownSettings returns the settings that a configuration file may have.
 func knownSettings(t testing.TB) map[string]*kong.Flag {
 	t.Helper()
 	var c struct{ Settings }
-	parser, err := kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := expect.Value(kong.New(&c, kong.DefaultEnvars("MCP_FUNNEL"), kong.ExplicitGroups(Groups)))(t)
 	return settingNames(parser.Model)
 }
 
@@ -24,9 +22,7 @@ func knownSettings(t testing.TB) map[string]*kong.Flag {
 func configOf(t *testing.T, text string) (*FileResolver, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "c")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	r := &FileResolver{}
 	return r, r.read(file, knownSettings(t))
 }

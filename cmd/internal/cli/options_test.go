@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // Every tag `to` names a field that takes the setting's value, and a value of it arrives there. Settings without
@@ -83,17 +85,13 @@ func TestTooWide(t *testing.T) {
 	base := t.TempDir()
 	home := filepath.Join(base, "people", "ann")
 	project := filepath.Join(home, "project")
-	if err := os.MkdirAll(project, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.MkdirAll(project, 0o755))
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
 	for dir, want := range map[string]bool{
 		string(filepath.Separator): true, home: true, filepath.Dir(home): true, project: false,
 	} {
-		if got := tooWide(dir); got != want {
-			t.Errorf("%s: %t", dir, got)
-		}
+		expect.Equal(t, tooWide(dir), want, dir)
 	}
 }
 

@@ -3,6 +3,8 @@ package cli
 import (
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 func TestBarText(t *testing.T) {
@@ -26,9 +28,7 @@ func TestBarText(t *testing.T) {
 		},
 		"0 files searched  0/s  0s": {0, 0, "0 files searched", 0},
 	} {
-		if got := barText(b.done, b.total, b.message, b.elapsed); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		expect.Equal(t, barText(b.done, b.total, b.message, b.elapsed), want)
 	}
 }
 
@@ -43,8 +43,6 @@ func TestAgeText(t *testing.T) {
 		48 * time.Hour:                  "2d ago",
 		400 * 24 * time.Hour:            "400d ago",
 	} {
-		if got := AgeText(age); got != want {
-			t.Errorf("%v: %s, want %s", age, got, want)
-		}
+		expect.Equal(t, AgeText(age), want, age)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestWarnings compares what is said of settings without effect.
@@ -30,9 +32,7 @@ func TestWarnings(t *testing.T) {
 		{Settings{limitsSettings: limitsSettings{CallTimeout: Age(time.Second)},
 			commandsSettings: commandsSettings{Slice: Age(2 * time.Second)}}, nil},
 	} {
-		if got := c.settings.Warnings(); !slices.Equal(got, c.want) {
-			t.Errorf("%q, want %q", got, c.want)
-		}
+		expect.EqualList(t, c.settings.Warnings(), c.want)
 	}
 }
 

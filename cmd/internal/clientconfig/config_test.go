@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,9 +134,8 @@ func TestChanges(t *testing.T) {
 				}
 				same := func(what string, got, want []byte) {
 					t.Helper()
-					if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
-						t.Errorf("%s:\n%q, not\n%q", what, got, want)
-					}
+					expect.Equal(t, string(got), string(want), what)
+					expect.Equal(t, got == nil, want == nil, what)
 				}
 				installed := plan(original, nil, add)
 				edited := original // by a client of strict JSON, without a byte order mark
@@ -184,9 +182,7 @@ func TestChanges(t *testing.T) {
 				u, err := c.parse(plan(both, []byte("x = y"), unwrap))
 				expect.Must(t, err)
 				for name, argv := range d.argv() {
-					if !slices.Equal(u.argv()[name], argv) {
-						t.Errorf("unwrapped by itself, %s: %q", name, u.argv()[name])
-					}
+					expect.EqualList(t, u.argv()[name], argv, "unwrapped by itself, %s", name)
 				}
 			})
 		}
@@ -217,13 +213,11 @@ func TestLocalScope(t *testing.T) {
 		t.Errorf("%v, %q, %s", err, p.Notes, p.After)
 	}
 	back, err := c.Local("/p").Plan(p.After, text, Change{Self: self, Wrap: []string{"z"}, Remove: true})
-	if err != nil || !bytes.Equal(back.After, text) {
-		t.Errorf("%v, %s", err, back.After)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, string(back.After), string(text))
 	p, err = c.Local("/new").Plan(text, nil, Change{Self: self, Server: true})
-	if err != nil || !strings.Contains(string(p.After), `"/new"`) {
-		t.Errorf("%v, %s", err, p.After)
-	}
+	expect.OK(t, err)
+	expect.Contains(t, string(p.After), `"/new"`)
 	if ByName("cursor").Local("/p") != nil {
 		t.Error("cursor has a local scope")
 	}
@@ -248,9 +242,7 @@ func TestEntries(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}
-	if len(want) != len(clients) {
-		t.Errorf("%d clients", len(clients))
-	}
+	expect.Equal(t, len(want), len(clients), "clients")
 }
 
 // What only one client has.
@@ -324,9 +316,7 @@ func TestWrappedByHand(t *testing.T) {
 					t.Errorf("%s, --wrap %s, backup %q: %s", client, wrap, backup, got)
 				}
 			}
-			if got := plan(string(added), add); got != string(added) {
-				t.Errorf("%s, twice, backup %q: %s", client, backup, got)
-			}
+			expect.Equal(t, plan(string(added), add), string(added), "%s, twice, backup %q", client, backup)
 			for _, wrap := range [][]string{files, all} {
 				if got := plan(k.wrapped, Change{Self: self, Wrap: wrap, Remove: true}); got != k.plain {
 					t.Errorf("%s, --remove --wrap %s, backup %q: %s", client, wrap, backup, got)
@@ -370,9 +360,7 @@ func TestHookOfTheDocumentation(t *testing.T) {
 	var want, have any
 	expect.Must(t, json.Unmarshal([]byte(block), &want))
 	expect.Must(t, json.Unmarshal([]byte(got), &have))
-	if !reflect.DeepEqual(have, want) {
-		t.Errorf("%s\nnot\n%s", got, block)
-	}
+	expect.Same(t, have, want, "%s\nnot\n%s", got, block)
 	got, err = ByName("claude-code").Block(Change{Self: self, Args: []string{"--store", "/a b", "--x", ""}, Hook: true})
 	if want := `"` + self + ` --store '/a b' --x '' hook --configured"`; err != nil || !strings.Contains(got, want) {
 		t.Errorf("%s, %v", got, err)
@@ -431,9 +419,7 @@ func TestHookThatIsThere(t *testing.T) {
 			if k.ours {
 				want = want[1:]
 			}
-			if got := lines(out); !slices.Equal(got, want) {
-				t.Errorf("%s: removed: %q", line, got)
-			}
+			expect.EqualList(t, lines(out), want, "%s: removed", line)
 		}
 		set, err := c.Plan(text, nil, Change{Self: self, Args: []string{"--store", "/new"}, Hook: true})
 		expect.Must(t, err)
@@ -495,14 +481,10 @@ func TestDiff(t *testing.T) {
 		{"a\r\nb\r\n", "a\r\nx\r\nb\r\n", "+ x\n"},
 		{long + "a", long + "b", "- …" + strings.Repeat("é", 50) + "a\n+ …" + strings.Repeat("é", 50) + "b\n"},
 	} {
-		if got := Diff([]byte(k.before), []byte(k.after)); got != k.want {
-			t.Errorf("%.20q and %.20q: %q, not %q", k.before, k.after, got, k.want)
-		}
+		expect.Equal(t, Diff([]byte(k.before), []byte(k.after)), k.want, "%.20q and %.20q", k.before, k.after)
 	}
 	many := strings.Repeat("a\n", 3000) // too many to compare
-	if got := strings.Count(Diff([]byte("b\n"+many+"b\n"), []byte("x\n"+many+"y\n")), "\n"); got != 6004 {
-		t.Errorf("%d lines", got)
-	}
+	expect.Equal(t, strings.Count(Diff([]byte("b\n"+many+"b\n"), []byte("x\n"+many+"y\n")), "\n"), 6004, "lines")
 }
 
 // Whatever a file holds: it is refused, or nothing is lost.

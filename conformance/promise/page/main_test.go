@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 )
 
 func TestTheTableHidesNothing(t *testing.T) {
 	events := filepath.Join(t.TempDir(), "events")
-	if err := os.WriteFile(events, []byte(strings.Join([]string{
+	expect.Must(t, os.WriteFile(events, []byte(strings.Join([]string{
 		`{"Action":"output","Package":"p","Test":"TestS6Dies","Output":"panic: gone\n"}`,
 		`{"Action":"fail","Package":"p","Test":"TestS6Dies"}`,
 		`{"Action":"fail","Package":"p","Test":"TestS1Whole/part"}`,
@@ -23,9 +24,7 @@ func TestTheTableHidesNothing(t *testing.T) {
 		`{"Action":"pass","Package":"p","Test":"TestS20Silent"}`,
 		`{"Action":"pass","Package":"p","Test":"TestSomething"}`,
 		`{"Action":"fail","Package":"p"}`,
-	}, "\n")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	}, "\n")), 0o600))
 	var printed strings.Builder
 	tests, err := outcomes(events, &printed)
 	if err != nil || !strings.Contains(printed.String(), "panic: gone") {
@@ -103,9 +102,7 @@ func TestSomePromises(t *testing.T) {
 		t.Error("S8 has no proof and is held")
 	}
 	file := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, os.WriteFile(file, nil, 0o600))
 	if err := run(file, file, []string{"S700"}); err == nil || !strings.Contains(err.Error(), "S700") {
 		t.Errorf("an unknown promise: %v", err)
 	}
