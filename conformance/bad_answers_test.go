@@ -194,9 +194,7 @@ func (c badAnswer) check(t *testing.T, s *stdioClient, id string) {
 	text := a.text()
 	expect.Equal(t, a.failed, c.Fails, "failed: %.500s", text)
 	for _, want := range c.Shows {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s does not show %q:\n%.3000s", c.Tool, want, text)
-		}
+		expect.Has(t, text, want, "%s does not show", c.Tool)
 	}
 	for _, wrong := range c.Lacks {
 		if strings.Contains(text, wrong) {

@@ -48,9 +48,8 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 
 	observed, sung, admitted, through := kept(t, product.URL), songs(t, canary), kept(t, wide.URL), songs(t, control)
 	callOnce(t, product)
-	if kept(t, product.URL) != observed+1 {
-		t.Error("what the pages send leaves nothing behind where it runs: what they did would not be seen")
-	}
+	expect.Equal(t, kept(t, product.URL), observed+1,
+		"what the pages send leaves nothing behind where it runs: what they did would not be seen")
 	if admitted == 0 {
 		t.Error("with the guard off, no page ran the binary's tool: what they try on it proves nothing")
 	}

@@ -53,9 +53,7 @@ func TestBashCompletes(t *testing.T) {
 			t.Errorf("%q<tab>: %q, want %q", line, got, want)
 		}
 	}
-	if _, err := os.Stat("/nowhere"); err == nil {
-		t.Error("a store was made by completing")
-	}
+	expect.Fails(t, expect.Err(os.Stat("/nowhere")), "", "a store was made by completing")
 }
 
 // askers print the candidates that a shell is given for "mcp-funnel obs cat " and for "mcp-funnel call read path=obs:",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // TestDeliverSecrets delivers documents with a secret whose mask is longer than it: they are stored exactly, or masked
@@ -42,9 +44,7 @@ func TestDeliverShowsWhatToRepeat(t *testing.T) {
 		_, shown, ok := strings.Cut(a.text(), "\n```\n")
 		if !ok {
 			again++
-			if !strings.Contains(a.text(), "Begin with the whole cut-off element") {
-				t.Errorf("cut at %d: %s", cut, a.text())
-			}
+			expect.Has(t, a.text(), "Begin with the whole cut-off element", "cut at %d", cut)
 			continue
 		}
 		shows++

@@ -148,9 +148,7 @@ func TestDeliverKeepsTheOutline(t *testing.T) {
 			t.Errorf("%v: not %d lines: %s", err, lines, got.text())
 		}
 	}
-	if !strings.Contains(first.text(), `(section "s80")`) {
-		t.Errorf("the section that is cut off is not named: %s", first.text())
-	}
+	expect.Has(t, first.text(), `(section "s80")`, "the section that is cut off is not named")
 }
 
 // longPart returns text of words that do not repeat themselves.

@@ -257,9 +257,7 @@ func TestHookCountsAsCoverage(t *testing.T) {
 	investigate()
 	opened := func(want string) {
 		t.Helper()
-		if report := investigate("show=report"); !strings.Contains(report, "opened through this server: "+want+"\n") {
-			t.Errorf("want %q: %s", want, report)
-		}
+		expect.Contains(t, investigate("show=report"), "opened through this server: "+want+"\n")
 	}
 	read := func(text string) {
 		t.Helper()

@@ -164,7 +164,6 @@ func TestLimitsPage(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	expect.Must(t, err)
-	if string(got) != want {
-		t.Error("docs/LIMITS.md is not what the constants say: run go test ./conformance -run TestLimitsPage -update")
-	}
+	expect.Equal(t, string(got), want,
+		"docs/LIMITS.md is not what the constants say: run go test ./conformance -run TestLimitsPage -update")
 }

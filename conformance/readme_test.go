@@ -116,9 +116,7 @@ func TestReadmeLinks(t *testing.T) {
 				continue // of the web, or within a page
 			}
 			path := filepath.Join(filepath.Dir(page), to)
-			if _, err := os.Stat(path); err != nil {
-				t.Errorf("%s: the link to %s: %v", page, to, err)
-			}
+			expect.OK(t, expect.Err(os.Stat(path)), "%s: the link to %s", page, to)
 			if page == readme {
 				linked[path] = true
 			}

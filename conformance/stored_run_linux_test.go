@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
@@ -35,9 +34,7 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 		got, err := later.call(tool, k.args)
 		expect.Must(t, err)
 		for _, want := range k.want {
-			if !strings.Contains(got.text(), want) {
-				t.Errorf("%s: no %q: %s", tool, want, got.text())
-			}
+			expect.Has(t, got.text(), want, tool)
 		}
 	}
 }

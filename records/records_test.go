@@ -26,9 +26,7 @@ func opened(t *testing.T, dir string) *Files {
 func TestRecord(t *testing.T) {
 	s := opened(t, t.TempDir())
 	k := Key{Investigation, "local", "abc/dirs/x.json"}
-	if _, err := s.Get(k); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("before it was written: %v", err)
-	}
+	expect.ErrorIs(t, expect.Err(s.Get(k)), fs.ErrNotExist, "before it was written")
 	expect.Must(t, s.Delete(k))
 	for _, body := range []string{"one", "two, which is longer", ""} {
 		expect.Must(t, s.Put(k, []byte(body)))
@@ -39,9 +37,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	expect.Must(t, s.Delete(Key{Investigation, "local", "abc"}))
-	if _, err := s.Get(k); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after what is above was deleted: %v", err)
-	}
+	expect.ErrorIs(t, expect.Err(s.Get(k)), fs.ErrNotExist, "after what is above was deleted")
 }
 
 func TestList(t *testing.T) {
@@ -135,9 +131,7 @@ func TestDamaged(t *testing.T) {
 	expect.Must(t, s.Put(k, []byte("{}")))
 	expect.ErrorIs(t, s.Put(k, make([]byte, Account.Limit+1)), ErrFull, "a record that is too long")
 	expect.Must(t, os.WriteFile(filepath.Join(dir, "accounts", "a.json"), make([]byte, Account.Limit+1), 0o600))
-	if _, err := s.Get(k); !errors.Is(err, ErrDamaged) {
-		t.Errorf("a file that is too long: %v", err)
-	}
+	expect.ErrorIs(t, expect.Err(s.Get(k)), ErrDamaged, "a file that is too long")
 	expect.Must(t, s.Update(k, func(old Record) ([]byte, error) {
 		if old.Body != nil {
 			t.Errorf("%d bytes", len(old.Body))
@@ -196,21 +190,15 @@ func TestPrune(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(dir, "accounts", temporary+"*")); len(left) > 0 {
 		t.Errorf("%q is left", left)
 	}
-	if _, err := os.Stat(stranger); err != nil {
-		t.Errorf("a file that is no record: %v", err)
-	}
+	expect.OK(t, expect.Err(os.Stat(stranger)), "a file that is no record")
 	for i := range few.Most {
 		put(Key{&few, "local", fmt.Sprint("n", i)})
 	}
 	if n := count(); n > few.Most {
 		t.Errorf("%d accounts", n)
 	}
-	if _, err := s.Get(Key{&few, "local", fmt.Sprint("n", few.Most-1)}); err != nil {
-		t.Errorf("the last one: %v", err)
-	}
-	if _, err := s.Get(Key{&few, "local", "new"}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the first one: %v", err)
-	}
+	expect.OK(t, expect.Err(s.Get(Key{&few, "local", fmt.Sprint("n", few.Most-1)})), "the last one")
+	expect.ErrorIs(t, expect.Err(s.Get(Key{&few, "local", "new"})), fs.ErrNotExist, "the first one")
 }
 
 func TestAlive(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // A root that is missing does not end the program: every tool names it and what to do, and so does doctor.
@@ -51,9 +53,7 @@ func TestAMissingRootIsNamed(t *testing.T) {
 		t.Errorf("doctor: code %d\n%s", code, report)
 	}
 	_, _, complaints := runs(t, "--store", store, "--root", gone, "call", "find")
-	if !strings.Contains(complaints, missing) {
-		t.Errorf("call warns of nothing: %s", complaints)
-	}
+	expect.Has(t, complaints, missing, "call warns of nothing")
 }
 
 // A server whose roots are all missing answers; a root that appears later is not opened, and the error still holds.

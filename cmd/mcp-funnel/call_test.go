@@ -150,9 +150,7 @@ func TestCallWithoutAToolExplainsThem(t *testing.T) {
 		t.Errorf("code %d: %s%s", code, out, said)
 	}
 	for _, tool := range catalog() {
-		if !strings.Contains(out, fmt.Sprintf("\n  %-8s%s\n", tool.Name, tool.Description)) {
-			t.Errorf("no line for %s: %s", tool.Name, out)
-		}
+		expect.Has(t, out, fmt.Sprintf("\n  %-8s%s\n", tool.Name, tool.Description), "no line for %s", tool.Name)
 	}
 }
 

@@ -50,9 +50,8 @@ func TestGrammarOfOneCommand(t *testing.T) {
 	} {
 		others := regexp.MustCompile(otherCommands(strings.Fields(line)))
 		for _, name := range []string{"Serve", "Call", "Check", "Hook", "Complete"} {
-			if got := others.MatchString("commands." + name); got != (name != "Serve" && name != want) {
-				t.Errorf("%q: %s is left out: %t", line, name, got)
-			}
+			expect.Equal(t, others.MatchString("commands."+name), name != "Serve" && name != want, "%q: %s is left out",
+				line, name)
 		}
 	}
 	for _, args := range [][]string{{"nope"}, {"obs"}, {"complete"}} {

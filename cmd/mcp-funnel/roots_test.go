@@ -33,9 +33,7 @@ func TestTildeIsHome(t *testing.T) {
 			t.Errorf("%q: code %d, %s%s", args, code, out, complaints)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(home, "kept")); err != nil {
-		t.Errorf("the store: %v", err)
-	}
+	expect.OK(t, expect.Err(os.Stat(filepath.Join(home, "kept"))), "the store")
 	for path, want := range map[string]string{
 		"~": home, "~/a": filepath.Join(home, "a"), "/a": filepath.FromSlash("/a"),
 	} {
@@ -163,9 +161,7 @@ func TestStoresOfOthersAreHidden(t *testing.T) {
 	if code, _, complaints := runs(t, "--store", other, "observations", "list"); code != done {
 		t.Fatal(complaints)
 	}
-	if _, err := os.Stat(marker); err != nil {
-		t.Errorf("a store of an earlier version gets no marker when it is opened: %v", err)
-	}
+	expect.OK(t, expect.Err(os.Stat(marker)), "a store of an earlier version gets no marker when it is opened")
 }
 
 // A directory typed on the command line is read wherever the program is called, and grants nothing to --root.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
@@ -44,9 +45,7 @@ func TestScanTree(t *testing.T) {
 		"         7  text/x-small\n", "\n         3          1 234         90 000  .\n", "50 000    api\n",
 		`50 000      v\x0a1` + "\n", " 39    d39\n", "  and 3 smaller ones",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("lacks %q:\n%s", want, text)
-		}
+		expect.Contains(t, text, want)
 	}
 	if strings.Contains(text, "d02\n") {
 		t.Error(text)

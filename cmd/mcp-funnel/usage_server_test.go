@@ -82,9 +82,7 @@ func TestUsageOfAHookDecides(t *testing.T) {
 	code, _, complaints := s.run(`{"session_id":"full","context_window":{"context_window_size":200000,
 		"current_usage":{"input_tokens":194800}}}`)
 	expect.MustEqual(t, code, done, complaints)
-	if out := s.search(`{"funnel/session":"full"}`); !strings.Contains(out, "context full") {
-		t.Errorf("no notice: %.600s", out)
-	}
+	expect.Has(t, s.search(`{"funnel/session":"full"}`), "context full", "no notice")
 	if out := s.search(`{"funnel/session":"fresh"}`); strings.Contains(out, "context full") {
 		t.Errorf("another session got a notice: %.600s", out)
 	}

@@ -265,9 +265,7 @@ func TestBlocksToPaste(t *testing.T) {
 			}
 		}
 		if raw := v.Meta[clientusage.MetaKey]; raw != nil {
-			if _, err := clientusage.ParseMeta(raw); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, expect.Err(clientusage.ParseMeta(raw)))
 			hooks++
 		}
 	}

@@ -105,9 +105,7 @@ func TestFollowUp(t *testing.T) {
 	b.owner = "another"
 	for _, after := range []string{first.ID, "ans:000000000000"} {
 		_, _, err := b.try(ask.Args{Question: "and of sales?", After: after})
-		if err == nil || !strings.Contains(err.Error(), "unknown answer") {
-			t.Errorf("%s: %v", after, err)
-		}
+		expect.Fails(t, err, "unknown answer", after)
 	}
 }
 

@@ -260,9 +260,7 @@ func TestSeveralExtensions(t *testing.T) {
 		_, s := answeredBy(t, ten(t), ask.Args{Question: "how many text files?"},
 			native("count_files", map[string]any{"extension": list}), said("There are 11."))
 		sent := s.Requests()[1].Messages
-		if last := sent[len(sent)-1].Content; !strings.Contains(last, "11 .txt/.md files") {
-			t.Errorf("%q: %s", list, last)
-		}
+		expect.Has(t, sent[len(sent)-1].Content, "11 .txt/.md files", "%q", list)
 	}
 }
 
@@ -307,9 +305,8 @@ func TestExtraction(t *testing.T) {
 			requests := s.Requests()
 			sent := fmt.Sprint(requests[len(requests)-1].Body)
 			found := strings.Contains(sent, "3: The lease ends")
-			if found != (name != "none") || !strings.Contains(sent, c.note) {
-				t.Errorf("sent: %s", sent)
-			}
+			expect.Equal(t, found, name != "none", "sent")
+			expect.Has(t, sent, c.note, "sent")
 			expect.Equal(t, r.Facts[0].By, c.by, "facts by")
 		})
 	}

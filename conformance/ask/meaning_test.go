@@ -167,9 +167,8 @@ func TestByMeaning(t *testing.T) {
 			t.Errorf("found by words:\n%s", text)
 		}
 		r, text := b.ask(ask.Args{Question: c.Question})
-		if r.Ranked != "by words and meaning" || !strings.Contains(text, "\nranked by words and meaning\n") {
-			t.Errorf("%s: %q", c.Question, r.Ranked)
-		}
+		expect.Equal(t, r.Ranked, "by words and meaning", c.Question)
+		expect.Has(t, text, "\nranked by words and meaning\n", c.Question)
 		if strings.Contains(text, c.Want) {
 			right++
 		} else {

@@ -106,9 +106,7 @@ func try(t *testing.T, tests []one) {
 			t.Parallel()
 			text := answer(t, c.dir, c.args...)
 			for _, want := range c.has {
-				if !strings.Contains(text, want) {
-					t.Errorf("lacks %q:\n%s", want, text)
-				}
+				expect.Contains(t, text, want)
 			}
 			for _, unwanted := range c.lacks {
 				if strings.Contains(text, unwanted) {

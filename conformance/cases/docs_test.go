@@ -57,9 +57,7 @@ func TestPDF(t *testing.T) {
 			if c.pattern != "" {
 				args["pattern"] = c.pattern
 			}
-			if text := pdf(t, c.tool, args); !strings.Contains(text, c.has) {
-				t.Errorf("lacks %q:\n%s", c.has, text)
-			}
+			expect.Contains(t, pdf(t, c.tool, args), c.has)
 		})
 	}
 }

@@ -42,6 +42,9 @@ func Value[T any](value T, err error) func(t TB, about ...any) T {
 	}
 }
 
+// Err is the error of a call that returns a value, too.
+func Err[T any](_ T, err error) error { return err }
+
 // OK reports err if it is not nil.
 func OK(t TB, err error, about ...any) {
 	t.Helper()
@@ -55,6 +58,14 @@ func ErrorIs(t TB, err, want error, about ...any) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Errorf("%serror %v, want %v", prefix(about), err, want)
+	}
+}
+
+// Fails reports err if it is nil, or if the text want is not in its text.
+func Fails(t TB, err error, want string, about ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%serror %v, want one with %q", prefix(about), err, want)
 	}
 }
 
@@ -95,6 +106,14 @@ func MustSame(t TB, got, want any, about ...any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("%s(-want +got)\n%s", prefix(about), diff)
+	}
+}
+
+// Has reports got if it does not contain the text want.
+func Has(t TB, got, want string, about ...any) {
+	t.Helper()
+	if !strings.Contains(got, want) {
+		t.Errorf("%swant %q in:\n%s", prefix(about), want, got)
 	}
 }
 

@@ -29,6 +29,11 @@ func TestChecksBite(t *testing.T) {
 		"ErrorIs": func(t TB, right bool) {
 			ErrorIs(t, fmt.Errorf("x: %w", broken), map[bool]error{true: broken, false: io.EOF}[right])
 		},
+		"Fails": func(t TB, right bool) {
+			err := Err(0, map[bool]error{true: broken, false: io.EOF}[right])
+			Fails(t, err, "broken")
+		},
+		"Has":       func(t TB, right bool) { Has(t, fmt.Sprint(right), "tr") },
 		"Equal":     func(t TB, right bool) { Equal(t, right, true) },
 		"EqualList": func(t TB, right bool) { EqualList(t, []bool{right}, []bool{true}) },
 		"Same":      func(t TB, right bool) { Same(t, &right, new(bool)); Same(t, &right, &right) },

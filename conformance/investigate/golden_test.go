@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
@@ -45,7 +44,6 @@ func TestTexts(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	expect.Must(t, err)
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(all.String(), "\n")); diff != "" {
-		t.Errorf("the texts changed (-want +got); if they should have, run with -update\n%s", diff)
-	}
+	expect.Same(t, strings.Split(all.String(), "\n"), strings.Split(string(want), "\n"),
+		"the texts changed; if they should have, run with -update")
 }

@@ -224,9 +224,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	expect.Must(t, os.RemoveAll(filepath.Join(dir, "web")))
 	text, next := b.answer(o, o.note("About %s."))
 	has(t, text, "db changed since the order was given out, and is due again", "web is gone")
-	if next.Step != "directory" || !strings.Contains(fmt.Sprint(next.Dirs), "{db ") {
-		t.Errorf("next: %+v", next)
-	}
+	expect.Equal(t, next.Step, "directory", "next: %+v", next)
+	expect.Has(t, fmt.Sprint(next.Dirs), "{db ", "next: %+v", next)
 }
 
 // TestOddNames has directories whose names hold line ends, instructions, bytes that are no UTF-8, and great depth.

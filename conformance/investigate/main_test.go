@@ -203,9 +203,7 @@ func (b *bench) report(name string) investigate.Report {
 func has(t testing.TB, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if !strings.Contains(text, w) {
-			t.Errorf("lacks %q:\n%.2000s", w, text)
-		}
+		expect.Contains(t, text, w)
 	}
 }
 

@@ -56,16 +56,12 @@ func TestAllowCache(t *testing.T) {
 	b := newBench(t, shell.Options{AllowRead: []string{cache}})
 	text, _ := b.run("touch " + cache + "/x")
 	hint := cache + " is read-only for commands: the operator can let them write there with --allow-cache " + cache
-	if !strings.Contains(text, hint) {
-		t.Errorf("read-only: %s", text)
-	}
+	expect.Has(t, text, hint, "read-only")
 	b = newBench(t, shell.Options{AllowCache: []string{cache}})
 	text, _ = b.run("touch " + cache + "/x && ls ~/go/pkg/mod && touch ~/go/pkg/mod/y")
 	expect.Equal(t, strings.TrimSpace(text), "x", "granted: %q", text)
 	for _, name := range []string{"x", "y"} {
-		if _, err := os.Stat(filepath.Join(cache, name)); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, expect.Err(os.Stat(filepath.Join(cache, name))))
 	}
 	gone := []string{filepath.Join(home, "none")}
 	b = newBench(t, shell.Options{AllowCache: gone, AllowRead: gone})

@@ -85,8 +85,7 @@ func TestCondensedOutputIsShownWhole(t *testing.T) {
 	} {
 		b.limits = c.limits
 		text, answer := b.run(c.command)
-		if answer.Receipts[0].Complete != c.whole {
-			t.Errorf("%s with %+v: whole %t, want %t: %.200q", c.command, c.limits, !c.whole, c.whole, text)
-		}
+		expect.Equal(t, answer.Receipts[0].Complete, c.whole, "%s with %+v: whole %t: %.200q", c.command, c.limits,
+			!c.whole, text)
 	}
 }

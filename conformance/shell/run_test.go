@@ -162,18 +162,14 @@ func TestContinues(t *testing.T) {
 	}
 	for i, text := range texts[1:] {
 		replaced := regexp.MustCompile(`SAVED as obs:\w+`).FindString(texts[i])
-		if !strings.Contains(text, "which replaces "+strings.TrimPrefix(replaced, "SAVED as ")) ||
-			!strings.Contains(text, "\ntotal: ") {
-			t.Errorf("answer %d: %s", i+2, text)
-		}
+		expect.Has(t, text, "which replaces "+strings.TrimPrefix(replaced, "SAVED as "), "answer %d", i+2)
+		expect.Has(t, text, "\ntotal: ", "answer %d", i+2)
 	}
 	if list, err := b.store.List(b.owner, false); err != nil || len(list) != 1 {
 		t.Errorf("%d observations are left, %v", len(list), err)
 	}
 	handle, last := handleName.FindString(texts[0]), texts[len(texts)-1]
-	if !strings.Contains(last, handle+" has ended with exit code 2") {
-		t.Errorf("the last answer: %s", last)
-	}
+	expect.Has(t, last, handle+" has ended with exit code 2", "the last answer")
 	ended := handle + " has ended with exit code 2: its output is obs:" + string(o.ID)
 	for _, argument := range []string{"after", "stop"} {
 		if text, answer := b.call(t.Context(), map[string]any{argument: handle}); !answer.Failed ||
@@ -182,10 +178,8 @@ func TestContinues(t *testing.T) {
 		}
 	}
 	part := regexp.MustCompile(`SAVED as obs:(\w+)`).FindStringSubmatch(texts[0])[1]
-	if _, err := b.store.Open(b.owner, observations.ID(part)); err == nil ||
-		!strings.Contains(err.Error(), "obs:"+part+" was replaced by obs:") {
-		t.Errorf("a part that was replaced: %v", err)
-	}
+	expect.Fails(t, expect.Err(b.store.Open(b.owner, observations.ID(part))), "obs:"+part+" was replaced by obs:",
+		"a part that was replaced")
 }
 
 // TestStop ends a command on request, and keeps what it wrote.
@@ -200,9 +194,8 @@ func TestStop(t *testing.T) {
 	}
 	b.owner = observations.Local
 	text, answer := b.call(t.Context(), map[string]any{"stop": handle})
-	if !strings.Contains(text, "ended by stop after ") || !strings.Contains(text, handle+" has ended with exit code") {
-		t.Errorf("stop: %s", text)
-	}
+	expect.Has(t, text, "ended by stop after ", "stop")
+	expect.Has(t, text, handle+" has ended with exit code", "stop")
 	if _, got := b.stored(answer); got != "begun\n" {
 		t.Errorf("stored: %q", got)
 	}
@@ -240,9 +233,7 @@ func TestContinuesLong(t *testing.T) {
 	if _, got := b.stored(answer); strings.Count(got, "\n") != 40002 || !strings.HasSuffix(got, "40000\nthe end\n") {
 		t.Errorf("%d lines stored", strings.Count(got, "\n"))
 	}
-	if _, err := b.store.Stat(b.owner, part); err != nil {
-		t.Errorf("the pinned part: %v", err)
-	}
+	expect.OK(t, expect.Err(b.store.Stat(b.owner, part)), "the pinned part")
 	if texts, _ := b.follow("echo once; sleep 1.5"); len(texts) < 3 || !strings.HasSuffix(texts[1], "; nothing new\n"+
 		"note: "+strings.SplitN(texts[1], "note: ", 2)[1]) || strings.Count(strings.Join(texts, ""), "once") != 1 {
 		t.Errorf("a silent command: %s", texts)
@@ -283,9 +274,7 @@ func TestCancel(t *testing.T) {
 	time.AfterFunc(200*time.Millisecond, cancel)
 	b.call(ctx, map[string]any{"command": "sleep 1; touch late"})
 	time.Sleep(1200 * time.Millisecond)
-	if _, err := os.Stat(filepath.Join(b.root, "late")); err == nil {
-		t.Error("the command went on")
-	}
+	expect.Fails(t, expect.Err(os.Stat(filepath.Join(b.root, "late"))), "", "the command went on")
 }
 
 // TestCancelBetweenCalls cancels the call that asks for output spooled since the last one: the next call has all of it.

@@ -121,9 +121,7 @@ func TestGuardsAtEveryEnd(t *testing.T) {
 	t.Parallel()
 	left := func(t *testing.T, b *bench, name string) {
 		t.Helper()
-		if _, err := os.Lstat(filepath.Join(b.root, name)); err == nil {
-			t.Errorf("%s was left", name)
-		}
+		expect.Fails(t, expect.Err(os.Lstat(filepath.Join(b.root, name))), "", "%s was left", name)
 	}
 	t.Run("time-out", func(t *testing.T) {
 		b := newBench(t, shell.Options{AllowWrite: true})
@@ -202,8 +200,6 @@ func TestScratchHasAccounts(t *testing.T) {
 		if text, _ := b.run("sleep 2; echo 1 > /tmp/over; rm /tmp/a*; echo deleted"); !strings.Contains(text, "deleted") {
 			t.Errorf("%s: files cannot be deleted: %s", fill, text)
 		}
-		if text := <-other; !strings.Contains(text, "survived") {
-			t.Errorf("%s: a command that did not fill it was ended: %s", fill, text)
-		}
+		expect.Has(t, <-other, "survived", "%s: a command that did not fill it was ended", fill)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 )
@@ -147,9 +148,8 @@ func unlikeTexts(t *testing.T, tell func(format string, args ...any)) (cases, fa
 // others then reads as what is ours with a mark.
 func TestS22MarksAreUndone(t *testing.T) {
 	plain := "a line\n> quoted\n\tNote: see below\nerrors: 3\n"
-	if got := shownOf(houseIn(t, funnel.Options{}).run(upstream(plain, "", nil), nil)); got != "\n"+plain {
-		t.Errorf("%q became %q", plain, got)
-	}
+	expect.Equal(t, shownOf(houseIn(t, funnel.Options{}).run(upstream(plain, "", nil), nil)), "\n"+plain,
+		"%q became", plain)
 	cases, failures := unlikeTexts(t, t.Errorf)
 	control := 0
 	withOneMark(func() { _, control = unlikeTexts(t, func(string, ...any) {}) })

@@ -139,9 +139,7 @@ func TestS32NoDeniedVersions(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"example.org/x", "example.org/x <1.0.0", "example.org/x reason", "example.org/x >1.0.0 reason", "example.org/x < reason"} {
-		if _, err := denials(bad); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
+		expect.Fails(t, expect.Err(denials(bad)), "", "%q is taken", bad)
 	}
 	promise.Kept(
 		t,
@@ -253,9 +251,8 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 	}
 	for _, none := range []string{web.URL + "/nothing", t.TempDir(), "file://" + t.TempDir(), plant(t, nil), ""} {
 		t.Setenv("VULN_DB", none)
-		if err := run([]string{"vulnerabilities", binary}, io.Discard); !errors.Is(err, errNotChecked) {
-			t.Errorf("without a database the command says %v", err)
-		}
+		expect.ErrorIs(t, run([]string{"vulnerabilities", binary}, io.Discard), errNotChecked,
+			"without a database the command says")
 	}
 	promise.Kept(
 		t,
@@ -402,9 +399,7 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	first, rest, _ := strings.Cut(string(out), "\n")
 	_, asked["the binary"], _ = strings.Cut(first, ": go")
 	for _, setting := range []string{"build\t-trimpath=true", "build\tCGO_ENABLED=0"} {
-		if !strings.Contains(rest, setting) {
-			t.Errorf("the binary was built without %s:\n%s", setting, rest)
-		}
+		expect.Has(t, rest, setting, "the binary was built without")
 	}
 	bad := func(asked map[string]string) (n int) {
 		for _, v := range asked {

@@ -143,9 +143,8 @@ func TestReferenceToLines(t *testing.T) {
 			"1": "row 1", "1-2": "row 1" + end + "row 2", "3": "a\rb", "303-303": "more", "303-": "more" + end + "last\r",
 		} {
 			quoted, _ := json.Marshal(want) // a string
-			if got := r.arguments("v", `{"v":"`+id+` lines `+lines+`"}`); got != `{"v":`+string(quoted)+`}` {
-				t.Errorf("end %q, lines %s became %s\nwant %s", end, lines, got, quoted)
-			}
+			expect.Equal(t, r.arguments("v", `{"v":"`+id+` lines `+lines+`"}`), `{"v":`+string(quoted)+`}`,
+				"end %q, lines %s became\nwant %s", end, lines, quoted)
 		}
 	}
 }
@@ -228,7 +227,5 @@ func TestReferenceToBytes(t *testing.T) {
 		contains(t, r.call("v", args), blob[:60])
 	}
 	near := r.call("v", `{"s":"`+bom+` and more"}`)
-	if !strings.Contains(near, `"},{"type":"text","text":"note: `) {
-		t.Errorf("a note on a text that only begins like a reference: %s", near)
-	}
+	expect.Has(t, near, `"},{"type":"text","text":"note: `, "a note on a text that only begins like a reference")
 }

@@ -107,9 +107,7 @@ func TestProgramOfAServer(t *testing.T) {
 	t.Chdir(planted)
 	c := start(t, configured(t, `mcpServers: {a: {command: well-known, args: [sick, none, ""]}}`, "wrap")...)
 	contains(t, c.call("echo", "{}"), `"x":1.50`)
-	if _, err := os.Stat(mark); err == nil {
-		t.Error("the program of the current directory was run")
-	}
+	expect.Fails(t, expect.Err(os.Stat(mark)), "", "the program of the current directory was run")
 }
 
 // Two servers of one command have records of their own. The tools of ours are served if no other can be started.

@@ -91,9 +91,7 @@ func (all calls) run(t *testing.T, r *mcpclient.Remote) {
 	for _, c := range all {
 		progress := 0
 		got, err := r.Call(t.Context(), c[0], json.RawMessage(c[1]), func(json.RawMessage) { progress++ })
-		if text := string(got) + errorText(err); !strings.Contains(text, c[2]) {
-			t.Errorf("%s %s: %.300s", c[0], c[1], text)
-		}
+		expect.Has(t, string(got)+errorText(err), c[2], "%s %s", c[0], c[1])
 		expect.Equal(t, strings.Contains(c[1], "progress"), progress > 1, "%s %s: %d times progress", c[0], c[1], progress)
 	}
 }
@@ -122,10 +120,7 @@ func TestStatelessOverHTTP(t *testing.T) {
 	params := json.RawMessage(`{"name":"test_custom_headers","arguments":{"region":"Köln"},` + meta + `}`)
 	tool := json.RawMessage(`{"inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}`)
 	ctx := mcpclient.WithHeaders(t.Context(), mcpclient.ParamHeaders(tool, params))
-	got, err := r.Call(ctx, "tools/call", params, nil)
-	if err != nil || !strings.Contains(string(got), "ok") {
-		t.Errorf("with its header: %s, %v", got, err)
-	}
+	expect.Has(t, string(expect.Value(r.Call(ctx, "tools/call", params, nil))(t)), "ok", "with its header")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {

@@ -41,9 +41,7 @@ func TestEvents(t *testing.T) {
 		"mcp_funnel_sessions 2", "mcp_funnel_tokens_saved 70000", "mcp_funnel_budget_receipts 1",
 		"mcp_funnel_guidance_ignored 1", "mcp_funnel_context_budget_decision_dry_run 0",
 	} {
-		if !strings.Contains(body, "\n"+want+"\n") {
-			t.Errorf("%s is missing in:\n%s", want, body)
-		}
+		expect.Contains(t, body, "\n"+want+"\n")
 	}
 }
 

@@ -303,9 +303,8 @@ func TestTwoVersions(t *testing.T) {
 			k.message,
 			append(k.change, func(r *http.Request) { r.Header["Mcp-Protocol-Version"] = []string{k.version, k.version} })...,
 		)
-		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "2 MCP-Protocol-Version headers") {
-			t.Errorf("%s: %+v", k.version, got)
-		}
+		expect.Equal(t, got.status, http.StatusBadRequest, "%s: %+v", k.version, got)
+		expect.Has(t, got.body, "2 MCP-Protocol-Version headers", "%s: %+v", k.version, got)
 	}
 }
 
@@ -418,9 +417,8 @@ func TestListenNeedsAStream(t *testing.T) {
 	w := serveWeb(t, newTestServer(t, withStore(t)))
 	message, change := modern("subscriptions/listen", "", `"notifications":{"resourcesListChanged":true}`)
 	got := w.post(message, append(change, header("Accept", "application/json"))...)
-	if got.status != http.StatusNotAcceptable || !strings.Contains(got.body, "text/event-stream") {
-		t.Errorf("%+v", got)
-	}
+	expect.Equal(t, got.status, http.StatusNotAcceptable, "%+v", got)
+	expect.Has(t, got.body, "text/event-stream", "%+v", got)
 }
 
 // TestHTTPParamHeaders calls a tool with an argument that is to be repeated as a header.
@@ -455,13 +453,10 @@ func TestHTTPParamHeaders(t *testing.T) {
 			t.Errorf("%s: %d %s", k.args, got.status, got.last())
 		}
 	}
-	_, err := makeTestServer(func(o *server.Options) {
+	expect.Fails(t, expect.Err(makeTestServer(func(o *server.Options) {
 		near.Schema = json.RawMessage(`{"type":"object","properties":{"region":{"type":"object","x-mcp-header":"Region"}}}`)
 		o.Tools = append(o.Tools, near)
-	})
-	if err == nil || !strings.Contains(err.Error(), "x-mcp-header") {
-		t.Errorf("an object as a header: %v", err)
-	}
+	})), "x-mcp-header", "an object as a header")
 }
 
 func TestSSE(t *testing.T) {
@@ -476,9 +471,7 @@ func TestSSE(t *testing.T) {
 	}
 	s.post(servertest.ToolCall("1", "steps", `{"n":3}`, `,"_meta":{"progressToken":"p"}`))
 	for i, want := range []string{`"progress":1`, `"progress":3`, `"text":"done"`} {
-		if got := s.next(); !strings.Contains(got, want) {
-			t.Errorf("%d: %s", i, got)
-		}
+		expect.Has(t, s.next(), want, i)
 	}
 	w.do(http.MethodPost, "/message?sessionId=x", servertest.Initialize).is(t, http.StatusNotFound)
 }

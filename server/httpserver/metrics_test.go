@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
@@ -35,9 +36,7 @@ func TestMetrics(t *testing.T) {
 		`mcp_funnel_call_seconds_bucket{tool="grep",le="+Inf"} 2`, `mcp_funnel_call_seconds_bucket{tool="grep",le="50"} 2`, `mcp_funnel_call_seconds_count{tool="grep"} 2`,
 		`mcp_funnel_http_refused_total{status="403"} 1`, `mcp_funnel_http_sessions 1`, `mcp_funnel_calls_in_flight 0`, `mcp_funnel_store_observations 1`,
 	} {
-		if !strings.Contains(got.body, want+"\n") {
-			t.Errorf("%s is missing in:\n%s", want, got.body)
-		}
+		expect.Contains(t, got.body, want+"\n")
 	}
 	for name, least := range map[string]string{"seen_tokens_total": `[1-9]`, "shown_tokens_total": `[1-9]`, "seen_bytes_total": `[1-9]`, "store_bytes": `[1-9]`, "store_quota_bytes": `[1-9]`, `call_seconds_sum\{tool="grep"\}`: `[0-9]`} {
 		if !regexp.MustCompile(`(?m)^mcp_funnel_` + name + ` ` + least).MatchString(got.body) {

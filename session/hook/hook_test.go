@@ -144,9 +144,7 @@ func TestParse(t *testing.T) {
 		`{"hook_event_name":"PostToolUse"}`:                     "session_id must be",
 		`{"hook_event_name":"PostToolUse","session_id":"a\nb"}`: "session_id must be",
 	} {
-		if _, err := Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", in, err, want)
-		}
+		expect.Fails(t, expect.Err(Parse([]byte(in))), want, in)
 	}
 }
 

@@ -114,9 +114,7 @@ func TestRetention(t *testing.T) {
 		t.Errorf("%d days are kept", len(calls))
 	}
 	for _, n := range foreign {
-		if _, err := os.Stat(filepath.Join(dir, n)); err != nil {
-			t.Errorf("not ours, and removed: %v", err)
-		}
+		expect.OK(t, expect.Err(os.Stat(filepath.Join(dir, n))), "not ours, and removed")
 	}
 }
 
@@ -182,9 +180,7 @@ func TestTornWrite(t *testing.T) {
 	_ = l.file.Close() // every write fails from here on
 	expect.ErrorIs(t, l.Append(Call{}), os.ErrClosed, "Append to a broken file")
 	_ = l.Close()
-	if err := l.Append(Call{}); err == nil {
-		t.Error("Append after Close")
-	}
+	expect.Fails(t, l.Append(Call{}), "", "Append after Close")
 }
 
 func TestLinesAreBounded(t *testing.T) {
@@ -203,9 +199,7 @@ func TestLinesAreBounded(t *testing.T) {
 		t.Errorf("read %+v", calls)
 	}
 	l.size = maxFile
-	if err := l.Append(Call{}); err == nil || !strings.Contains(err.Error(), "64 MiB") {
-		t.Errorf("a full file: %v", err)
-	}
+	expect.Fails(t, l.Append(Call{}), "64 MiB", "a full file")
 }
 
 // TestOpenedFitALine has files whose names take several times their bytes as JSON: the call is read again, and says how
@@ -265,16 +259,12 @@ func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	expect.Must(t, os.WriteFile(file, nil, 0o600))
-	if _, err := Open(file); err == nil {
-		t.Error("a file was taken for a directory")
-	}
+	expect.Fails(t, expect.Err(Open(file)), "", "a file was taken for a directory")
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(t.TempDir(), link); err != nil {
 		t.Skip("links cannot be made here")
 	}
-	if _, err := Open(link); err == nil {
-		t.Error("a planted link was followed")
-	}
+	expect.Fails(t, expect.Err(Open(link)), "", "a planted link was followed")
 }
 
 func FuzzRead(f *testing.F) {

@@ -98,9 +98,7 @@ func TestBadEvents(t *testing.T) {
 		`{"session_id":"s","context_window":{"context_window_size":1e18}}`:        "context_window_size must be",
 		`{"session_id":"s","hook_event_name":"SessionStart","context_tokens":-4}`: "context_tokens must be",
 	} {
-		if _, err := ParseClientEvent(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", in, err, want)
-		}
+		expect.Fails(t, expect.Err(ParseClientEvent(strings.NewReader(in))), want, in)
 	}
 }
 
@@ -121,12 +119,7 @@ func TestEventsAreBounded(t *testing.T) {
 		t.Errorf("%d bytes read, %v", in.read, err)
 	}
 	failing := errors.New("gone")
-	if _, err := ParseClientEvent(io.MultiReader(strings.NewReader("{"), &broken{failing})); !errors.Is(
-		err,
-		failing,
-	) {
-		t.Error(err)
-	}
+	expect.ErrorIs(t, expect.Err(ParseClientEvent(io.MultiReader(strings.NewReader("{"), &broken{failing}))), failing)
 }
 
 type broken struct{ err error }

@@ -61,9 +61,7 @@ func TestFindClaude(t *testing.T) {
 	}
 	t.Setenv("CLAUDE_CONFIG_DIR", "")
 	t.Setenv("HOME", "")
-	if _, err := Clients["claude"].Find("/srv", ""); err == nil {
-		t.Error("without a home directory")
-	}
+	expect.Fails(t, expect.Err(Clients["claude"].Find("/srv", "")), "", "without a home directory")
 }
 
 func TestFindClaudeOfALongPath(t *testing.T) {

@@ -166,10 +166,7 @@ func TestSessionOfRemote(t *testing.T) {
 	}()
 	<-began
 	for _, method := range []string{"gone", "after the end"} {
-		_, err := r.Call(t.Context(), method, json.RawMessage("{}"), nil)
-		if err == nil || !strings.Contains(err.Error(), "404") {
-			t.Errorf("%s: %v", method, err)
-		}
+		expect.Fails(t, expect.Err(r.Call(t.Context(), method, json.RawMessage("{}"), nil)), "404", method)
 		<-r.Ended()
 	}
 	r.Close()
@@ -209,9 +206,7 @@ func TestLostSession(t *testing.T) {
 			_, _ = io.WriteString(w, body)
 		}, nil)
 		expect.Value(r.Call(t.Context(), "initialize", json.RawMessage("{}"), nil))(t)
-		if _, err := r.Call(t.Context(), "x", json.RawMessage("{}"), nil); err == nil {
-			t.Errorf("%s: no error", text)
-		}
+		expect.Fails(t, expect.Err(r.Call(t.Context(), "x", json.RawMessage("{}"), nil)), "", "%s: no error", text)
 		expect.Equal(t, r.session.Err() != nil, lost, "%s: lost", text)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // Each text of a server ends its call: with the result in it, or with one error. ID is the id of the call.
@@ -84,9 +86,7 @@ func TestLinesBesideAnswers(t *testing.T) {
 		}
 		p.write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 	}()
-	if _, err := l.Call(t.Context(), "x", json.RawMessage("{}"), nil); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, expect.Err(l.Call(t.Context(), "x", json.RawMessage("{}"), nil)))
 	if n := strings.Count(log.String(), "level=WARN"); n != 5 {
 		t.Errorf("%d kinds:\n%s", n, &log)
 	}
@@ -103,7 +103,5 @@ func TestErrorOfANotification(t *testing.T) {
 		time.Sleep(2 * answerGrace)
 		p.write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 	}()
-	if _, err := l.Call(t.Context(), "x", json.RawMessage("{}"), nil); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, expect.Err(l.Call(t.Context(), "x", json.RawMessage("{}"), nil)))
 }

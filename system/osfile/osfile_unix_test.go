@@ -3,7 +3,6 @@
 package osfile
 
 import (
-	"errors"
 	"io/fs"
 	"net"
 	"os"
@@ -100,14 +99,8 @@ func TestReadAndReplaceIn(t *testing.T) {
 	}{
 		{"file", 4, ErrTooLong}, {"fifo", 9, ErrNotRegular}, {"dir", 9, ErrNotRegular}, {"none", 9, fs.ErrNotExist},
 	} {
-		if _, err := ReadIn(root, k.name, k.limit); !errors.Is(err, k.want) {
-			t.Errorf("%s: %v", k.name, err)
-		}
+		expect.ErrorIs(t, expect.Err(ReadIn(root, k.name, k.limit)), k.want, k.name)
 	}
-	if err := ReplaceIn(root, "dir", "tmp", nil); err == nil {
-		t.Error("a directory is replaced")
-	}
-	if _, err := os.Lstat(filepath.Join(dir, "tmp")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the temporary file stays: %v", err)
-	}
+	expect.Fails(t, ReplaceIn(root, "dir", "tmp", nil), "", "a directory is replaced")
+	expect.ErrorIs(t, expect.Err(os.Lstat(filepath.Join(dir, "tmp"))), fs.ErrNotExist, "the temporary file stays")
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -60,9 +59,7 @@ func TestDeniedIsNeverReached(t *testing.T) {
 			if got, err := readAll(t, r, name); !errors.Is(err, ErrDenied) {
 				t.Errorf("%s: open %s: %q %v", when, name, got, err)
 			}
-			if _, err := r.Stat(name); !errors.Is(err, ErrDenied) {
-				t.Errorf("%s: stat %s: %v", when, name, err)
-			}
+			expect.ErrorIs(t, expect.Err(r.Stat(name)), ErrDenied, "%s: stat %s", when, name)
 			if _, err := r.Walk(t.Context(), Options{Start: name, All: true}, func(Entry) error { return nil }); err == nil {
 				t.Errorf("%s: walk %s: no error", when, name)
 			}
@@ -70,9 +67,7 @@ func TestDeniedIsNeverReached(t *testing.T) {
 	}
 	check("as it was", refused...)
 	for _, name := range []string{"a.txt", "state/other", "cfg/other.yaml", "store-not/z", "to-state/other"} {
-		if _, err := readAll(t, r, name); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.OK(t, expect.Err(readAll(t, r, name)), name)
 	}
 	want := []string{
 		"a.txt",
@@ -94,9 +89,8 @@ func TestDeniedIsNeverReached(t *testing.T) {
 		"via",
 	}
 	expect.EqualList(t, list(t, r, Options{All: true}), want, "a walk sees")
-	if got := list(t, r, Options{All: true, Start: "to-state"}); !slices.Equal(got, []string{"to-state/other"}) {
-		t.Errorf("a walk of a link sees %q", got)
-	}
+	expect.EqualList(t, list(t, r, Options{All: true, Start: "to-state"}), []string{"to-state/other"},
+		"a walk of a link sees")
 	// Denied files are also moved, and created later.
 	expect.Must(t, os.Rename(filepath.Join(dir, "state/store"), filepath.Join(dir, "moved")))
 	expect.Must(t, os.Rename(filepath.Join(dir, "token"), filepath.Join(dir, "token.bak/t")))
@@ -122,9 +116,7 @@ func TestDeniedByNameAloneIsNotEnough(t *testing.T) {
 		weak.denied.list[i].path = "/nowhere"
 	}
 	for _, name := range []string{"to-store/y", "hard", "via/y"} {
-		if _, err := readAll(t, weak, name); err != nil {
-			t.Errorf("%s: the control refuses it: %v", name, err)
-		}
+		expect.OK(t, expect.Err(readAll(t, weak, name)), "%s: the control refuses it", name)
 	}
 }
 

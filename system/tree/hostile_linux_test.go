@@ -50,9 +50,7 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 				if _, _, err := r.OpenFile(name); !errors.Is(err, ErrNotFile) {
 					t.Errorf("open %s: %v", name, err)
 				}
-				if _, err := r.Stat(name); err != nil {
-					t.Errorf("stat %s: %v", name, err)
-				}
+				expect.OK(t, expect.Err(r.Stat(name)), "stat %s", name)
 				if _, err := r.Walk(
 					t.Context(), Options{Start: name}, func(Entry) error { return nil },
 				); (err == nil) != (name == "dir") {
@@ -62,9 +60,7 @@ func TestSpecialFilesNeverHang(t *testing.T) {
 		}
 		within(t, 30*time.Second, "the walk", func() {
 			types := map[string]Type{}
-			if _, err := r.Walk(t.Context(), Options{}, func(e Entry) error { types[e.Path] = e.Type; return nil }); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, expect.Err(r.Walk(t.Context(), Options{}, func(e Entry) error { types[e.Path] = e.Type; return nil })))
 			if types["fifo"] != Other || types["socket"] != Other || types["sub/x"] != File {
 				t.Errorf("%v", types)
 			}
@@ -115,11 +111,9 @@ func TestUnreadableIsCounted(t *testing.T) {
 		if _, _, err := r.OpenFile("file"); !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := r.Walk(
+		expect.ErrorIs(t, expect.Err(r.Walk(
 			t.Context(), Options{Start: "b"}, func(e Entry) error { return nil },
-		); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("start: %v", err)
-		}
+		)), fs.ErrPermission, "start")
 	})
 }
 
@@ -146,9 +140,7 @@ func TestWalkOfAChangingTree(t *testing.T) {
 		swapping(t, &wg, stop, nil, fmt.Sprintf("%s/%d/a", dir, i), fmt.Sprintf("%s/%d/a/b", dir, i+1))
 	}
 	for range 100 {
-		if _, err := r.Walk(t.Context(), Options{Stat: true}, func(Entry) error { return nil }); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, expect.Err(r.Walk(t.Context(), Options{Stat: true}, func(Entry) error { return nil })))
 	}
 	close(stop)
 	wg.Wait()

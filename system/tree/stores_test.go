@@ -102,14 +102,10 @@ func TestALaterStoreIsHidden(t *testing.T) {
 	r := open(t, dir)
 	expect.Value(readAll(t, r, "later/a.txt"))(t)
 	plant(t, dir, "later/"+StoreMarker)
-	if _, err := readAll(t, r, "later/a.txt"); !errors.Is(err, ErrDenied) {
-		t.Errorf("open: %v", err)
-	}
+	expect.ErrorIs(t, expect.Err(readAll(t, r, "later/a.txt")), ErrDenied, "open")
 	expect.EqualList(t, list(t, r, Options{}), []string{"b.txt"}, "a walk sees")
 	if err := os.WriteFile(filepath.Join(dir, StoreMarker), nil, 0o600); err != nil { // the root itself
 		t.Fatal(err)
 	}
-	if _, err := readAll(t, r, "b.txt"); !errors.Is(err, ErrDenied) {
-		t.Errorf("the root is a store, open: %v", err)
-	}
+	expect.ErrorIs(t, expect.Err(readAll(t, r, "b.txt")), ErrDenied, "the root is a store, open")
 }

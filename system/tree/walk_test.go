@@ -91,11 +91,9 @@ func TestWalkEnds(t *testing.T) {
 		t.Errorf("cancelled: %d entries, %v", n, err)
 	}
 	for start, want := range map[string]string{".git": "never entered", ".git/config": "never entered", "g": "it is a file", "nothing": "no such file", "../x": "outside the root", "a\x00": "NUL"} {
-		if _, err := r.Walk(
+		expect.Fails(t, expect.Err(r.Walk(
 			t.Context(), Options{Start: start}, func(Entry) error { t.Error("visited"); return nil },
-		); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("start %q: %v", start, err)
-		}
+		)), want, "start %q", start)
 	}
 }
 

@@ -48,10 +48,8 @@ func TestSmallJobsHaveASlot(t *testing.T) {
 	}
 	brief, stop := context.WithTimeout(ctx, 300*time.Millisecond)
 	defer stop()
-	if err := worker.Run(brief, worker.Spec{Name: "echo", In: strings.NewReader("x")}, io.Discard); err == nil ||
-		!strings.Contains(err.Error(), "all workers were busy") {
-		t.Errorf("the control, a job that is not small: %v", err)
-	}
+	expect.Fails(t, worker.Run(brief, worker.Spec{Name: "echo", In: strings.NewReader("x")}, io.Discard),
+		"all workers were busy", "the control, a job that is not small")
 	cancel()
 	long.Wait()
 }

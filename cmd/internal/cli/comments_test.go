@@ -70,8 +70,6 @@ func TestCommentsOfJSON(t *testing.T) {
 		"mcpServers:\n  a:\n    command: y\n    args:\n    - |\n      // x\n    - >-\n      /* y\n", "root: //x/y\n",
 		"// mine\n{ /* two */ \"mcpServers\": {\"a\": {\"command\": \"y\",},}, // x\n}\n// end\n",
 	} {
-		if _, err := configOf(t, text); err != nil {
-			t.Errorf("%s\n%s", text, err)
-		}
+		expect.OK(t, expect.Err(configOf(t, text)), text)
 	}
 }

@@ -74,9 +74,7 @@ func TestAgeIsReadInDaysToo(t *testing.T) {
 	}
 	for _, bad := range []string{"", "d", "-1d", "-5s", "7", "7 days", "NaNd", "1e9d", "w", "-1w", "1e9w"} {
 		var a Age
-		if err := a.UnmarshalText([]byte(bad)); err == nil {
-			t.Errorf("%q was taken as %v", bad, time.Duration(a))
-		}
+		expect.Fails(t, a.UnmarshalText([]byte(bad)), "", "%q was taken as %v", bad, time.Duration(a))
 	}
 }
 

@@ -200,18 +200,15 @@ func TestLocalScope(t *testing.T) {
 	text := []byte(`{"mcpServers":{"b":{"command":"c"}},` +
 		`"projects":{"/p":{"mcpServers":{"z":{"command":"q","args":[]}}},"/q":{}}}`)
 	_, err := c.Plan(text, nil, Change{Self: self, Wrap: []string{"z"}})
-	if err == nil || !strings.Contains(err.Error(), "local scope of /p:") {
-		t.Error(err)
-	}
+	expect.Fails(t, err, "local scope of /p:")
 	p, err := c.Plan(text, nil, Change{Self: self, Wrap: []string{"all"}})
 	if err != nil || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "local scope of /p;") {
 		t.Errorf("%v, %q", err, p.Notes)
 	}
 	p, err = c.Local("/p").Plan(text, nil, Change{Self: self, Wrap: []string{"all"}})
 	want := `"z":{"command":"` + self + `","args":["wrap", "--", "q"]}}}`
-	if err != nil || !strings.Contains(string(p.After), want) {
-		t.Errorf("%v, %q, %s", err, p.Notes, p.After)
-	}
+	expect.OK(t, err, "%q", p.Notes)
+	expect.Has(t, string(p.After), want, "%q", p.Notes)
 	back, err := c.Local("/p").Plan(p.After, text, Change{Self: self, Wrap: []string{"z"}, Remove: true})
 	expect.OK(t, err)
 	expect.Equal(t, string(back.After), string(text))
@@ -312,19 +309,16 @@ func TestWrappedByHand(t *testing.T) {
 			added, err := c.apply([]byte(k.wrapped), []operation{{ServerName, toAdd, []string{self}}})
 			expect.Must(t, err)
 			for _, wrap := range [][]string{nil, files, all} {
-				if got := plan(k.wrapped, Change{Self: self, Server: true, Wrap: wrap}); got != string(added) {
-					t.Errorf("%s, --wrap %s, backup %q: %s", client, wrap, backup, got)
-				}
+				expect.Equal(t, plan(k.wrapped, Change{Self: self, Server: true, Wrap: wrap}), string(added),
+					"%s, --wrap %s, backup %q", client, wrap, backup)
 			}
 			expect.Equal(t, plan(string(added), add), string(added), "%s, twice, backup %q", client, backup)
 			for _, wrap := range [][]string{files, all} {
-				if got := plan(k.wrapped, Change{Self: self, Wrap: wrap, Remove: true}); got != k.plain {
-					t.Errorf("%s, --remove --wrap %s, backup %q: %s", client, wrap, backup, got)
-				}
+				expect.Equal(t, plan(k.wrapped, Change{Self: self, Wrap: wrap, Remove: true}), k.plain,
+					"%s, --remove --wrap %s, backup %q", client, wrap, backup)
 			}
-			if got := plan(k.wrapped, Change{Self: self, Server: true, Remove: true}); got != k.wrapped {
-				t.Errorf("%s, --remove, backup %q: %s", client, backup, got)
-			}
+			expect.Equal(t, plan(k.wrapped, Change{Self: self, Server: true, Remove: true}), k.wrapped,
+				"%s, --remove, backup %q", client, backup)
 		}
 	}
 }
@@ -451,10 +445,8 @@ func TestRefused(t *testing.T) {
 		{"codex", "mcp_servers = 1\n", "no table"},
 		{"codex", "mcp_servers = { a = { command = \"x\" } }\n", "cannot be edited safely"},
 	} {
-		_, err := ByName(k.client).Plan([]byte(k.text), nil, Change{Self: self, Server: true})
-		if err == nil || !strings.Contains(err.Error(), k.want) {
-			t.Errorf("%s %.40q: %v", k.client, k.text, err)
-		}
+		expect.Fails(t, expect.Err(ByName(k.client).Plan([]byte(k.text), nil, Change{Self: self, Server: true})),
+			k.want, "%s %.40q", k.client, k.text)
 	}
 	for _, text := range []string{ // these cannot be wrapped in place, and must stay as they are
 		"[mcp_servers]\na = { command = \"x\" }\n", "mcp_servers.a.command = \"x\"\n",
@@ -464,12 +456,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%q becomes %q", text, p.After)
 		}
 	}
-	if _, err := ByName("cursor").Plan(nil, nil, Change{Self: self, Wrap: []string{"nosuch"}}); err == nil {
-		t.Error("an unknown server is wrapped")
-	}
-	if _, err := ByName("cursor").Plan(nil, nil, Change{Self: "/\xff", Server: true}); err == nil {
-		t.Error("a path that is not UTF-8 is written")
-	}
+	expect.Fails(t, expect.Err(ByName("cursor").Plan(nil, nil, Change{Self: self, Wrap: []string{"nosuch"}})), "",
+		"an unknown server is wrapped")
+	expect.Fails(t, expect.Err(ByName("cursor").Plan(nil, nil, Change{Self: "/\xff", Server: true})), "",
+		"a path that is not UTF-8 is written")
 }
 
 func TestDiff(t *testing.T) {

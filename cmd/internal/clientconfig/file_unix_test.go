@@ -67,9 +67,7 @@ func TestWrittenMeanwhile(t *testing.T) {
 		p, err := ByName("cursor").Plan(f.Content, f.Backup, Change{Self: self, Server: true})
 		expect.Must(t, err)
 		expect.Must(t, os.WriteFile(path, []byte(`{"by":"another"}`), 0o600))
-		if _, err := f.Write(p); err == nil || !strings.Contains(err.Error(), "changed by another program") {
-			t.Errorf("%q: %v", before, err)
-		}
+		expect.Fails(t, expect.Err(f.Write(p)), "changed by another program", "%q", before)
 		if b, err := os.ReadFile(path); err != nil || string(b) != `{"by":"another"}` {
 			t.Errorf("%q, %v", b, err)
 		}
