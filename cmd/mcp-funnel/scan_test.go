@@ -41,12 +41,9 @@ func TestScanTree(t *testing.T) {
 		add(fmt.Sprintf("d%02d", i), int64(i))
 	}
 	text := scanText(r)
-	for _, want := range []string{
+	expect.Contains(t, text,
 		"         7  text/x-small\n", "\n         3          1 234         90 000  .\n", "50 000    api\n",
-		`50 000      v\x0a1` + "\n", " 39    d39\n", "  and 3 smaller ones",
-	} {
-		expect.Contains(t, text, want)
-	}
+		`50 000      v\x0a1`+"\n", " 39    d39\n", "  and 3 smaller ones")
 	if strings.Contains(text, "d02\n") {
 		t.Error(text)
 	}

@@ -105,9 +105,7 @@ func try(t *testing.T, tests []one) {
 		t.Run(c.dir+" "+strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
 			text := answer(t, c.dir, c.args...)
-			for _, want := range c.has {
-				expect.Contains(t, text, want)
-			}
+			expect.Contains(t, text, c.has...)
 			for _, unwanted := range c.lacks {
 				if strings.Contains(text, unwanted) {
 					t.Errorf("has %q:\n%s", unwanted, text)

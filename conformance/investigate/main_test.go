@@ -202,9 +202,7 @@ func (b *bench) report(name string) investigate.Report {
 // has fails the test for each text that an answer lacks.
 func has(t testing.TB, text string, want ...string) {
 	t.Helper()
-	for _, w := range want {
-		expect.Contains(t, text, w)
-	}
+	expect.Contains(t, text, want...)
 }
 
 // lacks fails the test for each text that an answer has.
