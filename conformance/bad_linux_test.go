@@ -318,9 +318,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 	fragile := connect(t, cmd, launch{})
 	fragile.limit = 2 * time.Second
 	_, control := endure(fragile, mild, 1, 1, seed, func(int) {})
-	promise.Kept(t, promise.Proof{Promise: "S6", Cases: cases, Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf(
-			"%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines",
-			len(inputs), rounds, seed, s.descriptors(), s.peak()>>20, len(s.unasked),
-		)})
+	promise.Keptf(t, promise.Proof{Promise: "S6", Cases: cases, Failures: len(failures), Control: len(control)},
+		"%d inputs, %d rounds in random order (seed %d), one process, answers ping, %d descriptors, peak %d MiB; %d answers to raw lines",
+		len(inputs), rounds, seed, s.descriptors(), s.peak()>>20, len(s.unasked))
 }

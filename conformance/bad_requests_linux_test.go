@@ -104,13 +104,8 @@ func TestS6NoRequestKillsTheServer(t *testing.T) {
 	defer naive.Close()
 	host = strings.TrimPrefix(naive.URL, "http://")
 	_, control := requested(cases, 1, 2, host, 2*time.Second, func() error { return nil }) // it waits for a missing body
-	promise.Kept(t, promise.Proof{
-		Promise:  "S6",
-		Cases:    tried,
-		Failures: len(failures),
-		Control:  len(control),
-		Figures:  fmt.Sprintf("%d requests over HTTP, one process, answers ping after each", len(cases)),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S6", Cases: tried, Failures: len(failures), Control: len(control)},
+		"%d requests over HTTP, one process, answers ping after each", len(cases))
 }
 
 // After any first message of a client, the handshake and a call still work.

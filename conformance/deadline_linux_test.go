@@ -159,11 +159,6 @@ func TestS7EveryCallEndsByItsDeadline(t *testing.T) {
 		{"jq", map[string]any{"source": "null.json", "filter": "until(false; .)"}},
 	}
 	_, control := timed(serveStdio(t, root, "--call-timeout", "1h"), endless, deadline, time.Second)
-	promise.Kept(t, promise.Proof{
-		Promise:  "S7",
-		Cases:    len(shapes),
-		Failures: len(failures),
-		Control:  len(control),
-		Figures:  figures,
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S7", Cases: len(shapes), Failures: len(failures), Control: len(control)},
+		"%s", figures)
 }

@@ -177,9 +177,7 @@ func TestS13RealFullDisk(t *testing.T) {
 	report(t, d.wrong)
 	control := &fullDisk{}
 	control.run(t, "unlimited", false, `for f in "$store"/observations/keep_*; do printf x >"$f"; done`)
-	promise.Kept(t, promise.Proof{Promise: "S13", Cases: d.cases, Failures: len(d.wrong), Control: len(control.wrong),
-		Figures: fmt.Sprintf(
-			"the binary on %d full disks and %d limits of a file; %d outputs not kept, and said; control: the bytes cut after the receipt",
-			mounted, d.cases/3-mounted, d.lost,
-		)})
+	promise.Keptf(t, promise.Proof{Promise: "S13", Cases: d.cases, Failures: len(d.wrong), Control: len(control.wrong)},
+		"the binary on %d full disks and %d limits of a file; %d outputs not kept, and said; control: the bytes cut after the receipt",
+		mounted, d.cases/3-mounted, d.lost)
 }

@@ -77,15 +77,8 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 		t.Errorf("only %d observations were acknowledged before %d kills", said, kills)
 	}
 	_, control := try(hasty.binary(t), filepath.Join(dir, "hasty"), 2)
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S12", Cases: said, Failures: lost, Control: control,
-			Figures: fmt.Sprintf(
-				"the server killed %d times beside eight calls; control: acknowledged before it is in its place", kills,
-			),
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S12", Cases: said, Failures: lost, Control: control},
+		"the server killed %d times beside eight calls; control: acknowledged before it is in its place", kills)
 }
 
 // missing counts the acknowledged observations that a new process does not find whole.

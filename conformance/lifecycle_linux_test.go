@@ -120,13 +120,9 @@ func TestS10AWorkerEndsWithItsServer(t *testing.T) {
 		})
 	}
 	slices.Sort(took)
-	promise.Kept(t, promise.Proof{
-		Promise: "S10", Cases: len(took), Failures: failures, Control: control,
-		Figures: fmt.Sprintf(
-			"with a busy worker p50 %s, p99 %s to the end of both", took[len(took)/2].Round(time.Millisecond),
-			took[len(took)*99/100].Round(time.Millisecond),
-		),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S10", Cases: len(took), Failures: failures, Control: control},
+		"with a busy worker p50 %s, p99 %s to the end of both", took[len(took)/2].Round(time.Millisecond),
+		took[len(took)*99/100].Round(time.Millisecond))
 }
 
 // Only messages reach standard output, even if tools, workers, libraries or children print.
@@ -190,11 +186,6 @@ func TestS11AllToolsSpeakOnlyTheProtocol(t *testing.T) {
 		t.Errorf("on stdout: %.200q", s)
 	}
 	_, control := mix(weak.binary(t), all[:4])
-	promise.Kept(t, promise.Proof{
-		Promise:  "S11",
-		Cases:    cases,
-		Failures: len(strays),
-		Control:  len(control),
-		Figures:  "with libraries and children that print at every file opened",
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S11", Cases: cases, Failures: len(strays), Control: len(control)},
+		"with libraries and children that print at every file opened")
 }

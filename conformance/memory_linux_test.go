@@ -162,13 +162,8 @@ func TestS5MemoryStaysBounded(t *testing.T) {
 		control++
 	}
 	figures = append(figures, fmt.Sprintf("control: files read whole, +%d MiB", took>>20))
-	promise.Kept(t, promise.Proof{
-		Promise:  "S5",
-		Cases:    cases,
-		Failures: failures,
-		Control:  control,
-		Figures:  strings.Join(figures, ", "),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S5", Cases: cases, Failures: failures, Control: control},
+		"%s", strings.Join(figures, ", "))
 }
 
 // feed makes the calls on a new server and returns their memory over the idle memory, and the calls without an answer.

@@ -229,11 +229,9 @@ func TestS9NoProcessOutlivesItsCall(t *testing.T) {
 		d, n := left(patience, pids)
 		return d, n, nil
 	})
-	promise.Kept(t, promise.Proof{
-		Promise: "S9", Cases: len(took), Failures: failures, Control: orphans(t, root),
-		Figures: fmt.Sprintf("%d shapes, %d ways to end; after 1 s %d had processes left, the last was gone after %s",
-			len(shapes), len(endings), late, slices.Max(append(took, 0)).Round(time.Millisecond)),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S9", Cases: len(took), Failures: failures, Control: orphans(t, root)},
+		"%d shapes, %d ways to end; after 1 s %d had processes left, the last was gone after %s", len(shapes), len(endings),
+		late, slices.Max(append(took, 0)).Round(time.Millisecond))
 }
 
 // orphans is the control: a worker that is not tied to its server survives when the server is killed.

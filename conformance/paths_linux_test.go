@@ -270,13 +270,8 @@ func TestS1NothingOutsideTheRoots(t *testing.T) {
 	if len(watched()) == 0 {
 		t.Error("nobody saw the control open what is outside")
 	}
-	promise.Kept(t, promise.Proof{
-		Promise:  "S1",
-		Cases:    cases,
-		Failures: len(faults),
-		Control:  control,
-		Figures:  fmt.Sprintf("%d tools and arguments, each answer compared with that for what does not exist", len(places)),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S1", Cases: cases, Failures: len(faults), Control: control},
+		"%d tools and arguments, each answer compared with that for what does not exist", len(places))
 }
 
 // tryInside holds that names that stay inside work: a refusal of everything would keep the promise too.

@@ -155,11 +155,7 @@ func TestS2AllToolsOnARacedTree(t *testing.T) {
 	// names whose other side is one file: below a link to / it would walk through all of this machine.
 	weakened := launch{program: weak.binary(t), flags: []string{"--root", s.root, "--call-timeout", "20s"}}.stdio(t)
 	control := raced([]string{"file-0", "file-1", "swap-0/known.txt", "swap-1/known.txt"}, 20, caller{few, weakened.call})
-	promise.Kept(t, promise.Proof{
-		Promise: "S2", Cases: int(cases), Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf(
-			"%d swaps under all tools, %d calls refused; %d calls on the binary; the control fell in the same race within %d calls",
-			swapped, refused, few, operations.Load()-cases,
-		),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S2", Cases: int(cases), Failures: len(failures), Control: len(control)},
+		"%d swaps under all tools, %d calls refused; %d calls on the binary; the control fell in the same race within %d calls",
+		swapped, refused, few, operations.Load()-cases)
 }

@@ -392,11 +392,9 @@ func TestS25RightOrSaid(t *testing.T) {
 		few = few[:30]
 	}
 	_, _, control := compareAll(t, s, root, few, func(rows []string) []string { return rows[:len(rows)-1] })
-	promise.Kept(t, promise.Proof{Promise: "S25", Cases: len(some), Failures: len(failures), Control: len(control),
-		Figures: fmt.Sprintf(
-			"of %d comparisons with grep, rg, sed and jq there are (seed %d); %d pages walked; %d answers were said to be incomplete, and were; %d filters differ as listed; the control found %d of %d",
-			len(all), seed, pages, partial, len(rightDifferences(t)), len(control), len(few),
-		)})
+	promise.Keptf(t, promise.Proof{Promise: "S25", Cases: len(some), Failures: len(failures), Control: len(control)},
+		"of %d comparisons with grep, rg, sed and jq there are (seed %d); %d pages walked; %d answers were said to be incomplete, and were; %d filters differ as listed; the control found %d of %d",
+		len(all), seed, pages, partial, len(rightDifferences(t)), len(control), len(few))
 }
 
 // compareAll puts all questions, two at a time.

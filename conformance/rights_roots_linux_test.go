@@ -65,13 +65,8 @@ func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
 	// The control: a server to which all was granted that a client may say, as one would be that believes it.
 	control := 0
 	tryRoots(t, launch{flags: []string{"--root", top}}, top, claims, func(string, ...any) { control++ })
-	promise.Kept(t, promise.Proof{
-		Promise:  "S26",
-		Cases:    cases,
-		Failures: len(faults),
-		Control:  control,
-		Figures:  fmt.Sprintf("%d answers to roots/list over stdio, from one client that changes its mind", len(claims)),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S26", Cases: cases, Failures: len(faults), Control: control},
+		"%d answers to roots/list over stdio, from one client that changes its mind", len(claims))
 }
 
 // tryRoots has one client make each claim, and look what it finds and can read then.

@@ -170,11 +170,6 @@ func TestS26NoToolReadsTheToken(t *testing.T) {
 	control := 0
 	weakened := launch{program: weak.binary(t), env: inEnv, flags: h.flags("--token-file", h.file)}.stdio(t)
 	h.try(t, "weak", weakened, tokens, 2, func(string) { control++ })
-	promise.Kept(t, promise.Proof{
-		Promise:  "S26",
-		Cases:    cases,
-		Failures: len(faults),
-		Control:  control,
-		Figures:  "a token file, the token made in the store and one of the environment, over stdio and HTTP",
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S26", Cases: cases, Failures: len(faults), Control: control},
+		"a token file, the token made in the store and one of the environment, over stdio and HTTP")
 }

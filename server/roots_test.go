@@ -278,13 +278,8 @@ func TestS23CompletionShowsNoSecret(t *testing.T) {
 		}
 		return n
 	}
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S23", Cases: 1, Failures: shows(secrets.New()), Control: shows(nil),
-			Figures: "names that are proposed; control: nothing is masked",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S23", Cases: 1, Failures: shows(secrets.New()), Control: shows(nil)},
+		"names that are proposed; control: nothing is masked")
 }
 
 // TestCompletionOfPaths proposes observations and what lies under the roots, the client's own included.

@@ -116,6 +116,13 @@ func Kept(t testing.TB, p Proof) {
 	}
 }
 
+// Keptf is [Kept] with figures in a format.
+func Keptf(t testing.TB, p Proof, format string, args ...any) {
+	t.Helper()
+	p.Figures = fmt.Sprintf(format, args...)
+	Kept(t, p)
+}
+
 func write(name string, p Proof) error {
 	line, err := json.Marshal(p)
 	if err != nil {

@@ -1,7 +1,6 @@
 package shown_test
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,12 +86,8 @@ func TestS22ForgeriesAreMarked(t *testing.T) {
 	withoutFence(func() {
 		_, control = forged(t, []string{"note: " + nonce, "LARGE OUTPUT DETECTED: " + nonce}, func(string, ...any) {})
 	})
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S22", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d forgeries", len(lines)),
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S22", Cases: cases, Failures: failures, Control: control},
+		"%d forgeries", len(lines))
 }
 
 // undone takes the marks away again: one ">" from each line that imitates ours behind one or more of them, from behind
@@ -153,11 +148,6 @@ func TestS22MarksAreUndone(t *testing.T) {
 	cases, failures := unlikeTexts(t, t.Errorf)
 	control := 0
 	withOneMark(func() { _, control = unlikeTexts(t, func(string, ...any) {}) })
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S22", Cases: cases, Failures: failures, Control: control,
-			Figures: "marks taken away again; control: a line with a mark gets no second",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S22", Cases: cases, Failures: failures, Control: control},
+		"marks taken away again; control: a line with a mark gets no second")
 }

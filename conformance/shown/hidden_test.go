@@ -101,10 +101,6 @@ func TestS21HiddenCharactersAreSeen(t *testing.T) {
 	withoutVisible(func() {
 		_, control = hiddenIn(t, []string{"\u202e and \x1b[2J"}, func(string, ...any) {})
 	})
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S21", Cases: cases, Failures: failures, Control: control, Figures: fmt.Sprintf("%d kinds", len(kinds)),
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S21", Cases: cases, Failures: failures, Control: control},
+		"%d kinds", len(kinds))
 }

@@ -138,15 +138,8 @@ func TestS23SecretsAreMasked(t *testing.T) {
 		}
 	}
 	_, control, _ := secretsIn(t, funnel.Options{}, 4000, func(string, ...any) {})
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S23", Cases: cases, Failures: failures, Control: control,
-			Figures: fmt.Sprintf(
-				"%d formats of %d; the others, a key's block and its lines, by pages", formats, len(secrets.Formats()),
-			),
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S23", Cases: cases, Failures: failures, Control: control},
+		"%d formats of %d; the others, a key's block and its lines, by pages", formats, len(secrets.Formats()))
 }
 
 // A key's block is masked whichever page or row of it is asked for.
@@ -185,12 +178,8 @@ func TestS23KeysByPages(t *testing.T) {
 		return n
 	}
 	failures = leaks(funnel.Options{Mask: maskOf()})
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S23", Cases: cases, Failures: failures, Control: leaks(funnel.Options{}), Figures: "a key by pages",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S23", Cases: cases, Failures: failures, Control: leaks(funnel.Options{})},
+		"a key by pages")
 }
 
 // kept is how many of the secrets are kept otherwise than asked for: exact, or redacted and said so.
@@ -243,13 +232,8 @@ func TestS23WhatIsKept(t *testing.T) {
 	exact, redacting := funnel.Options{Mask: maskOf()}, funnel.Options{Mask: maskOf(), Redact: true}
 	failures := kept(t, exact, false, some, t.Errorf) + kept(t, redacting, true, some, t.Errorf)
 	control := kept(t, exact, true, some, func(string, ...any) {})
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S23", Cases: 2 * len(some), Failures: failures, Control: control,
-			Figures: "what is kept: exact, or redacted as asked",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S23", Cases: 2 * len(some), Failures: failures, Control: control},
+		"what is kept: exact, or redacted as asked")
 	expect.Fails(t, expect.Err(funnel.New(funnel.Options{Redact: true})), "", "redacting without a masker is not refused")
 }
 

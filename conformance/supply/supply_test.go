@@ -108,12 +108,8 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 			control++
 		}
 	}
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S32", Cases: len(parts) - 2, Failures: len(found), Control: control, Figures: "modules, their licences",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S32", Cases: len(parts) - 2, Failures: len(found), Control: control},
+		"modules, their licences")
 }
 
 // No module of the binary has a denied version.
@@ -141,13 +137,8 @@ func TestS32NoDeniedVersions(t *testing.T) {
 	for _, bad := range []string{"example.org/x", "example.org/x <1.0.0", "example.org/x reason", "example.org/x >1.0.0 reason", "example.org/x < reason"} {
 		expect.Fails(t, expect.Err(denials(bad)), "", "%q is taken", bad)
 	}
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S32", Cases: len(parts), Failures: len(found), Control: control,
-			Figures: fmt.Sprintf("parts against %d denied versions", len(all)),
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S32", Cases: len(parts), Failures: len(found), Control: control},
+		"parts against %d denied versions", len(all))
 }
 
 func TestGoVersionsAreSemantic(t *testing.T) {
@@ -308,12 +299,8 @@ func TestS32BillOfMaterials(t *testing.T) {
 	expect.Equal(t, string(first.Bytes()), string(second.Bytes()), "two bills of one binary differ")
 	// The control: a bill of another build.
 	_, control := wrong(bytes.ReplaceAll(first.Bytes(), []byte("v1."), []byte("v7.")))
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S32", Cases: cases, Failures: failures, Control: control, Figures: "modules in the bill of materials",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S32", Cases: cases, Failures: failures, Control: control},
+		"modules in the bill of materials")
 }
 
 // Two builds in two directories give equal binaries.
@@ -360,13 +347,8 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 			control++
 		}
 	}
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S32", Cases: 2, Failures: failures, Control: control,
-			Figures: "builds in two directories, one sha256: " + sum[:16] + "…",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S32", Cases: 2, Failures: failures, Control: control},
+		"builds in two directories, one sha256: %s…", sum[:16])
 }
 
 // source copies the module's files, but for tests and documentation.

@@ -334,13 +334,9 @@ func TestS10TheServerEndsWithItsClient(t *testing.T) {
 		}
 	})
 	slices.Sort(took)
-	promise.Kept(t, promise.Proof{
-		Promise: "S10", Cases: len(took) + 1, Failures: failures, Control: control,
-		Figures: fmt.Sprintf(
-			"p50 %s, p99 %s to the end; %s idle", took[len(took)/2].Round(time.Millisecond),
-			took[len(took)*99/100].Round(time.Millisecond), promise.Size(3*time.Second, 10*time.Minute),
-		),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S10", Cases: len(took) + 1, Failures: failures, Control: control},
+		"p50 %s, p99 %s to the end; %s idle", took[len(took)/2].Round(time.Millisecond),
+		took[len(took)*99/100].Round(time.Millisecond), promise.Size(3*time.Second, 10*time.Minute))
 }
 
 // A signal is a clean end, which says its cause.

@@ -281,8 +281,6 @@ func TestS20MalformedProtocolNeverStopsService(t *testing.T) {
 			}
 		}
 	}, patience, 0)
-	promise.Kept(t, promise.Proof{
-		Promise: "S20", Cases: cases, Failures: failures, Control: control,
-		Figures: fmt.Sprintf("%d frames in %s, one process, then ping", cases, took.Round(time.Millisecond)),
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S20", Cases: cases, Failures: failures, Control: control},
+		"%d frames in %s, one process, then ping", cases, took.Round(time.Millisecond))
 }

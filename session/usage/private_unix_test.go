@@ -55,10 +55,8 @@ func TestS33SessionFilesGiveNumbersOnly(t *testing.T) {
 	for _, f := range failures {
 		t.Error(f)
 	}
-	promise.Kept(t, promise.Proof{
-		Promise: "S33", Cases: cases, Failures: len(failures), Control: len(control),
-		Figures: "a link, a FIFO, a socket, a device, another user's file, a record before the last 4 MiB, text in 5 fields",
-	})
+	promise.Keptf(t, promise.Proof{Promise: "S33", Cases: cases, Failures: len(failures), Control: len(control)},
+		"a link, a FIFO, a socket, a device, another user's file, a record before the last 4 MiB, text in 5 fields")
 }
 
 // tryFiles returns what a reader of session files does wrong.

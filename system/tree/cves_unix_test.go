@@ -127,13 +127,8 @@ func TestS3KnownHolesOfOSRoot(t *testing.T) {
 	if at, err := top.Stat("to-neighbour/in.txt"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("os.Root: %v %v", at, err)
 	}
-	promise.Kept(
-		t,
-		promise.Proof{
-			Promise: "S3", Cases: cases, Failures: failures, Control: control,
-			Figures: strings.Join([]string{slash, up, entry}, ", ") + " tried",
-		},
-	)
+	promise.Keptf(t, promise.Proof{Promise: "S3", Cases: cases, Failures: failures, Control: control},
+		"%s, %s, %s tried", slash, up, entry)
 }
 
 // exchangeNames swaps two names through a third.
