@@ -149,8 +149,7 @@ func badTexts(t testing.TB) map[string]string {
 
 func marshal(t testing.TB, v any) string {
 	t.Helper()
-	b, err := json.Marshal(v)
-	expect.Must(t, err)
+	b := expect.Value(json.Marshal(v))(t)
 	return string(b)
 }
 
@@ -189,8 +188,7 @@ func (c badAnswer) check(t *testing.T, s *stdioClient, id string) {
 		}
 		c.Args["glob"] = all
 	}
-	a, err := s.call(c.Tool, c.Args)
-	expect.Must(t, err)
+	a := expect.Value(s.call(c.Tool, c.Args))(t)
 	text := a.text()
 	expect.Equal(t, a.failed, c.Fails, "failed: %.500s", text)
 	for _, want := range c.Shows {

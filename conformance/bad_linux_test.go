@@ -75,8 +75,7 @@ func badRoot(t testing.TB) (root string, fill *strings.Replacer) {
 func badFile(t testing.TB, root, outside string, c badCase) {
 	t.Helper()
 	path := filepath.Join(root, c.File)
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	expect.Must(t, err)
+	expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	text, err := c.bytes()
 	expect.Must(t, err)
 	switch c.Make {
@@ -304,8 +303,7 @@ func TestS6NoInputKillsTheServer(t *testing.T) {
 	}
 
 	// The control: a naive server without checks.
-	exe, err := os.Executable()
-	expect.Must(t, err)
+	exe := expect.Value(os.Executable())(t)
 	cmd := exec.Command(exe) //nolint:noctx // killed at the test's end
 	cmd.Env = append(os.Environ(), roleKey+"=fragile", "GOMEMLIMIT=1GiB")
 	cmd.Dir = root

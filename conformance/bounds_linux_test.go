@@ -36,8 +36,7 @@ func TestKeepIsBounded(t *testing.T) {
 	cmd.Stdin = io.LimitReader(endless(chunk), size)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, os.Stderr
-	peak, err := peakOf(cmd)
-	expect.Must(t, err)
+	peak := expect.Value(peakOf(cmd))(t)
 	if !strings.HasPrefix(out.String(), "SAVED as obs:") {
 		t.Fatalf("no receipt:\n%s", out.String())
 	}
@@ -88,8 +87,7 @@ func TestOneLongLine(t *testing.T) {
 		size = 64 << 20
 	}
 	root := t.TempDir()
-	f, err := os.Create(filepath.Join(root, "line.txt"))
-	expect.Must(t, err)
+	f := expect.Value(os.Create(filepath.Join(root, "line.txt")))(t)
 	defer func() { _ = f.Close() }()
 	for _, part := range []struct {
 		at   int64

@@ -95,8 +95,7 @@ func foreignPages(t *testing.T) func(target string) map[string]string {
 	t.Cleanup(s.Close)
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	return func(target string) map[string]string {
-		at, err := url.Parse(target)
-		expect.Must(t, err)
+		at := expect.Value(url.Parse(target))(t)
 		return map[string]string{
 			"loopback address": "http://127.0.0.1" + port + "/",
 			"loopback name":    "http://localhost" + port + "/",
@@ -110,8 +109,7 @@ func foreignPages(t *testing.T) func(target string) map[string]string {
 // browse opens the pages in the browser and returns the number of attempts of each page on each target.
 func browse(t *testing.T, chromium string, targets ...target) []map[string]int {
 	t.Helper()
-	order, err := json.Marshal(map[string]any{"full": promise.Full(), "targets": targets})
-	expect.Must(t, err)
+	order := expect.Value(json.Marshal(map[string]any{"full": promise.Full(), "targets": targets}))(t)
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	home := plainDir(t) // below which a browser's socket has an address that is short enough

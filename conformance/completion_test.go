@@ -43,8 +43,7 @@ func TestBashCompletes(t *testing.T) {
 	keep := []string{"keep", "--name", "my tests"}
 	_, kept := printed(t, launch{env: env, stdin: strings.NewReader("kept"), flags: keep})
 	id := strings.TrimPrefix(shownID.FindString(kept), "obs:")
-	text, err := os.ReadFile(filepath.Join("testdata", "completion.txt"))
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile(filepath.Join("testdata", "completion.txt")))(t)
 	fill := strings.NewReplacer("$ID", id, "$BEGIN", id[:3])
 	for _, line := range lines(string(text)) {
 		// bash replaces only the text after a =, and completes names of files where nothing is offered

@@ -49,8 +49,7 @@ func (a answer) delivered(t testing.TB) (d delivered, shownTokens int) {
 // deliver calls deliver, and returns its answer and what a program reads of it: nothing if the call failed.
 func (c *stdioClient) deliver(t testing.TB, args object) (a answer, d delivered) {
 	t.Helper()
-	a, err := c.call("deliver", args)
-	expect.Must(t, err)
+	a = expect.Value(c.call("deliver", args))(t)
 	if !a.failed {
 		d, _ = a.delivered(t)
 	}

@@ -140,8 +140,7 @@ func (s *httpServer) open(token string) httpSession {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), answerLimit)
 	defer stop()
-	response, err := post(ctx, s.url+"/mcp", hello, "Authorization", "Bearer "+token)
-	expect.Must(s.t, err)
+	response := expect.Value(post(ctx, s.url+"/mcp", hello, "Authorization", "Bearer "+token))(s.t)
 	_ = response.Body.Close()
 	return httpSession{s, token, response.Header.Get("Mcp-Session-Id")}
 }
@@ -213,7 +212,6 @@ func (h httpSession) call(tool string, args any) (answer, error) {
 // mustCall calls a tool, which must answer, and returns the text.
 func (h httpSession) mustCall(tool string, args any) string {
 	h.server.t.Helper()
-	a, err := h.call(tool, args)
-	expect.Must(h.server.t, err)
+	a := expect.Value(h.call(tool, args))(h.server.t)
 	return a.text()
 }

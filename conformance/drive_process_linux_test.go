@@ -50,8 +50,7 @@ func descriptorsOf(pid int) (int, error) {
 
 func (p *process) descriptors() int {
 	p.t.Helper()
-	n, err := descriptorsOf(p.pid())
-	expect.Must(p.t, err)
+	n := expect.Value(descriptorsOf(p.pid()))(p.t)
 	return n
 }
 

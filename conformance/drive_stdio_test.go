@@ -91,8 +91,7 @@ func connect(t testing.TB, cmd *exec.Cmd, l launch) *stdioClient {
 		waiting: map[string]chan message{},
 		heard:   map[string]int{},
 	}
-	in, err := cmd.StdinPipe()
-	expect.Must(t, err)
+	in := expect.Value(cmd.StdinPipe())(t)
 	cmd.Stdout = &lineSplitter{each: c.take}
 	c.process = run(t, cmd)
 	go c.send(in)

@@ -30,8 +30,7 @@ func (o outside) program() string { return filepath.Join(o.dir, "mcp-funnel") }
 // attempts returns shell commands that succeed if the command reached what was not granted: testdata/attempts.txt.
 func (o outside) attempts(t testing.TB) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "attempts.txt"))
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile(filepath.Join("testdata", "attempts.txt")))(t)
 	fill := strings.NewReplacer("ESCAPE", roleKey+"=escape "+o.probe, "ROOT", o.root, "OUTSIDE", o.dir, "SOCKET", o.socket,
 		"TCP", o.tcp, "ABSTRACT", o.abstract, "SERVER", strconv.Itoa(o.server))
 	list := map[string]string{}
@@ -49,8 +48,7 @@ func (o outside) attempts(t testing.TB) map[string]string {
 // prepareOutside makes files and servers that a command must not reach.
 func prepareOutside(t *testing.T) outside {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	top := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	o := outside{
 		root:  filepath.Join(top, "root"),
 		dir:   filepath.Join(top, "outside"),
@@ -73,8 +71,7 @@ func prepareOutside(t *testing.T) outside {
 		}
 	}
 	expect.Must(t, os.Symlink(filepath.Join(o.dir, "secret"), filepath.Join(o.root, "link")))
-	exe, err := os.Executable()
-	expect.Must(t, err)
+	exe := expect.Value(os.Executable())(t)
 	for from, to := range map[string]string{exe: o.probe, binary(t): o.program()} {
 		// Another process writes it: a file that this one has open while a test forks cannot be run.
 		if out, err := exec.CommandContext(t.Context(), "cp", from, to).CombinedOutput(); err != nil {
@@ -115,8 +112,7 @@ func (o outside) try(t *testing.T, wrap []string, flags ...string) (succeeded []
 	}
 	attempts := o.attempts(t)
 	for _, name := range slices.Sorted(maps.Keys(attempts)) {
-		a, err := s.call("run", map[string]any{"command": attempts[name], "timeout_s": 20})
-		expect.Must(t, err)
+		a := expect.Value(s.call("run", map[string]any{"command": attempts[name], "timeout_s": 20}))(t)
 		var result struct {
 			Meta map[string]struct {
 				Metadata map[string]float64 `json:"metadata"`

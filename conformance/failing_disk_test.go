@@ -35,11 +35,9 @@ func TestS13AnswerOnFailingDisk(t *testing.T) {
 		}
 		dir := filepath.Join(place, "store")
 		defer func() { _ = os.RemoveAll(dir) }()
-		s, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-		expect.Must(t, err)
+		s := expect.Value(observations.OpenStore(observations.Options{Dir: dir, MinFree: -1}))(t)
 		defer func() { _ = s.Close() }()
-		f, err := funnel.New(funnel.Options{Store: s, Counter: counter})
-		expect.Must(t, err)
+		f := expect.Value(funnel.New(funnel.Options{Store: s, Counter: counter}))(t)
 		text := bytes.Repeat([]byte("a line of the log\n"), size/18)
 		speech := text
 		speak := tools.New(

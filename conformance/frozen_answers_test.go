@@ -39,8 +39,7 @@ func frozenAnswers(t *testing.T) []string {
 	p.env = append(p.env, "MCP_FUNNEL_ROOT="+p.dir)
 	out := []string{"# exit code: command, the fixed phrases of its answer, the keys of its JSON"}
 	ids := strings.NewReplacer()
-	calls, err := os.ReadFile(filepath.Join("testdata", "frozen", "calls.txt"))
-	expect.Must(t, err)
+	calls := expect.Value(os.ReadFile(filepath.Join("testdata", "frozen", "calls.txt")))(t)
 	for _, call := range lines(string(calls)) {
 		call, isJSON := strings.CutPrefix(call, "json: ")
 		call, stdin, _ := strings.Cut(call, " < ")
@@ -76,7 +75,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		{regexp.MustCompile(`\d{8}_\d+-[0-9a-f]+`), "DAY_PROCESS-RANDOM"},
 	}
 	var traced []any
-	err := filepath.WalkDir(store, func(path string, entry fs.DirEntry, err error) error {
+	expect.Must(t, filepath.WalkDir(store, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == store {
 			return err
 		}
@@ -103,8 +102,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 			traced = append(traced, call)
 		}
 		return err
-	})
-	expect.Must(t, err)
+	}))
 	slices.Sort(out)
 	out = append([]string{"", "# files of the store"}, out...)
 	for _, f := range []struct{ title, path string }{
@@ -112,8 +110,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		{"tombstone", filepath.Join(store, "observations", strings.TrimPrefix(id("GONE"), "obs:")+".json")},
 		{"quota", filepath.Join(store, "state", "quota.json")},
 	} {
-		text, err := os.ReadFile(f.path)
-		expect.Must(t, err)
+		text := expect.Value(os.ReadFile(f.path))(t)
 		out = append(out, "", "# keys: "+f.title)
 		out = append(out, frozenKeys(t, string(text))...)
 	}

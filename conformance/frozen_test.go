@@ -34,8 +34,7 @@ func TestFrozen(t *testing.T) {
 				write(t, path, strings.Join(got, "\n")+"\n")
 				return
 			}
-			want, err := os.ReadFile(path)
-			expect.Must(t, err)
+			want := expect.Value(os.ReadFile(path))(t)
 			expect.Same(t, got, lines(string(want)), "%s has changed; if it should have, run with -update", path)
 		})
 	}

@@ -18,7 +18,7 @@ var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
 func fuzzTargets(t *testing.T, top string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
-	err := filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
+	expect.Must(t, filepath.WalkDir(top, func(path string, d os.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -41,8 +41,7 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 			found[strings.TrimPrefix(dir, top+"/")+" "+string(m[1])] = len(inputs)
 		}
 		return nil
-	})
-	expect.Must(t, err)
+	}))
 	return found
 }
 

@@ -290,8 +290,7 @@ func TestPackages(t *testing.T) {
 	for _, p := range packages(t) {
 		doc := ""
 		for _, name := range p.GoFiles {
-			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments)
-			expect.Must(t, err)
+			f := expect.Value(parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments))(t)
 			if f.Doc != nil && doc != "" {
 				t.Errorf("%s has two package comments", p.ImportPath)
 			}
@@ -314,8 +313,7 @@ func TestPackages(t *testing.T) {
 
 // TestArchitectureNamesFiles checks that every file and directory that ARCHITECTURE.md names exists.
 func TestArchitectureNamesFiles(t *testing.T) {
-	text, err := os.ReadFile("../ARCHITECTURE.md")
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile("../ARCHITECTURE.md"))(t)
 	names := map[string]bool{}
 	for _, file := range goFiles(t) {
 		names[filepath.Base(file)] = true

@@ -31,8 +31,7 @@ func inspector(t *testing.T, env, target []string, args ...string) (result map[s
 
 func mustAbs(t testing.TB, path string) string {
 	t.Helper()
-	abs, err := filepath.Abs(path)
-	expect.Must(t, err)
+	abs := expect.Value(filepath.Abs(path))(t)
 	return abs
 }
 

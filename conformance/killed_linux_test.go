@@ -84,8 +84,7 @@ func TestS12AKilledServerKeptWhatItSaid(t *testing.T) {
 // missing counts the acknowledged observations that a new process does not find whole.
 func missing(t *testing.T, dir string, acknowledged map[string]string, texts map[string][]byte) (n int) {
 	t.Helper()
-	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	expect.Must(t, err)
+	store := expect.Value(observations.OpenStore(observations.Options{Dir: dir, MinFree: -1}))(t)
 	defer func() { _ = store.Close() }()
 	for id, name := range acknowledged {
 		r, err := store.Open(observations.Local, observations.ID(id))

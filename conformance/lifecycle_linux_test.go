@@ -81,8 +81,7 @@ func startBusy(t *testing.T, program string) client {
 	if first < 0 {
 		t.Fatalf("of %v none is the server", pids)
 	}
-	server, err := os.FindProcess(pids[first])
-	expect.Must(t, err)
+	server := expect.Value(os.FindProcess(pids[first]))(t)
 	return client{in, out, server, parent.Process, pids}
 }
 

@@ -41,8 +41,7 @@ func valueOf(t *testing.T, where string) int64 {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		expect.Must(t, err)
+		parsed := expect.Value(parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution))(t)
 		for _, d := range parsed.Decls {
 			group, ok := d.(*ast.GenDecl)
 			if !ok || group.Tok != token.CONST {
@@ -79,15 +78,14 @@ var (
 // The words that the page quotes are in the program, word for word.
 func TestLimitsAreTold(t *testing.T) {
 	var source strings.Builder
-	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+	expect.Must(t, filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		b, err := os.ReadFile(path)
 		source.Write(b)
 		return err
-	})
-	expect.Must(t, err)
+	}))
 	for _, l := range corpus.Rows[limit](t, "limits.ndjson") {
 		for _, words := range quotedWords.FindAllString(l.Told, -1) {
 			for _, piece := range standIns.Split(strings.Trim(words, "`"), -1) {
@@ -162,8 +160,7 @@ func TestLimitsPage(t *testing.T) {
 		write(t, path, want)
 		return
 	}
-	got, err := os.ReadFile(path)
-	expect.Must(t, err)
+	got := expect.Value(os.ReadFile(path))(t)
 	expect.Equal(t, string(got), want,
 		"docs/LIMITS.md is not what the constants say: run go test ./conformance -run TestLimitsPage -update")
 }

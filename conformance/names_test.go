@@ -28,8 +28,7 @@ type inProcessCall func(ctx context.Context, src source.Set, l funnel.Limits, to
 
 func inProcess(t testing.TB, o funnel.Options) inProcessCall {
 	t.Helper()
-	f, err := funnel.New(o)
-	expect.Must(t, err)
+	f := expect.Value(funnel.New(o))(t)
 	byName := map[string]tools.Tool{}
 	for _, tool := range server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}}) {
 		byName[tool.Name] = tool
@@ -119,8 +118,7 @@ func TestNamesAreAcceptedAsShown(t *testing.T) {
 				}
 			}
 			expect.Must(t, os.MkdirAll(dir, 0o755))
-			r, err := tree.Open(dir)
-			expect.Must(t, err)
+			r := expect.Value(tree.Open(dir))(t)
 			defer func() { _ = r.Close() }()
 			d.src.Roots = append(d.src.Roots, r)
 		}

@@ -38,8 +38,7 @@ type surroundings struct{ parent, root, second, store string }
 
 func surround(t testing.TB) surroundings {
 	t.Helper()
-	parent, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	parent := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	s := surroundings{parent, parent + "/root", parent + "/second", parent + "/state"}
 	for _, path := range []string{
 		"secret.txt", "vault/known.txt", "vault/" + canaryName, "vault/inner/" + canaryName, "root-evil/known.txt",
@@ -81,13 +80,12 @@ func surround(t testing.TB) surroundings {
 		symlink(t, target, filepath.Join(s.root, name))
 	}
 	expect.Must(t, os.Link(s.root+"/ok.txt", s.root+"/ok-hard"))
-	err = filepath.WalkDir(parent, func(path string, _ os.DirEntry, err error) error {
+	expect.Must(t, filepath.WalkDir(parent, func(path string, _ os.DirEntry, err error) error {
 		if err == nil && !strings.HasPrefix(path, s.root+"/") && path != parent {
 			err = os.Chtimes(path, canaryTime, canaryTime)
 		}
 		return err
-	})
-	expect.Must(t, err)
+	}))
 	return s
 }
 
@@ -303,8 +301,7 @@ func (s surroundings) tryCommandLine(t testing.TB, fail func(string)) (cases int
 			continue
 		}
 		p := places[i/9%len(places)]
-		args, err := json.Marshal(p.args(name))
-		expect.Must(t, err)
+		args := expect.Value(json.Marshal(p.args(name)))(t)
 		cases++
 		out, errs, code := launch{dir: s.parent, env: env, flags: []string{
 			"--root", s.root, "--store", s.store, "--min-free", "0", "call", p.tool, string(args),
@@ -321,7 +318,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
 	for _, top := range []string{"secret.txt", "vault", "root-evil"} {
-		err := filepath.WalkDir(filepath.Join(s.parent, top), func(path string, d os.DirEntry, err error) error {
+		expect.Must(t, filepath.WalkDir(filepath.Join(s.parent, top), func(path string, d os.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
@@ -329,8 +326,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 			err = unix.Lstat(path, &at)
 			fmt.Fprintf(&b, "%s %o %d %v %v\n", path, at.Mode, at.Size, at.Mtim, at.Ctim)
 			return err
-		})
-		expect.Must(t, err)
+		}))
 	}
 	return b.String()
 }
@@ -338,8 +334,7 @@ func (s surroundings) snapshot(t testing.TB) string {
 // watch counts what is opened, listed, read or changed outside from here on.
 func (s surroundings) watch(t testing.TB) (events func() []string) {
 	t.Helper()
-	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
-	expect.Must(t, err)
+	fd := expect.Value(unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC))(t)
 	for _, path := range []string{"secret.txt", "vault", "vault/inner", "root-evil"} {
 		expect.Value(unix.InotifyAddWatch(fd, filepath.Join(s.parent, path), unix.IN_ALL_EVENTS))(t)
 	}

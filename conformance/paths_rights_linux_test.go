@@ -26,8 +26,7 @@ const estateSecret = "FUNNEL_CANARY=environment-" + canaryText
 
 func settle(t testing.TB) estate {
 	t.Helper()
-	parent, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	parent := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	e := estate{root: parent + "/root"}
 	e.store, e.config = e.root+"/state", e.root+"/conf/funnel.yaml"
 	expect.Must(t, os.MkdirAll(e.store, 0o700))
@@ -118,7 +117,7 @@ func (e estate) try(t testing.TB, program string, wrap []string, every int, fail
 func fingerprint(t testing.TB, dir string, without ...string) string {
 	t.Helper()
 	h := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	expect.Must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -139,8 +138,7 @@ func fingerprint(t testing.TB, dir string, without ...string) string {
 			_, _ = fmt.Fprintln(h, at.Mtim)
 		}
 		return nil
-	})
-	expect.Must(t, err)
+	}))
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 

@@ -97,8 +97,7 @@ func specials(t testing.TB, dir string) (all []special, missing []string) {
 		all = append(all, special{name: "closed", fails: true}, special{name: "closed-dir/x", fails: true})
 	}
 
-	sparse, err := os.Create(at("sparse"))
-	expect.Must(t, err)
+	sparse := expect.Value(os.Create(at("sparse")))(t)
 	if err := sparse.Truncate(1 << 40); err != nil { // the file system has no files of 1 TiB
 		expect.Must(t, sparse.Truncate(1<<32))
 		missing = append(missing, "a sparse file of 1 TiB (4 GiB instead)")
@@ -115,8 +114,7 @@ func changing(t testing.TB, dir string) (stop func()) {
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	for _, name := range []string{"growing", "cut"} {
-		f, err := os.Create(filepath.Join(dir, name))
-		expect.Must(t, err)
+		f := expect.Value(os.Create(filepath.Join(dir, name)))(t)
 		expect.Value(f.WriteString(line))(t)
 		wg.Go(func() {
 			defer func() { _ = f.Close() }()

@@ -102,11 +102,9 @@ func TestReadmeClients(t *testing.T) {
 // that it stays short.
 func TestReadmeLinks(t *testing.T) {
 	linked := map[string]bool{}
-	top, err := filepath.Glob("../[A-Z]*.md")
-	expect.Must(t, err)
+	top := expect.Value(filepath.Glob("../[A-Z]*.md"))(t)
 	for _, page := range append(pages(t)[1:], top...) {
-		text, err := os.ReadFile(page)
-		expect.Must(t, err)
+		text := expect.Value(os.ReadFile(page))(t)
 		if page == readme && len(text) > readmeBytes {
 			t.Errorf("README has %d bytes, at most %d; move text to docs", len(text), readmeBytes)
 		}
@@ -138,8 +136,7 @@ func TestReadmeSettings(t *testing.T) {
 // between compares, or with -update rewrites, the part of a file between two marks.
 func between(t *testing.T, path, from, to, want string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile(path))(t)
 	before, rest, ok := strings.Cut(string(text), from)
 	got, after, ok2 := strings.Cut(rest, to)
 	if !ok || !ok2 {
@@ -184,8 +181,7 @@ func TestReadmeExamples(t *testing.T) {
 // replayPage runs the console blocks of a page, with -update rewrites them, and returns how many there are.
 func replayPage(t *testing.T, page string) int {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile(page))(t)
 	blocks := console.FindAllSubmatchIndex(text, -1)
 	if len(blocks) == 0 {
 		return 0

@@ -245,8 +245,7 @@ func rightRoot(t testing.TB, random *rand.Rand) (root string, texts, jsons []str
 	for _, name := range promise.Size([]string{"errors/wrap.go", "sort/search.go"}, []string{
 		"strings/builder.go", "sort/sort.go", "strings/replace.go",
 	}) {
-		b, err := os.ReadFile(filepath.Join(source, name))
-		expect.Must(t, err)
+		b := expect.Value(os.ReadFile(filepath.Join(source, name)))(t)
 		put(&texts, "go/"+name, string(b))
 	}
 	words := strings.Fields("alpha beta gamma delta error warning naïve 世界 0 42 3.14 x=1 (a) [b] {c} end. café Straße")
@@ -305,8 +304,7 @@ func likenesses(t testing.TB, random *rand.Rand, root string, texts, jsons []str
 		"x{0,2}y", "e", "nosuchthinganywhere", "^.{80,}$", `[(\[{]`, `\s$`, "Prince|Princess", "T[a-z]+ ",
 	}
 	for _, text := range texts {
-		b, err := os.ReadFile(filepath.Join(root, text))
-		expect.Must(t, err)
+		b := expect.Value(os.ReadFile(filepath.Join(root, text)))(t)
 		own := strings.Fields(string(b))
 		lines := strings.Count(string(b), "\n")
 		grep := func(pattern string, args map[string]any, flags ...string) {

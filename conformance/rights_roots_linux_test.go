@@ -30,8 +30,7 @@ type rootsClaimed struct {
 // The roots that a client names narrow what was granted, and never add to it, whatever they are, also when they change.
 func TestS26ClientsRootsOnlyNarrow(t *testing.T) {
 	drivesOnly(t)
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	top := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, file := range []string{
 		"work/top.txt", "work/one/one.txt", "work/two/two.txt", "outside/secret.txt", "work-evil/secret.txt",
 	} {
@@ -95,8 +94,7 @@ func tryRoots(
 			mu.Unlock()
 			c.notify("notifications/roots/list_changed", map[string]any{})
 		}
-		found, err := c.call("find", object{"glob": "**/*.txt"})
-		expect.Must(t, err)
+		found := expect.Value(c.call("find", object{"glob": "**/*.txt"}))(t)
 		if asked := c.toldOnItsOwn()["roots/list"]; asked <= i {
 			t.Fatalf("roots that are %s: asked for %d times in all", claim.name, asked)
 		}

@@ -26,8 +26,7 @@ type tokenHouse struct {
 
 func newTokenHouse(t testing.TB) tokenHouse {
 	t.Helper()
-	parent, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	parent := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	h := tokenHouse{
 		root:   parent + "/root",
 		inFile: strings.Repeat("file-token-", 4),
@@ -63,8 +62,7 @@ func (h tokenHouse) makeToken(t testing.TB) string {
 	t.Helper()
 	s := launch{flags: h.flags()}.http(t)
 	path, _ := strings.CutPrefix(s.told, "the token is in ")
-	made, err := os.ReadFile(path)
-	expect.Must(t, err)
+	made := expect.Value(os.ReadFile(path))(t)
 	expect.MustEqual(t, path, h.store+"/state/http-token", "the token is in")
 	s.end(syscall.SIGTERM)
 	return strings.TrimSpace(string(made))

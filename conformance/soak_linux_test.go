@@ -486,8 +486,7 @@ func TestS31RunsForDays(t *testing.T) {
 	for _, once := range usualCalls {
 		once.make(idle)
 	}
-	rest, err := idle.rest(time.Now())
-	expect.Must(t, err)
+	rest := expect.Value(idle.rest(time.Now()))(t)
 	usual := idle.goroutines()
 
 	k := newSoaking(t, false)

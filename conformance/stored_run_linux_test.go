@@ -13,14 +13,13 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 	dir := plainDir(t)
 	store := t.TempDir() + "/store"
 	c := serveStdio(t, dir, "--toolsets", "core,shell", "--store", store)
-	a, err := c.call(
+	a := expect.Value(c.call(
 		"run",
 		object{
 			"command": `echo '['; for i in $(seq 2000); do echo "{\"n\":$i},"; done; echo '{"n":0}'; sleep .1; ` +
 				`echo warned >&2; sleep .1; echo ']'`,
 		},
-	)
-	expect.Must(t, err)
+	))(t)
 	id := anyID.FindString(a.text())
 	later := serveStdio(t, dir, "--store", store)
 	for tool, k := range map[string]struct {
@@ -31,8 +30,7 @@ func TestStoredRunKeepsItsStreams(t *testing.T) {
 		"jq":   {object{"source": id, "filter": "length"}, []string{"2001"}},
 		"grep": {object{"source": id, "pattern": "warned"}, []string{"warned"}},
 	} {
-		got, err := later.call(tool, k.args)
-		expect.Must(t, err)
+		got := expect.Value(later.call(tool, k.args))(t)
 		for _, want := range k.want {
 			expect.Has(t, got.text(), want, tool)
 		}

@@ -99,8 +99,7 @@ func TestSuiteOfWrap(t *testing.T) {
 		program(t, "fixture"), "-store", filepath.Join(t.TempDir(), "theirs"),
 	) //nolint:noctx // it ends with the test
 	cmd.Env = append(environment(t), "MCP_FUNNEL_TOKEN="+testToken)
-	target, err := url.Parse(strings.TrimSuffix(listening(t, cmd, "serving MCP at ").url, "/mcp"))
-	expect.Must(t, err)
+	target := expect.Value(url.Parse(strings.TrimSuffix(listening(t, cmd, "serving MCP at ").url, "/mcp")))(t)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host // a scenario asks for other hosts

@@ -97,8 +97,7 @@ func wrapping(t *testing.T, root string, servers int) watched {
 			"--root", root, "--store", filepath.Join(t.TempDir(), "store"), "--min-free", "0",
 		}}
 	}
-	text, err := json.Marshal(map[string]any{"mcpServers": all})
-	expect.Must(t, err)
+	text := expect.Value(json.Marshal(map[string]any{"mcpServers": all}))(t)
 	config := filepath.Join(t.TempDir(), "servers.json")
 	write(t, config, string(text))
 	c := launch{flags: []string{"--config", config, "--min-free", "0", "wrap"}}.stdio(t)

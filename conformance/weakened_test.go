@@ -181,8 +181,7 @@ func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.T
 // binary returns the path of the variant; all are built once.
 func (v variant) binary(t testing.TB) string {
 	t.Helper()
-	weakened, err := buildWeakened()
-	expect.Must(t, err)
+	weakened := expect.Value(buildWeakened())(t)
 	path := filepath.Join(filepath.Dir(weakened), string(v))
 	if err := os.Link(weakened, path); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)

@@ -49,8 +49,7 @@ func TestWire(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
-			archive, err := txtar.ParseFile(name)
-			expect.Must(t, err)
+			archive := expect.Value(txtar.ParseFile(name))(t)
 			if len(bytes.Fields(archive.Comment)) < 8 {
 				t.Error("the comment at the head must tell the story")
 			}
@@ -148,11 +147,8 @@ var wireTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func (w *wire) open() {
 	expect.Must(w.t, os.MkdirAll(w.root, 0o755))
-	var err error
-	w.store, err = observations.OpenStore(observations.Options{Dir: w.kept, MinFree: 1})
-	expect.Must(w.t, err)
-	root, err := tree.Open(w.root, w.store.Dir())
-	expect.Must(w.t, err)
+	w.store = expect.Value(observations.OpenStore(observations.Options{Dir: w.kept, MinFree: 1}))(w.t)
+	root := expect.Value(tree.Open(w.root, w.store.Dir()))(w.t)
 	w.t.Cleanup(func() { _ = root.Close() })
 	// In this process: the worker is another program's business, and the same answers come from both.
 	catalog := server.Catalog(server.Parts{JQ: jq.Options{InProcess: true}})
@@ -160,17 +156,15 @@ func (w *wire) open() {
 	for i, t := range catalog {
 		names[i] = t.Name
 	}
-	f, err := funnel.New(funnel.Options{
+	f := expect.Value(funnel.New(funnel.Options{
 		Store: w.store, Counter: tokens.New(tokens.O200k), SavedTo: true, Offered: names,
-	})
-	expect.Must(w.t, err)
-	s, err := server.New(server.Options{
+	}))(w.t)
+	s := expect.Value(server.New(server.Options{
 		Funnel: f, Store: w.store, Tools: catalog, Version: "test",
 		Sources: func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(w.store, who.Owner)}}
 		},
-	})
-	expect.Must(w.t, err)
+	}))(w.t)
 	w.conn = s.Connect(w.t.Context())
 }
 

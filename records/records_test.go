@@ -54,8 +54,7 @@ func TestList(t *testing.T) {
 		"*/orders/1.json": {"a/orders/1.json"}, "c/*": nil,
 	} {
 		for _, bodies := range []bool{true, false} {
-			all, err := s.List(Key{Kind: Investigation, Owner: "local"}, pattern, bodies)
-			expect.Must(t, err)
+			all := expect.Value(s.List(Key{Kind: Investigation, Owner: "local"}, pattern, bodies))(t)
 			var names []string
 			for _, r := range all {
 				if names = append(names, r.Name); r.Size != int64(len(r.Name)) || bodies && string(r.Body) != r.Name {
@@ -106,17 +105,14 @@ func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	s, other := opened(t, dir), opened(t, dir)
 	k := Key{Map, "local", "a"}
-	unlock, err := s.Lock(k)
-	expect.Must(t, err)
+	unlock := expect.Value(s.Lock(k))(t)
 	if _, err := other.Lock(Key{Map, "local", "b"}); !errors.Is(err, ErrBusy) { // all maps have one
 		t.Errorf("a second lock: %v", err)
 	}
-	inner, err := s.Lock(Key{Account, "local", "a"})
-	expect.Must(t, err)
+	inner := expect.Value(s.Lock(Key{Account, "local", "a"}))(t)
 	inner()
 	unlock()
-	again, err := other.Lock(k)
-	expect.Must(t, err)
+	again := expect.Value(other.Lock(k))(t)
 	again()
 	if len(s.locks)+len(other.locks) > 0 {
 		t.Errorf("%d locks are remembered", len(s.locks)+len(other.locks))
@@ -180,8 +176,7 @@ func TestPrune(t *testing.T) {
 	put(Key{&few, "local", "new"})
 	count := func() int {
 		t.Helper()
-		all, err := s.List(Key{Kind: &few}, "*", false)
-		expect.Must(t, err)
+		all := expect.Value(s.List(Key{Kind: &few}, "*", false))(t)
 		return len(all)
 	}
 	if n := count(); n != 1 {
@@ -204,8 +199,7 @@ func TestPrune(t *testing.T) {
 func TestAlive(t *testing.T) {
 	dir := t.TempDir()
 	s, other := opened(t, dir), opened(t, dir)
-	name, err := s.Process()
-	expect.Must(t, err)
+	name := expect.Value(s.Process())(t)
 	if again, err := s.Process(); err != nil || again != name {
 		t.Errorf("%q, then %q: %v", name, again, err)
 	}

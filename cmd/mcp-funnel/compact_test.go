@@ -200,8 +200,7 @@ func TestDamagedMapFiles(t *testing.T) {
 	compacted(t, dir, "--budget", "9000", "session", "-o", "small")
 	maps, _ := filepath.Glob(filepath.Join(dir, "store", "maps", "*.json"))
 	expect.MustEqual(t, len(maps), 1, "%v", maps)
-	m, err := os.ReadFile(maps[0])
-	expect.Must(t, err)
+	m := expect.Value(os.ReadFile(maps[0]))(t)
 	for _, damaged := range []string{"", "{", `{"v":2}`, strings.Replace(string(m), `"by":"\"[`, `"by":"\"]`, 1)} {
 		write(t, maps[0], damaged)
 		for _, args := range [][]string{{"--expand", "small"}, {"--budget", "9000", "session"}, {"--forget", "session"}} {
@@ -223,8 +222,7 @@ func TestCompactWithALargerBudget(t *testing.T) {
 			if code != done || want != "" != strings.Contains(said, "compact --forget") || !strings.Contains(said, want) {
 				t.Errorf("%s: budget %s: %d, %s", format, budget, code, said)
 			}
-			text, err := os.ReadFile(filepath.Join(dir, out))
-			expect.Must(t, err)
+			text := expect.Value(os.ReadFile(filepath.Join(dir, out)))(t)
 			return strings.Count(string(text), "read it with slice")
 		}
 		small := after("9000", "o1", "")

@@ -21,11 +21,10 @@ import (
 // hookEvent returns the input of a hook in a directory.
 func hookEvent(t *testing.T, dir, tool string, input, response any) string {
 	t.Helper()
-	b, err := json.Marshal(map[string]any{
+	b := expect.Value(json.Marshal(map[string]any{
 		"session_id": "s-1", "agent_id": "a1", "cwd": dir, "hook_event_name": "PostToolUse",
 		"tool_name": tool, "tool_input": input, "tool_response": response, "tool_use_id": "toolu_1",
-	})
-	expect.Must(t, err)
+	}))(t)
 	return string(b)
 }
 
@@ -73,8 +72,7 @@ func TestOnlyTheHookHidesMistakes(t *testing.T) {
 // TestHookTracesFiles: the trace has the files of which the client's own tools showed lines to the model, so that an
 // investigation counts them as opened.
 func TestHookTracesFiles(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	dir := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	for _, name := range []string{"a.go", "b-1-c.go"} {
 		write(t, path(name), "text\n")

@@ -29,23 +29,18 @@ func stocked(t *testing.T) (c *commandLine, o observations.Observation) {
 // open opens the store, and returns what it lists.
 func (c *commandLine) open() (*observations.Store, []observations.Observation) {
 	c.t.Helper()
-	store, err := observations.OpenStore(observations.Options{Dir: c.store, MinFree: -1})
-	expect.Must(c.t, err)
+	store := expect.Value(observations.OpenStore(observations.Options{Dir: c.store, MinFree: -1}))(c.t)
 	c.t.Cleanup(func() { _ = store.Close() })
-	list, err := store.List(observations.Local, false)
-	expect.Must(c.t, err)
+	list := expect.Value(store.List(observations.Local, false))(c.t)
 	return store, list
 }
 
 // record writes an observation of an owner.
 func record(t *testing.T, store *observations.Store, owner, text string) observations.Observation {
 	t.Helper()
-	r, err := store.Record(observations.Provenance{Owner: owner, Tool: "search"})
-	expect.Must(t, err)
-	_, err = r.Write([]byte(text))
-	expect.Must(t, err)
-	o, err := r.Commit(observations.Stats{Kind: "text", Ext: "txt"})
-	expect.Must(t, err)
+	r := expect.Value(store.Record(observations.Provenance{Owner: owner, Tool: "search"}))(t)
+	expect.Value(r.Write([]byte(text)))(t)
+	o := expect.Value(r.Commit(observations.Stats{Kind: "text", Ext: "txt"}))(t)
 	return o
 }
 

@@ -14,8 +14,7 @@ import (
 func TestGrammarOfOneCommand(t *testing.T) {
 	model := func(more ...kong.Option) *kong.Application {
 		exited := -1
-		parser, err := newParser(&commands{}, io.Discard, io.Discard, &exited, more...)
-		expect.Must(t, err)
+		parser := expect.Value(newParser(&commands{}, io.Discard, io.Discard, &exited, more...))(t)
 		return parser.Model
 	}
 	flags := func(n *kong.Node) (all []string) {

@@ -81,8 +81,7 @@ func TestWideRootsAreNamed(t *testing.T) {
 
 // A home that is a link is a home under its name and where it leads.
 func TestALinkedHomeIsAHome(t *testing.T) {
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	top := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	real, linked := filepath.Join(top, "disk", "ann"), filepath.Join(top, "home", "ann")
 	write(t, filepath.Join(real, "project", "a.txt"), "x")
 	write(t, filepath.Join(top, "home", "b.txt"), "x")

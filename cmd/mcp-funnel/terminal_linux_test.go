@@ -28,10 +28,8 @@ func terminal(t *testing.T) (screen, program *os.File) {
 	screen = os.NewFile(uintptr(fd), "ptmx")
 	t.Cleanup(func() { _ = screen.Close() })
 	expect.Must(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	expect.Must(t, err)
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	expect.Must(t, err)
+	n := expect.Value(unix.IoctlGetInt(fd, unix.TIOCGPTN))(t)
+	program = expect.Value(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { _ = program.Close() })
 	return screen, program
 }
@@ -132,8 +130,7 @@ func TestCallShowsABarAtATerminal(t *testing.T) {
 
 // Where standard error is a file or a pipe there is no bar, however long it takes.
 func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	expect.Must(t, err)
+	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)
 	defer func() { _ = file.Close() }()
 	r, w, err := os.Pipe()
 	expect.Must(t, err)

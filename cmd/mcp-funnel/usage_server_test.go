@@ -137,8 +137,7 @@ func TestWindowOfTheReportedModel(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("CLAUDE_CONFIG_DIR", home)
 	t.Chdir(dir)
-	dir, err := os.Getwd()
-	expect.Must(t, err)
+	dir = expect.Value(os.Getwd())(t)
 	const session = "11111111-1111-4111-8111-111111111111"
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

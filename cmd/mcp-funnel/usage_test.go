@@ -35,8 +35,7 @@ func (h hooked) run(input string, args ...string) (code int, out, complaints str
 // event gives the command a sample of session/usage, which must be accepted.
 func (h hooked) event(name string) string {
 	h.t.Helper()
-	b, err := os.ReadFile(sampleEvent(name))
-	expect.Must(h.t, err)
+	b := expect.Value(os.ReadFile(sampleEvent(name)))(h.t)
 	code, out, complaints := h.run(string(b))
 	if code != done || complaints != "" {
 		h.t.Errorf("%s: code %d: %s", name, code, complaints)
@@ -46,8 +45,7 @@ func (h hooked) event(name string) string {
 
 func (h hooked) account(session string) clientusage.Account {
 	h.t.Helper()
-	a, err := clientusage.OpenAccounts(records.InDir(h.store)).Read(observations.Local, session)
-	expect.Must(h.t, err)
+	a := expect.Value(clientusage.OpenAccounts(records.InDir(h.store)).Read(observations.Local, session))(h.t)
 	return a
 }
 
@@ -153,8 +151,7 @@ func (panicking) Read([]byte) (int, error) { panic(errors.New("unexpected")) }
 func TestUsageWithoutAStore(t *testing.T) {
 	h := newHooked(t)
 	expect.Must(t, os.WriteFile(h.store, nil, 0o600))
-	b, err := os.ReadFile(sampleEvent("status.json"))
-	expect.Must(t, err)
+	b := expect.Value(os.ReadFile(sampleEvent("status.json")))(t)
 	code, out, complaints := h.run(string(b))
 	if code != done || !strings.HasPrefix(out, "context 42.0k of 200.0k ") || complaints == "" {
 		t.Errorf("code %d: %q, %q", code, out, complaints)
@@ -174,8 +171,7 @@ func TestUsageFromSessionFiles(t *testing.T) {
 	if code != done || !strings.Contains(out, `"prompt_tokens": 42000`) {
 		t.Errorf("code %d: %q", code, out)
 	}
-	b, err := os.ReadFile(sampleEvent("codex.jsonl"))
-	expect.Must(t, err)
+	b := expect.Value(os.ReadFile(sampleEvent("codex.jsonl")))(t)
 	home, dir := t.TempDir(), t.TempDir()
 	t.Setenv("CODEX_HOME", home)
 	t.Chdir(dir)
@@ -196,8 +192,7 @@ func TestUsageFromSessionFiles(t *testing.T) {
 // TestUsageReadsNoSessionFileUnasked: a hook names the transcript, and only --from reads one.
 func TestUsageReadsNoSessionFileUnasked(t *testing.T) {
 	h := newHooked(t)
-	path, err := filepath.Abs(sampleEvent("claude.jsonl"))
-	expect.Must(t, err)
+	path := expect.Value(filepath.Abs(sampleEvent("claude.jsonl")))(t)
 	for _, name := range []string{"Stop", "PreToolUse", "PostToolUse", "SessionStart", "UserPromptSubmit"} {
 		code, out, complaints := h.run(`{"hook_event_name":"` + name + `","session_id":"` + shopSession +
 			`","tool_use_id":"toolu_1","transcript_path":"` + filepath.ToSlash(path) + `"}`)
@@ -239,8 +234,7 @@ func TestUsageLine(t *testing.T) {
 // TestBlocksToPaste: the JSON that docs/BUDGET.md gives is valid, and its commands are those of this program, by whole
 // paths: a client starts them without the shell's PATH and directory.
 func TestBlocksToPaste(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "BUDGET.md"))
-	expect.Must(t, err)
+	b := expect.Value(os.ReadFile(filepath.Join("..", "..", "docs", "BUDGET.md")))(t)
 	blocks := strings.Split(string(b), "```json\n")[1:]
 	hooks := 0
 	for _, block := range blocks {

@@ -36,8 +36,7 @@ func said(text string) chattest.Reply { return chattest.Reply{Text: text} }
 func scripted(t *testing.T, replies ...chattest.Reply) (*answerer.Answerer, *chattest.Server) {
 	t.Helper()
 	s := chattest.New(t, replies...)
-	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192})
-	expect.Must(t, err)
+	client := expect.Value(chat.New(chat.Options{URL: s.URL, Name: "m", Context: 8192}))(t)
 	return answerer.New(client, "m"), s
 }
 

@@ -132,8 +132,7 @@ func (s *embeddings) sent(part string) (all []string) {
 // by has an endpoint's model embed what a bench asks.
 func (b *bench) by(url, model string) *bench {
 	b.t.Helper()
-	client, err := chat.New(chat.Options{URL: url})
-	expect.Must(b.t, err)
+	client := expect.Value(chat.New(chat.Options{URL: url}))(b.t)
 	b.k.UseEmbedder(chat.NewEmbedder(client, model))
 	return b
 }
@@ -434,8 +433,7 @@ func TestEmbeddingsAreMasked(t *testing.T) {
 	write(t, dir, "secret.txt", []byte("The doctor has the token "+secret+" <|im_end|> here.\n"))
 	file := filepath.Join(t.TempDir(), "key")
 	expect.Must(t, os.WriteFile(file, []byte("the-key-4711\n"), 0o600))
-	client, err := chat.New(chat.Options{URL: s.url, KeyFile: file})
-	expect.Must(t, err)
+	client := expect.Value(chat.New(chat.Options{URL: s.url, KeyFile: file}))(t)
 	b := newBench(t, dir)
 	b.k.UseEmbedder(chat.NewEmbedder(client, "m"))
 	r, _ := b.ask(ask.Args{Question: "Which physician has " + secret + "?"})

@@ -45,16 +45,13 @@ type bench struct {
 func newBench(t testing.TB, dir string) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: dir, owner: observations.Local, counter: tokens.New(tokens.O200k)}
-	root, err := tree.Open(dir)
-	expect.Must(t, err)
+	root := expect.Value(tree.Open(dir))(t)
 	t.Cleanup(func() { _ = root.Close() })
-	store, err := observations.OpenStore(observations.Options{Dir: t.TempDir()})
-	expect.Must(t, err)
+	store := expect.Value(observations.OpenStore(observations.Options{Dir: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = store.Close() })
-	b.f, err = funnel.New(funnel.Options{
+	b.f = expect.Value(funnel.New(funnel.Options{
 		Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
-	})
-	expect.Must(t, err)
+	}))(t)
 	b.k = ask.New(ask.Options{Store: store.Dir(), Records: records.InDir(store.Dir())})
 	b.sources = source.Set{
 		Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store.Dir(), "texts")),
@@ -65,11 +62,9 @@ func newBench(t testing.TB, dir string) *bench {
 // call calls a tool and returns the text of its answer.
 func (b *bench) call(ctx context.Context, tool tools.Tool, args any) string {
 	b.t.Helper()
-	raw, err := json.Marshal(args)
-	expect.Must(b.t, err)
+	raw := expect.Value(json.Marshal(args))(b.t)
 	who := funnel.Session{ID: "s", Owner: b.owner}
-	a, err := b.f.Call(ctx, funnel.Request{Tool: tool, Args: raw, Who: who, Sources: b.sources})
-	expect.Must(b.t, err)
+	a := expect.Value(b.f.Call(ctx, funnel.Request{Tool: tool, Args: raw, Who: who, Sources: b.sources}))(b.t)
 	return a.Blocks[0].Text
 }
 

@@ -74,8 +74,7 @@ func serve(t *testing.T, dir string) func(t *testing.T, tool string, args map[st
 	t.Cleanup(server.Close)
 	request := func(t *testing.T, method string, params any) string {
 		t.Helper()
-		b, err := json.Marshal(params)
-		expect.Must(t, err)
+		b := expect.Value(json.Marshal(params))(t)
 		result := expect.Value(server.Call(t.Context(), method, b, nil))(t)
 		return string(result)
 	}

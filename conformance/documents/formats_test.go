@@ -24,8 +24,7 @@ type tried struct{ code, number string }
 // allTried returns each format of testdata/formats.txt with the numbers that the last line "numbers:" before it names.
 func allTried(t *testing.T) (all []tried) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "formats.txt"))
-	expect.Must(t, err)
+	b := expect.Value(os.ReadFile(filepath.Join("testdata", "formats.txt")))(t)
 	var numbers []string
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimSuffix(line, "\n")
@@ -100,8 +99,7 @@ func TestNumberFormats(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "formats.xlsx")
 	expect.Must(t, os.WriteFile(path, book, 0o600))
 	filter := "csv:Text - txt - csv (StarCalc):44,34,76,1,,1033,false,true" // UTF-8, English, numbers as shown
-	theirs, err := csv.NewReader(bytes.NewReader(office(t, path, filter))).ReadAll()
-	expect.Must(t, err)
+	theirs := expect.Value(csv.NewReader(bytes.NewReader(office(t, path, filter))).ReadAll())(t)
 	ours := strings.Split(strings.TrimSuffix(string(textOf(t, "xlsx", book).Body), "\n"), "\n")
 	if len(ours) != len(all) || len(theirs) != len(all) {
 		t.Fatalf("%d rows here and %d there, of %d", len(ours), len(theirs), len(all))
@@ -125,7 +123,6 @@ func TestNumberFormats(t *testing.T) {
 // textOf returns the text of a document.
 func textOf(t *testing.T, format string, document []byte) extract.Text {
 	t.Helper()
-	x, err := extract.Read(t.Context(), format, bytes.NewReader(document), int64(len(document)))
-	expect.Must(t, err)
+	x := expect.Value(extract.Read(t.Context(), format, bytes.NewReader(document), int64(len(document))))(t)
 	return x
 }

@@ -54,8 +54,7 @@ func TestMakers(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), python(t), "makers.py", dir)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	expect.Must(t, err)
+	out := expect.Value(cmd.Output())(t)
 	n, words := 0, 0
 	for line := range bytes.Lines(out) {
 		var m made
@@ -70,8 +69,7 @@ func TestMakers(t *testing.T) {
 // compare compares the words of a document with those of its maker, and returns their number.
 func compare(t *testing.T, dir string, m made) int {
 	t.Helper()
-	document, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(m.File)))
-	expect.Must(t, err)
+	document := expect.Value(os.ReadFile(filepath.Join(dir, filepath.FromSlash(m.File))))(t)
 	x := textOf(t, extract.Format(m.File), document)
 	lines := strings.Split(strings.TrimSuffix(string(x.Body), "\n"), "\n")
 	for _, b := range m.Beside {

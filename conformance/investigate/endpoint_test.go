@@ -204,8 +204,7 @@ func TestEndpoint(t *testing.T) {
 			if name == "hangs" {
 				timeout = 100 * time.Millisecond
 			}
-			client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000, Timeout: timeout})
-			expect.Must(t, err)
+			client := expect.Value(chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000, Timeout: timeout}))(t)
 			b.i.Use(b.model(client), false)
 			out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{Goal: "what is this?"}, nil)
 			if err != nil || out.Brief == "" || out.Detailed == "" {
@@ -222,8 +221,7 @@ func TestEndpoint(t *testing.T) {
 			entries := ""
 			names, _ := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", out.ID, "dirs", "*.json"))
 			for _, n := range names {
-				raw, err := os.ReadFile(n)
-				expect.Must(t, err)
+				raw := expect.Value(os.ReadFile(n))(t)
 				entries += string(raw) + "\n"
 			}
 			if got := strings.Contains(entries, `"partial":true`); got != (c.partial != "") {
@@ -263,8 +261,7 @@ func TestEndpointForCallers(t *testing.T) {
 		}
 		return reply
 	})
-	client, err := chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000})
-	expect.Must(t, err)
+	client := expect.Value(chat.New(chat.Options{URL: s.URL, Name: "m", Context: 10_000}))(t)
 	b.i = investigate.New(investigate.Options{Records: b.newRecords(), Slice: 300 * time.Millisecond})
 	t.Cleanup(b.i.Close)
 	b.i.Use(b.model(client), true)

@@ -42,8 +42,7 @@ func TestTexts(t *testing.T) {
 	if *update {
 		expect.Must(t, os.WriteFile(path, []byte(all.String()), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	expect.Must(t, err)
+	want := expect.Value(os.ReadFile(path))(t)
 	expect.Same(t, strings.Split(all.String(), "\n"), strings.Split(string(want), "\n"),
 		"the texts changed; if they should have, run with -update")
 }

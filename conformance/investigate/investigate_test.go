@@ -85,8 +85,7 @@ func TestRefusals(t *testing.T) {
 	b.refused("investigate", object{"goal": "b"}, "fresh=true begins again")
 	has(t, b.text(object{"order": o.Order}), "WORK ORDER "+o.Order)
 	// A note as a JSON string, which some clients send, after all that was refused.
-	raw, err := json.Marshal(o.note("About %s."))
-	expect.Must(t, err)
+	raw := expect.Value(json.Marshal(o.note("About %s.")))(t)
 	has(t, b.text(answer(string(raw))), "kept: ")
 	has(t, b.text(answer(o.note("Again %s."))), "was answered already")
 	b.owner = "anna"

@@ -132,8 +132,7 @@ func (r *runner) finish(kill func() time.Duration) {
 // report returns the report without what differs between two runs.
 func (r *runner) report() string {
 	r.t.Helper()
-	out, err := r.command(r.t.Context(), "investigations", "report").Output()
-	expect.Must(r.t, err)
+	out := expect.Value(r.command(r.t.Context(), "investigations", "report").Output())(r.t)
 	return unstable.ReplaceAllString(string(out), "_")
 }
 

@@ -51,24 +51,15 @@ func in(t testing.TB, dir string) *bench {
 	b := &bench{
 		t: t, dir: dir, owner: observations.Local, offers: map[string]tools.Tool{}, counter: tokens.New(tokens.O200k),
 	}
-	var err error
 	store := observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: -1}
-	if b.store, err = observations.OpenStore(store); err != nil {
-		t.Fatal(err)
-	}
+	b.store = expect.Value(observations.OpenStore(store))(t)
 	t.Cleanup(func() { _ = b.store.Close() })
-	if b.root, err = tree.Open(dir); err != nil {
-		t.Fatal(err)
-	}
+	b.root = expect.Value(tree.Open(dir))(t)
 	t.Cleanup(func() { _ = b.root.Close() })
 	b.dir = b.root.Dir()
-	if b.log, err = trace.Open(trace.Dir(b.store.Dir())); err != nil {
-		t.Fatal(err)
-	}
+	b.log = expect.Value(trace.Open(trace.Dir(b.store.Dir())))(t)
 	t.Cleanup(func() { _ = b.log.Close() })
-	if b.f, err = funnel.New(funnel.Options{Store: b.store, Trace: b.log, Counter: b.counter}); err != nil {
-		t.Fatal(err)
-	}
+	b.f = expect.Value(funnel.New(funnel.Options{Store: b.store, Trace: b.log, Counter: b.counter}))(t)
 	b.restart()
 	return b
 }
@@ -104,12 +95,10 @@ func (b *bench) caller() investigate.Caller {
 // call runs a tool and returns what is shown, and what a program may read of it.
 func (b *bench) call(tool string, args object) (text string, answer funnel.Answer) {
 	b.t.Helper()
-	raw, err := json.Marshal(args)
-	expect.Must(b.t, err)
-	answer, err = b.f.Call(b.t.Context(), funnel.Request{
+	raw := expect.Value(json.Marshal(args))(b.t)
+	answer = expect.Value(b.f.Call(b.t.Context(), funnel.Request{
 		Tool: b.offers[tool], Args: raw, Who: funnel.Session{ID: "s", Owner: b.owner}, Sources: b.sources(),
-	})
-	expect.Must(b.t, err)
+	}))(b.t)
 	var parts []string
 	for _, block := range answer.Blocks {
 		parts = append(parts, block.Text)
@@ -186,16 +175,14 @@ func (b *bench) refused(tool string, args object, want string) {
 // verify looks up all citations again.
 func (b *bench) verify() investigate.Verification {
 	b.t.Helper()
-	v, err := b.i.Verify(b.t.Context(), b.caller(), "")
-	expect.Must(b.t, err)
+	v := expect.Value(b.i.Verify(b.t.Context(), b.caller(), ""))(b.t)
 	return v
 }
 
 // report returns the report of an investigation.
 func (b *bench) report(name string) investigate.Report {
 	b.t.Helper()
-	r, err := b.i.Report(b.t.Context(), b.caller(), name)
-	expect.Must(b.t, err)
+	r := expect.Value(b.i.Report(b.t.Context(), b.caller(), name))(b.t)
 	return r
 }
 
@@ -256,8 +243,7 @@ func (b *bench) finish(o order, format string) (n int) {
 
 // filesOf returns the files in the first directory of an order.
 func (b *bench) filesOf(o order) (files []string) {
-	list, err := os.ReadDir(filepath.Join(b.dir, o.Dirs[0].Path))
-	expect.Must(b.t, err)
+	list := expect.Value(os.ReadDir(filepath.Join(b.dir, o.Dirs[0].Path)))(b.t)
 	for _, e := range list {
 		if e.Type().IsRegular() {
 			files = append(files, path.Join(o.Dirs[0].Path, e.Name()))

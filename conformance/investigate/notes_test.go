@@ -136,14 +136,13 @@ func TestReadOnlyStore(t *testing.T) {
 	files := func() string {
 		var all strings.Builder
 		store := filepath.Join(b.store.Dir(), "investigations")
-		err := filepath.WalkDir(store, func(p string, e fs.DirEntry, err error) error {
+		expect.Must(t, filepath.WalkDir(store, func(p string, e fs.DirEntry, err error) error {
 			if err == nil && e.Type().IsRegular() {
 				text, err := os.ReadFile(p)
 				fmt.Fprintln(&all, p, string(text), err)
 			}
 			return err
-		})
-		expect.Must(t, err)
+		}))
 		return all.String()
 	}
 	kept := files()
@@ -206,8 +205,7 @@ func TestTurnsOfAnOrder(t *testing.T) {
 	if err != nil || len(raw) != 1 {
 		t.Fatal(raw, err)
 	}
-	text, err := os.ReadFile(raw[0])
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile(raw[0]))(t)
 	has(t, string(text), fmt.Sprintf(`"total_turns_used":%d,`, opened))
 }
 

@@ -132,8 +132,7 @@ func TestSyntheticSurvey(t *testing.T) {
 	has(t, b.read(o.Investigation), `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`,
 		"Lines by language: ")
 	b = in(t, many(t, 6))
-	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
-	expect.Must(t, err)
+	out := expect.Value(b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil))(t)
 	has(t, b.read("inv:"+out.ID), `{"kind":"survey","confidence":0,`)
 	order, o := b.investigate(nil)
 	lacks(t, order, "survey: ")

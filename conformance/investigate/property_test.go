@@ -88,8 +88,7 @@ func TestStaleness(t *testing.T) {
 					}
 				}
 			}
-			v, err := b.i.Verify(t.Context(), b.caller(), "")
-			expect.Must(t, err)
+			v := expect.Value(b.i.Verify(t.Context(), b.caller(), ""))(t)
 			var touched []string
 			for p := range want {
 				touched = append(touched, p)
@@ -111,8 +110,7 @@ func TestStaleness(t *testing.T) {
 
 // listing is the names and contents of a directory's files.
 func listing(t testing.TB, dir string) string {
-	entries, err := os.ReadDir(dir)
-	expect.Must(t, err)
+	entries := expect.Value(os.ReadDir(dir))(t)
 	var all strings.Builder
 	for _, e := range entries {
 		text, _ := os.ReadFile(filepath.Join(dir, e.Name())) // a directory has none
@@ -124,8 +122,7 @@ func listing(t testing.TB, dir string) string {
 // stamps returns when each entry of a directory was written.
 func stamps(t testing.TB, b *bench) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(b.store.Dir(), "investigations", "*", "dirs", "*.json"))
-	expect.Must(t, err)
+	names := expect.Value(filepath.Glob(filepath.Join(b.store.Dir(), "investigations", "*", "dirs", "*.json")))(t)
 	all := map[string]string{}
 	for _, n := range names {
 		var e struct {
@@ -230,8 +227,7 @@ func TestOrdersFit(t *testing.T) {
 func TestNothingInvented(t *testing.T) {
 	dir := filepath.Join(goroot(t), "src", "net")
 	b := in(t, dir)
-	out, err := b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil)
-	expect.Must(t, err)
+	out := expect.Value(b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil))(t)
 	checkReport(t, b, out.Report, 5, 10)
 	if v := b.verify(); !v.Holds() || v.Citations < 5 {
 		t.Errorf("%+v", v)

@@ -41,10 +41,7 @@ func input(b *testing.B) string {
 	case "CJK":
 		text = corpus.CJK()
 	default:
-		var err error
-		if text, err = os.ReadFile(name); err != nil {
-			b.Fatal(err)
-		}
+		text = expect.Value(os.ReadFile(name))(b)
 	}
 	var size int
 	if _, err := fmt.Sscan(os.Getenv("SIZE"), &size); err == nil {
@@ -98,8 +95,7 @@ func BenchmarkFirst(b *testing.B) {
 // is not measured, because a real server is warm.
 func BenchmarkLatency(b *testing.B) {
 	text := []byte(input(b))
-	store, err := observations.OpenStore(observations.Options{Dir: b.TempDir(), MinFree: -1})
-	expect.Must(b, err)
+	store := expect.Value(observations.OpenStore(observations.Options{Dir: b.TempDir(), MinFree: -1}))(b)
 	defer func() { _ = store.Close() }()
 	f := expect.Value(funnel.New(funnel.Options{
 		Store: store, Counter: tokens.New(tokens.O200k), Mask: secrets.New(), SavedTo: true,

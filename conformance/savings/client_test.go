@@ -38,10 +38,8 @@ func startWith(t *testing.T, command ...string) *client {
 	binary := built.Program(t, "cmd/mcp-funnel")
 	cmd := exec.Command(binary, append([]string{"--store", filepath.Join(dir, "store")}, command...)...)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	expect.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	expect.Must(t, err)
+	in := expect.Value(cmd.StdinPipe())(t)
+	out := expect.Value(cmd.StdoutPipe())(t)
 	expect.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{},
@@ -63,8 +61,7 @@ func startWith(t *testing.T, command ...string) *client {
 
 // list returns the instructions and the list of tools, as the client got them.
 func (s *client) list() string {
-	text, err := json.Marshal(s.offered)
-	expect.Must(s.t, err)
+	text := expect.Value(json.Marshal(s.offered))(s.t)
 	return string(text)
 }
 

@@ -143,8 +143,7 @@ func TestByReference(t *testing.T) {
 		expect.Has(t, s.call(call{"publish", map[string]any{"samples": name + " jq .[][]"}}),
 			"the tool is not called: the schema of this argument wants no string, and the text is not one JSON value", task.name)
 		whole, _ := json.Marshal(map[string]any{task.from: want}) // plain values
-		again, err := os.ReadFile(taken)
-		expect.Must(t, err)
+		again := expect.Value(os.ReadFile(taken))(t)
 		typed := counter.Count("{}") + counter.Count(string(whole)) + counter.Count(`{"`+task.arg+`":`+string(again)+"}") +
 			counter.Count("done\n")
 		// How much a receipt shows depends on how its random ID is tokenized.
@@ -164,8 +163,7 @@ const mostByName = 300
 // arrived returns the rows that a tool wrote and those that the next one got.
 func arrived(t *testing.T, from, arg, taken string) (want, got []record) {
 	t.Helper()
-	raw, err := os.ReadFile(taken)
-	expect.Must(t, err)
+	raw := expect.Value(os.ReadFile(taken))(t)
 	if arg == "samples" {
 		expect.Must(t, json.Unmarshal(raw, &got), "%.300s", raw)
 		return records(from), got

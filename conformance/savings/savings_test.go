@@ -162,8 +162,7 @@ func keep(t *testing.T, command, rows string) {
 		}
 		return
 	}
-	old, err := os.ReadFile(page)
-	expect.Must(t, err)
+	old := expect.Value(os.ReadFile(page))(t)
 	_, kept, _ := strings.Cut(string(old), "<!-- begin: "+command+" -->\n")
 	kept, _, ok := strings.Cut(kept, "<!-- end: "+command+" -->")
 	if diff := differ(kept, rows); !ok || diff != "" {

@@ -90,8 +90,7 @@ func terraformPlan(f *fixture) {
 				"after": map[string]any{"tags": map[string]any{"id": f.hex(12)}, "size": f.random.IntN(100)}},
 		})
 	}
-	text, err := json.Marshal(map[string]any{"format_version": "1.2", "resource_changes": changes})
-	expect.Must(f.t, err)
+	text := expect.Value(json.Marshal(map[string]any{"format_version": "1.2", "resource_changes": changes}))(f.t)
 	f.outputs[name] = string(text)
 	want := append(counted(actions), words(gone)...)
 	f.ask(name, "How many changes of each action are planned, and what is to be deleted?", want, read(name),

@@ -59,31 +59,24 @@ func (p readPlace) Open(ctx context.Context, path string) (*source.Source, error
 func newBench(t testing.TB, o shell.Options) *bench {
 	t.Helper()
 	b := &bench{t: t, root: t.TempDir(), owner: observations.Local}
-	var err error
-	if b.store, err = observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: -1}); err != nil {
-		t.Fatal(err)
-	}
+	b.store = expect.Value(observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: -1}))(t)
 	t.Cleanup(func() { _ = b.store.Close() })
 	o.Store, o.Dir = b.store, t.TempDir()
 	o.Hidden = append(o.Hidden, b.store.Dir())
 	b.shell = shell.New(o)
 	t.Cleanup(b.shell.Close)
 	b.tool = b.shell.Run()
-	if b.f, err = funnel.New(funnel.Options{Store: b.store}); err != nil {
-		t.Fatal(err)
-	}
+	b.f = expect.Value(funnel.New(funnel.Options{Store: b.store}))(t)
 	return b
 }
 
 // call runs the tool and returns its text and receipt.
 func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.Answer) {
 	b.t.Helper()
-	raw, err := json.Marshal(args)
-	expect.Must(b.t, err)
+	raw := expect.Value(json.Marshal(args))(b.t)
 	var roots []*tree.Root
 	for _, dir := range append([]string{b.root}, b.more...) {
-		root, err := tree.Open(dir)
-		expect.Must(b.t, err)
+		root := expect.Value(tree.Open(dir))(b.t)
 		defer func() { _ = root.Close() }()
 		roots = append(roots, root)
 	}
@@ -119,8 +112,7 @@ func (b *bench) run(command string) (string, funnel.Answer) {
 // stored returns the bytes of the observation that an answer names.
 func (b *bench) stored(a funnel.Answer) (observations.Observation, string) {
 	b.t.Helper()
-	r, err := b.store.Open(b.owner, observations.ID(a.Receipts[0].ObservationID))
-	expect.Must(b.t, err)
+	r := expect.Value(b.store.Open(b.owner, observations.ID(a.Receipts[0].ObservationID)))(b.t)
 	defer func() { _ = r.Close() }()
 	text := make([]byte, r.Size())
 	if _, err := r.ReadAt(text, 0); err != nil && r.Size() > 0 {

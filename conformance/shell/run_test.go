@@ -73,8 +73,7 @@ func TestDefaultShell(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.command, text, c.want)
 		}
 	}
-	real, err := filepath.EvalSymlinks("/bin/sh")
-	expect.Must(t, err)
+	real := expect.Value(filepath.EvalSymlinks("/bin/sh"))(t)
 	b = newBench(t, shell.Options{Shell: "/bin/sh"})
 	if want := "Run a " + filepath.Base(real) + " command, "; !strings.HasPrefix(b.tool.Description, want) {
 		t.Errorf("%q, want %q", b.tool.Description, want)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -28,10 +29,7 @@ func TestSecretsOfBothStreams(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, shell.Options{})
-			var err error
-			if b.f, err = funnel.New(funnel.Options{Store: b.store, Mask: secrets.New()}); err != nil {
-				t.Fatal(err)
-			}
+			b.f = expect.Value(funnel.New(funnel.Options{Store: b.store, Mask: secrets.New()}))(t)
 			text, answer := b.run(fmt.Sprintf(
 				"printf %s >&%s; sleep .05; echo a message >&%s; sleep .05; echo %s >&%s; sleep .05; %s",
 				first, c.to, c.other, second, c.to, c.behind,

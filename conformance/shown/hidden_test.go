@@ -87,8 +87,7 @@ func TestS21HiddenCharactersAreSeen(t *testing.T) {
 		h := hiddenKinds[kind]
 		in := []byte(strings.Repeat("mid"+h+"dle of a line\n", 500))
 		a := home.run(upstream(string(in), "", nil), nil)
-		r, err := home.store.Open(observations.Local, observations.ID(a.Receipts[0].ObservationID))
-		expect.Must(t, err)
+		r := expect.Value(home.store.Open(observations.Local, observations.ID(a.Receipts[0].ObservationID)))(t)
 		kept, err := io.ReadAll(io.NewSectionReader(r, 0, r.Size()))
 		_ = r.Close()
 		cases++

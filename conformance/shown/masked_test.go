@@ -210,11 +210,9 @@ func kept(
 // keptOf is what is kept of an answer, and as long as its receipt says.
 func keptOf(t *testing.T, h *house, r funnel.Receipt) string {
 	t.Helper()
-	rd, err := h.store.Open(observations.Local, observations.ID(r.ObservationID))
-	expect.Must(t, err)
+	rd := expect.Value(h.store.Open(observations.Local, observations.ID(r.ObservationID)))(t)
 	defer func() { _ = rd.Close() }()
-	b, err := io.ReadAll(io.NewSectionReader(rd, 0, rd.Size()))
-	expect.Must(t, err)
+	b := expect.Value(io.ReadAll(io.NewSectionReader(rd, 0, rd.Size())))(t)
 	expect.Equal(t, int64(len(b)), r.Bytes, "bytes are kept, and the receipt says")
 	expect.OK(t, h.store.Verify(observations.Local, observations.ID(r.ObservationID)))
 	return string(b)

@@ -37,19 +37,14 @@ func houseIn(t testing.TB, o funnel.Options) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), tools: map[string]tools.Tool{}}
 	var err error
-	if h.store, err = observations.OpenStore(
+	h.store = expect.Value(observations.OpenStore(
 		observations.Options{Dir: filepath.Join(t.TempDir(), "store"), MinFree: 1 << 20},
-	); err != nil {
-		t.Fatal(err)
-	}
+	))(t)
 	t.Cleanup(func() { _ = h.store.Close() })
-	root, err := tree.Open(h.dir)
-	expect.Must(t, err)
+	root := expect.Value(tree.Open(h.dir))(t)
 	t.Cleanup(func() { _ = root.Close() })
 	o.Store, o.SavedTo = h.store, true
-	if h.funnel, err = funnel.New(o); err != nil {
-		t.Fatal(err)
-	}
+	h.funnel = expect.Value(funnel.New(o))(t)
 	h.sources = source.Set{
 		Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(h.store, observations.Local)},
 	}
@@ -112,8 +107,7 @@ func (h *house) call(name string, args map[string]any, limits ...funnel.Limits) 
 
 func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limits) funnel.Answer {
 	h.t.Helper()
-	raw, err := json.Marshal(args)
-	expect.Must(h.t, err)
+	raw := expect.Value(json.Marshal(args))(h.t)
 	if args == nil {
 		raw = []byte("{}")
 	}
@@ -205,8 +199,7 @@ func (h *house) everywhere(text, name string) map[string]string {
 	shown["progress"] = strings.Join(h.told, "\n")
 	h.told = nil
 	// What a client reads beside calls.
-	list, err := h.store.List(observations.Local, false)
-	expect.Must(h.t, err)
+	list := expect.Value(h.store.List(observations.Local, false))(h.t)
 	for i, o := range list {
 		if i > 3 {
 			break

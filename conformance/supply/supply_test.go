@@ -31,8 +31,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 // release builds the product once, with the flags of a release.
 func release(t *testing.T) string {
 	t.Helper()
-	path, err := released()
-	expect.Must(t, err)
+	path := expect.Value(released())(t)
 	return path
 }
 
@@ -70,15 +69,13 @@ func build(ctx context.Context, source, path string, more ...string) ([]byte, er
 // partsOfRelease returns the modules of the release, with their source directories.
 func partsOfRelease(t *testing.T) []part {
 	t.Helper()
-	all, err := partsOf(release(t))
-	expect.Must(t, err)
+	all := expect.Value(partsOf(release(t)))(t)
 	return all
 }
 
 // Every module of the binary, on every system, has an allowed licence, and NOTICES.md has its text.
 func TestS32LicencesAreAllowed(t *testing.T) {
-	parts, err := releaseParts(release(t))
-	expect.Must(t, err)
+	parts := expect.Value(releaseParts(release(t)))(t)
 	found := check(parts)
 	for _, f := range found {
 		t.Error(f)
@@ -115,8 +112,7 @@ func TestS32LicencesAreAllowed(t *testing.T) {
 // No module of the binary has a denied version.
 func TestS32NoDeniedVersions(t *testing.T) {
 	parts := partsOfRelease(t)
-	all, err := denials(denied)
-	expect.Must(t, err)
+	all := expect.Value(denials(denied))(t)
 	found := all.check(parts)
 	for _, f := range found {
 		t.Error(f)
@@ -181,8 +177,7 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 			),
 		)
 	}
-	b, err := json.Marshal(index)
-	expect.Must(t, err)
+	b := expect.Value(json.Marshal(index))(t)
 	write("index/modules.json", b)
 	write("index/db.json", []byte(`{"modified":"2026-01-01T00:00:00Z"}`))
 	return dir
@@ -260,8 +255,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 		expect.Must(t, run([]string{"sbom", release(t)}, out))
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "version", "-m", release(t))
-	out, err := cmd.Output()
-	expect.Must(t, err)
+	out := expect.Value(cmd.Output())(t)
 	// wrong counts the modules that differ between a bill and the toolchain's list.
 	wrong := func(text []byte) (cases, wrong int) {
 		type component struct {
@@ -306,8 +300,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 // Two builds in two directories give equal binaries.
 func TestS32BuildsAreReproducible(t *testing.T) {
 	hash := func(path string) string {
-		b, err := os.ReadFile(path)
-		expect.Must(t, err)
+		b := expect.Value(os.ReadFile(path))(t)
 		return fmt.Sprintf("%x", sha256.Sum256(b))
 	}
 	builds := map[string]bool{}
@@ -368,16 +361,14 @@ func TestS3ModulesAndBinaryAskForASafeGo(t *testing.T) {
 	const least = "1.26.5"
 	asked := map[string]string{}
 	for _, name := range []string{"go.mod", "scripts/lint/go.mod"} {
-		b, err := os.ReadFile("../../" + name)
-		expect.Must(t, err)
+		b := expect.Value(os.ReadFile("../../" + name))(t)
 		for line := range strings.Lines(string(b)) {
 			if v, ok := strings.CutPrefix(line, "go "); ok {
 				asked[name] = strings.TrimSpace(v)
 			}
 		}
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", release(t)).Output()
-	expect.Must(t, err)
+	out := expect.Value(exec.CommandContext(t.Context(), "go", "version", "-m", release(t)).Output())(t)
 	first, rest, _ := strings.Cut(string(out), "\n")
 	_, asked["the binary"], _ = strings.Cut(first, ": go")
 	for _, setting := range []string{"build\t-trimpath=true", "build\tCGO_ENABLED=0"} {

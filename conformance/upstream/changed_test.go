@@ -122,8 +122,7 @@ func (h *house) start() *client {
 // calls returns how often the server got a call of a tool.
 func (h *house) calls(tool string) (n int) {
 	h.t.Helper()
-	b, err := os.ReadFile(h.state + ".calls")
-	expect.Must(h.t, err)
+	b := expect.Value(os.ReadFile(h.state + ".calls"))(h.t)
 	for line := range strings.Lines(string(b)) {
 		if line == tool+"\n" {
 			n++

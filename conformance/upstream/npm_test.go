@@ -15,8 +15,7 @@ import (
 // under CI it fails.
 func nodeServer(t *testing.T, name string, args ...string) []string {
 	t.Helper()
-	script, err := filepath.Abs(filepath.Join("../npm/node_modules", name, "dist", "index.js"))
-	expect.Must(t, err)
+	script := expect.Value(filepath.Abs(filepath.Join("../npm/node_modules", name, "dist", "index.js")))(t)
 	node, missing := exec.LookPath("node")
 	if _, err := os.Stat(script); err != nil || missing != nil {
 		if os.Getenv("CI") != "" {

@@ -78,8 +78,7 @@ func TestClientsFile(t *testing.T) {
 
 // The configuration of the documentation is taken.
 func TestDocumentedConfiguration(t *testing.T) {
-	text, err := os.ReadFile("../../docs/UPSTREAM.md")
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile("../../docs/UPSTREAM.md"))(t)
 	_, block, _ := strings.Cut(string(text), "```yaml\n")
 	block, _, _ = strings.Cut(block, "```")
 	t.Setenv("SHOP_KEY", "x")
@@ -221,20 +220,17 @@ func TestSessionsHaveTheirOwn(t *testing.T) {
 	post := func(session, method, params string) (string, string) {
 		t.Helper()
 		verb := map[bool]string{true: "DELETE", false: "POST"}[method == ""]
-		request, err := http.NewRequestWithContext(t.Context(), verb, url,
-			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
-		expect.Must(t, err)
+		request := expect.Value(http.NewRequestWithContext(t.Context(), verb, url,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`)))(t)
 		request.Header.Set("Authorization", "Bearer "+os.Getenv("MCP_FUNNEL_TOKEN"))
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Accept", "application/json, text/event-stream")
 		if session != "" {
 			request.Header.Set("Mcp-Session-Id", session)
 		}
-		response, err := http.DefaultClient.Do(request)
-		expect.Must(t, err)
+		response := expect.Value(http.DefaultClient.Do(request))(t)
 		defer response.Body.Close() //nolint:errcheck // it is read
-		body, err := io.ReadAll(response.Body)
-		expect.Must(t, err)
+		body := expect.Value(io.ReadAll(response.Body))(t)
 		return string(body), response.Header.Get("Mcp-Session-Id")
 	}
 	var sessions []string

@@ -54,7 +54,7 @@ func fixtureServer(t *testing.T) string {
 func session(t *testing.T, url string) (r *mcpclient.Remote, heard chan string) {
 	t.Helper()
 	heard = make(chan string, 100)
-	r, err := mcpclient.Endpoint{URL: url}.Open(slog.New(slog.DiscardHandler), mcpclient.Handler{
+	r = expect.Value(mcpclient.Endpoint{URL: url}.Open(slog.New(slog.DiscardHandler), mcpclient.Handler{
 		Notify: func(method string, params json.RawMessage) { heard <- method + string(params) },
 		Request: func(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 			switch method {
@@ -67,8 +67,7 @@ func session(t *testing.T, url string) (r *mcpclient.Remote, heard chan string) 
 			}
 			return nil, errors.New("unexpected: " + method)
 		},
-	})
-	expect.Must(t, err)
+	}))(t)
 	t.Cleanup(r.Close)
 	return r, heard
 }

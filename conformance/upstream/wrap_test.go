@@ -119,12 +119,8 @@ func startProcess(t testing.TB, command ...string) *client {
 	}
 	c.cmd.WaitDelay = 5 * time.Second
 	c.cmd.Stderr = c.errs
-	var err error
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	expect.Must(t, err)
+	c.in = expect.Value(c.cmd.StdinPipe())(t)
+	out := expect.Value(c.cmd.StdoutPipe())(t)
 	c.out = bufio.NewReaderSize(out, 1<<20)
 	expect.Must(t, c.cmd.Start())
 	t.Cleanup(func() { c.end() })
@@ -186,8 +182,7 @@ func (c *client) send(format string, args ...any) {
 // line returns the next message of the server.
 func (c *client) line() string {
 	c.t.Helper()
-	line, err := c.out.ReadString('\n')
-	expect.Must(c.t, err, "%s", c.errs)
+	line := expect.Value(c.out.ReadString('\n'))(c.t, "%s", c.errs)
 	return line
 }
 

@@ -182,8 +182,7 @@ func TestReusedID(t *testing.T) {
 // meanwhile.
 func TestGoneAfterItsAnswer(t *testing.T) {
 	s := newTestServer(t)
-	h, err := newHTTP(t.Context(), s, Options{NoToken: true})
-	expect.Must(t, err)
+	h := expect.Value(newHTTP(t.Context(), s, Options{NoToken: true}))(t)
 	f, fault := jsonrpc.Parse([]byte(servertest.ToolCall("1", "say", `{"text":"x"}`, "")))
 	if fault != nil {
 		t.Fatal(fault)
@@ -336,8 +335,7 @@ func TestHTTPClientThatNeverReads(t *testing.T) {
 	head := bufio.NewReader(c)
 	path := ""
 	for path == "" {
-		line, err := head.ReadString('\n')
-		expect.Must(t, err)
+		line := expect.Value(head.ReadString('\n'))(t)
 		if after, ok := strings.CutPrefix(line, "data: "); ok {
 			path = strings.TrimSpace(after)
 		}
@@ -403,8 +401,7 @@ func TestShutdownWithStreamsOpen(t *testing.T) {
 // TestGetStream carries what belongs to no call, to its own session alone; of two the newer is used.
 func TestGetStream(t *testing.T) {
 	s := newTestServer(t)
-	h, err := newHTTP(t.Context(), s, Options{NoToken: true})
-	expect.Must(t, err)
+	h := expect.Value(newHTTP(t.Context(), s, Options{NoToken: true}))(t)
 	w := serveHandler(t, h)
 	a, b := w.open(), w.open()
 	listen := func(session with) (<-chan string, func()) {
@@ -465,8 +462,7 @@ func TestAskOverHTTP(t *testing.T) {
 	session := header("Mcp-Session-Id", got.header.Get("Mcp-Session-Id"))
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
-	res, err := w.request(ctx, http.MethodPost, "/mcp", servertest.ToolCall("1", "greet", "{}", ""), session)
-	expect.Must(t, err)
+	res := expect.Value(w.request(ctx, http.MethodPost, "/mcp", servertest.ToolCall("1", "greet", "{}", ""), session))(t)
 	defer func() { _ = res.Body.Close() }()
 	last := ""
 	for e := range eventsOf(res.Body) {

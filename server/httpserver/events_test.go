@@ -19,8 +19,7 @@ func TestEvents(t *testing.T) {
 	s, store := newHouse(t, func(who funnel.Session) string { return who.Owner })
 	w := serveWeb(t, s)
 	defer w.close()
-	other, err := trace.Open(trace.Dir(store.Dir()))
-	expect.Must(t, err)
+	other := expect.Value(trace.Open(trace.Dir(store.Dir())))(t)
 	defer other.Close() //nolint:errcheck // a test's log
 	w.open()            // from here on it counts
 	at := time.Now()
@@ -70,8 +69,7 @@ func TestMetricNames(t *testing.T) {
 
 // TestDashboard checks that docs/grafana.json names metrics that exist, and every event.
 func TestDashboard(t *testing.T) {
-	text, err := os.ReadFile("../../docs/grafana.json")
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile("../../docs/grafana.json"))(t)
 	named := regexp.MustCompile(`mcp_funnel_[a-z_]+`).FindAllString(string(text), -1)
 	for _, name := range named {
 		if help[strings.TrimSuffix(name, "_bucket")] == "" {

@@ -28,8 +28,7 @@ func (w *webServer) fill(connections int, why string, open func(i int) (*http.Re
 	w.t.Helper()
 	opened := 0
 	for i := range 3 * connections {
-		res, err := open(i)
-		expect.Must(w.t, err)
+		res := expect.Value(open(i))(w.t)
 		w.t.Cleanup(func() { _ = res.Body.Close() })
 		switch res.StatusCode {
 		case http.StatusOK:
@@ -101,11 +100,9 @@ func TestUnfinishedBodies(t *testing.T) {
 func (w *webServer) begin() net.Conn {
 	w.t.Helper()
 	var d net.Dialer
-	c, err := d.DialContext(w.t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
-	expect.Must(w.t, err)
-	_, err = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+testToken+
-		"\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: 1000\r\n\r\n{")
-	expect.Must(w.t, err)
+	c := expect.Value(d.DialContext(w.t.Context(), "tcp", strings.TrimPrefix(w.url, "http://")))(w.t)
+	expect.Value(io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+testToken+
+		"\r\nContent-Type: application/json\r\nAccept: */*\r\nContent-Length: 1000\r\n\r\n{"))(w.t)
 	return c
 }
 

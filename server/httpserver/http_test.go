@@ -38,8 +38,7 @@ type webServer struct {
 
 func serveWeb(t testing.TB, s *server.Server, change ...func(*Options)) *webServer {
 	t.Helper()
-	l, err := Listen(t.Context(), "127.0.0.1:0", false)
-	expect.Must(t, err)
+	l := expect.Value(Listen(t.Context(), "127.0.0.1:0", false))(t)
 	o := Options{Identities: map[string]string{testToken: "local", otherToken: "other"}, SSE: true}
 	for _, c := range change {
 		c(&o)
@@ -76,8 +75,7 @@ func as(token string) with { return header("Authorization", "Bearer "+token) }
 
 func (w *webServer) request(ctx context.Context, method, path, body string, change ...with) (*http.Response, error) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
-	expect.Must(w.t, err)
+	r := expect.Value(http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body)))(w.t)
 	as(testToken)(r)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
@@ -116,8 +114,7 @@ func (w *webServer) do(method, path, body string, change ...with) reply {
 	w.t.Helper()
 	ctx, stop := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer stop()
-	res, err := w.request(ctx, method, path, body, change...)
-	expect.Must(w.t, err, "%s %s", method, path)
+	res := expect.Value(w.request(ctx, method, path, body, change...))(w.t, "%s %s", method, path)
 	defer func() { _ = res.Body.Close() }()
 	got := reply{status: res.StatusCode, header: res.Header}
 	if res.Header.Get("Content-Type") == "text/event-stream" {
@@ -252,8 +249,7 @@ func TestOptionsOfTheServer(t *testing.T) {
 		{"localhost", "Authorization: Bearer " + testToken + "\r\n", "404"},
 	} {
 		var d net.Dialer
-		c, err := d.DialContext(t.Context(), "tcp", w.addr)
-		expect.Must(t, err)
+		c := expect.Value(d.DialContext(t.Context(), "tcp", w.addr))(t)
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 		_, _ = fmt.Fprintf(c, "OPTIONS * HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n%s\r\n", k.host, k.headers)
 		text, err := io.ReadAll(c)
@@ -312,8 +308,7 @@ func TestTwoVersions(t *testing.T) {
 func (w *webServer) posted(headers, body string) string {
 	w.t.Helper()
 	var d net.Dialer
-	c, err := d.DialContext(w.t.Context(), "tcp", w.addr)
-	expect.Must(w.t, err)
+	c := expect.Value(d.DialContext(w.t.Context(), "tcp", w.addr))(w.t)
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	_, _ = fmt.Fprintf(
@@ -558,8 +553,7 @@ func TestListenIsLoopback(t *testing.T) {
 
 // TestListenIsWhatWasAsked has 0.0.0.0 not be [::] too, and says of what is taken that it is the network's doing.
 func TestListenIsWhatWasAsked(t *testing.T) {
-	l, err := Listen(t.Context(), "0.0.0.0:0", true)
-	expect.Must(t, err)
+	l := expect.Value(Listen(t.Context(), "0.0.0.0:0", true))(t)
 	defer func() { _ = l.Close() }()
 	host, port, _ := net.SplitHostPort(l.Addr().String())
 	expect.Equal(t, host, "0.0.0.0", "listens on %s", l.Addr())

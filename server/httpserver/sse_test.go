@@ -22,15 +22,13 @@ import (
 func (w *webServer) readsNothing() (path string) {
 	w.t.Helper()
 	var d net.Dialer
-	c, err := d.DialContext(w.t.Context(), "tcp", w.addr)
-	expect.Must(w.t, err)
+	c := expect.Value(d.DialContext(w.t.Context(), "tcp", w.addr))(w.t)
 	w.t.Cleanup(func() { _ = c.Close() })
 	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 	_, _ = fmt.Fprintf(c, "GET /sse HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", testToken)
 	lines := bufio.NewReaderSize(c, 16)
 	for {
-		line, err := lines.ReadString('\n')
-		expect.Must(w.t, err)
+		line := expect.Value(lines.ReadString('\n'))(w.t)
 		if at, is := strings.CutPrefix(strings.TrimSpace(line), "data: "); is {
 			return at
 		}

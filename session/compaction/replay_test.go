@@ -289,8 +289,7 @@ func TestChangedWhileRead(t *testing.T) {
 		"changed": bytes.ReplaceAll(text, []byte(`"content":"`), []byte(`"content":1 `)),
 	} {
 		expect.Must(t, os.WriteFile(path, text, 0o600))
-		f, err := os.Open(path)
-		expect.Must(t, err)
+		f := expect.Value(os.Open(path))(t)
 		defer f.Close() //nolint:errcheck // it was only read
 		tr := expect.Value(transcript.ReadFrom(io.NewSectionReader(f, 0, int64(len(text)))))(t)
 		expect.Must(t, os.WriteFile(path, change, 0o600))
@@ -304,8 +303,7 @@ func TestChangedWhileRead(t *testing.T) {
 // TestSharedCopy has two results in one line whose copies are one string: it is replaced once, and restored.
 func TestSharedCopy(t *testing.T) {
 	text := strings.Repeat("the same output of two calls\n", 400)
-	quoted, err := json.Marshal(text)
-	expect.Must(t, err)
+	quoted := expect.Value(json.Marshal(text))(t)
 	use := `{"type":"assistant","uuid":"u%d","sessionId":"s","message":{"role":"assistant","content":[{"type":"tool_use",` +
 		`"id":"t%d","name":"Bash","input":{"n":%d}}]}}` + "\n"
 	result := `{"type":"tool_result","tool_use_id":"t%d","content":%s}`

@@ -66,8 +66,7 @@ func TestUsageEndsAtBoundary(t *testing.T) {
 func TestForkNamesPreserved(t *testing.T) {
 	text := lines(user, withID("b", "l2", "two"), withID("c", "l3", "three"), boundary(segment),
 		withID("e", "l5", "five"))
-	before, err := transcript.Read(text)
-	expect.Must(t, err)
+	before := expect.Value(transcript.Read(text))(t)
 	n := 0
 	forked, _, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
 	expect.Must(t, err)
@@ -93,8 +92,7 @@ func TestCodexCompacted(t *testing.T) {
 		item("compacted", `{"message":"summary","replacement_history":[`+
 			`{"type":"message","role":"user","content":[{"type":"input_text","text":"summary"}]},`+
 			`{"type":"function_call_output","call_id":"b","output":"two"},{"type":"compaction","encrypted_content":"x"}]}`))
-	got, err := transcript.Read(text)
-	expect.Must(t, err)
+	got := expect.Value(transcript.Read(text))(t)
 	expect.MustEqual(t, sentOf(got), "b=two")
 	summaries := 0
 	for _, b := range got.Blocks {
@@ -111,8 +109,7 @@ func TestCodexCompacted(t *testing.T) {
 func TestForkOfFork(t *testing.T) {
 	text := transcripttest.Make(transcript.Codex, []transcripttest.Call{{ID: "a", Tool: "x", Result: "r"}})
 	for _, session := range []string{"first", "second"} {
-		got, err := transcript.Read(text)
-		expect.Must(t, err)
+		got := expect.Value(transcript.Read(text))(t)
 		fork, _, err := got.Fork(session, func() string { return "" })
 		expect.Must(t, err)
 		text = transcripttest.All(fork)

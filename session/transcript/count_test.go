@@ -26,8 +26,7 @@ func sentTokens(t *transcript.Transcript) (n int) {
 
 func readFile(t *testing.T, name string) *transcript.Transcript {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	expect.Must(t, err)
+	text := expect.Value(os.ReadFile(filepath.Join("testdata", name)))(t)
 	got := expect.Value(transcript.Read(text))(t)
 	return got
 }

@@ -166,8 +166,7 @@ func TestFork(t *testing.T) {
 		transcript.Claude: "11111111-1111-4111-8111-111111111111", transcript.Codex: "22222222-2222-4222-8222-222222222222",
 	} {
 		text := transcripttest.Make(format, calls)
-		before, err := transcript.Read(append(text[:len(text):len(text)], `{"torn`...))
-		expect.Must(t, err)
+		before := expect.Value(transcript.Read(append(text[:len(text):len(text)], `{"torn`...)))(t)
 		n := 0
 		forked, moved, err := before.Fork("new-session", func() string { n++; return fmt.Sprint("new-", n) })
 		expect.Must(t, err)

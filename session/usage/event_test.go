@@ -41,8 +41,7 @@ func TestParseClientEvent(t *testing.T) {
 		"stop.json":               {Kind: Other},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := os.Open(filepath.Join("testdata", name))
-			expect.Must(t, err)
+			f := expect.Value(os.Open(filepath.Join("testdata", name)))(t)
 			defer func() { _ = f.Close() }()
 			want.Session, want.CWD = session, "/srv/shop"
 			got := expect.Value(ParseClientEvent(f))(t)

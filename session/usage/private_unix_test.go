@@ -74,8 +74,7 @@ func tryFiles(t *testing.T, from func(string) (Usage, error)) (failures []string
 	}
 	expect.Must(t, os.Symlink(whole, refused["link"]))
 	expect.Must(t, syscall.Mkfifo(refused["FIFO"], 0o600))
-	fifo, err := os.OpenFile(refused["FIFO"], os.O_RDWR|syscall.O_NONBLOCK, 0)
-	expect.Must(t, err)
+	fifo := expect.Value(os.OpenFile(refused["FIFO"], os.O_RDWR|syscall.O_NONBLOCK, 0))(t)
 	defer func() { _ = fifo.Close() }()
 	expect.Value(fifo.Write(oneLine(record("77"))))(t)
 	listener := expect.Value(net.Listen("unix", refused["socket"]))(t)

@@ -23,8 +23,7 @@ func TestOpenOwn(t *testing.T) {
 	expect.Must(t, os.Symlink("dir", in("linked")))
 	expect.Must(t, os.WriteFile(in("dir/inside"), []byte("x"), 0o600))
 	expect.Must(t, syscall.Mkfifo(in("fifo"), 0o600))
-	socket, err := net.Listen("unix", in("socket"))
-	expect.Must(t, err)
+	socket := expect.Value(net.Listen("unix", in("socket")))(t)
 	defer func() { _ = socket.Close() }()
 	foreign := "/etc/passwd"
 	if os.Geteuid() == 0 {
@@ -57,8 +56,7 @@ func TestOpenOwn(t *testing.T) {
 func TestTryLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	open := func() *os.File {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-		expect.Must(t, err)
+		f := expect.Value(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))(t)
 		t.Cleanup(func() { _ = f.Close() })
 		return f
 	}
@@ -84,8 +82,7 @@ func TestTryLock(t *testing.T) {
 
 func TestReadAndReplaceIn(t *testing.T) {
 	dir := t.TempDir()
-	root, err := OpenDir(dir)
-	expect.Must(t, err)
+	root := expect.Value(OpenDir(dir))(t)
 	defer root.Close() //nolint:errcheck // the files are closed
 	expect.Must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	expect.Must(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))

@@ -25,8 +25,7 @@ func TestPrune(t *testing.T) {
 		{"half an hour later", time.Hour / 2, 15, []string{"a", "b", "c", "old"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, err := os.OpenRoot(t.TempDir())
-			expect.Must(t, err)
+			dir := expect.Value(os.OpenRoot(t.TempDir()))(t)
 			defer func() { _ = dir.Close() }()
 			write := func(name string, age time.Duration) {
 				at := time.Now().Add(-age)

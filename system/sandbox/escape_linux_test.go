@@ -107,8 +107,7 @@ func (g ground) attempts() []attempt {
 
 func makeGround(t *testing.T) ground {
 	t.Helper()
-	top, err := filepath.EvalSymlinks(t.TempDir())
-	expect.Must(t, err)
+	top := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 	g := ground{
 		outside: filepath.Join(
 			top,

@@ -43,7 +43,7 @@ func git(t testing.TB, dir string, in []byte, args ...string) []byte {
 func paths(t testing.TB, dir string) []string {
 	t.Helper()
 	var all []string
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+	expect.Must(t, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || p == dir {
 			return err
 		}
@@ -52,8 +52,7 @@ func paths(t testing.TB, dir string) []string {
 		}
 		all = append(all, filepath.ToSlash(p[len(dir)+1:]))
 		return nil
-	})
-	expect.Must(t, err)
+	}))
 	return all
 }
 
@@ -316,13 +315,12 @@ func TestWalkListsWhatGitLists(t *testing.T) {
 		}
 		slices.SortFunc(want, byComponents)
 		var got []string
-		report, err := open(t, dir).Walk(t.Context(), Options{}, func(e Entry) error {
+		report := expect.Value(open(t, dir).Walk(t.Context(), Options{}, func(e Entry) error {
 			if e.Type != Dir {
 				got = append(got, e.Path)
 			}
 			return nil
-		})
-		expect.Must(t, err)
+		}))(t)
 		listed += len(got)
 		expect.EqualList(t, got, want, "tree %d", seed)
 		expect.Equal(t, int(report.Files), len(got), "tree %d: files reported, visited", seed)
@@ -354,13 +352,12 @@ func TestRulesThatGitHasToo(t *testing.T) {
 	}
 	expect.Must(t, os.Symlink("../../outside", filepath.Join(dir, "sub/link/.gitignore")))
 	list := func(root, start string) (got []string, report Report) {
-		report, err := open(t, filepath.Join(dir, root)).Walk(t.Context(), Options{Start: start}, func(e Entry) error {
+		report = expect.Value(open(t, filepath.Join(dir, root)).Walk(t.Context(), Options{Start: start}, func(e Entry) error {
 			if e.Type == File {
 				got = append(got, e.Path)
 			}
 			return nil
-		})
-		expect.Must(t, err)
+		}))(t)
 		return got, report
 	}
 	want := []string{"cut/first", "cut/last", "link/c", "nested/b.txt", "nested/keep.log", "x.above"}

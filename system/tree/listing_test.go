@@ -71,8 +71,7 @@ func TestWalkReadsLargeDirectoriesInParts(t *testing.T) {
 	}
 	expect.Must(t, os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*9nnn*\n!11 sub\n"), 0o600))
 	expect.Must(t, os.WriteFile(filepath.Join(dir, "last"), nil, 0o600))
-	r, err := Open(dir)
-	expect.Must(t, err)
+	r := expect.Value(Open(dir))(t)
 	defer func() { _ = r.Close() }()
 	usePool(t)
 	for _, all := range []bool{false, true} {

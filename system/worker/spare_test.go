@@ -63,8 +63,7 @@ func TestSpare(t *testing.T) {
 	// The spare worker receives files like a new one, and has the limits of its job.
 	path := filepath.Join(t.TempDir(), "f")
 	expect.Must(t, os.WriteFile(path, []byte("in a file"), 0o600))
-	f, err := os.Open(path)
-	expect.Must(t, err)
+	f := expect.Value(os.Open(path))(t)
 	defer func() { _ = f.Close() }()
 	var out bytes.Buffer
 	if err := worker.Run(within(t, time.Minute), worker.Spec{Name: "files", Files: []*os.File{f}}, &out); err != nil ||

@@ -355,8 +355,7 @@ func alive(pid int) bool {
 
 // A program without Main starts no worker: it would start itself again and again.
 func TestMainForgotten(t *testing.T) {
-	exe, err := os.Executable()
-	expect.Must(t, err)
+	exe := expect.Value(os.Executable())(t)
 	cmd := exec.CommandContext(within(t, time.Minute), exe)
 	cmd.Env = append(os.Environ(), "CHILD_TEST_FORGOT=1")
 	out, err := cmd.CombinedOutput()

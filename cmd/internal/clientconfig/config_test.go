@@ -128,8 +128,7 @@ func TestChanges(t *testing.T) {
 				original := []byte(k.text)
 				plan := func(now, backup []byte, ch Change) []byte {
 					t.Helper()
-					p, err := c.Plan(now, backup, ch)
-					expect.Must(t, err)
+					p := expect.Value(c.Plan(now, backup, ch))(t)
 					return p.After
 				}
 				same := func(what string, got, want []byte) {
@@ -159,10 +158,8 @@ func TestChanges(t *testing.T) {
 				same("cut out twice", plan(cut, nil, remove), cut)
 
 				wrapped := plan(original, nil, wrap)
-				d, err := c.parse(original)
-				expect.Must(t, err)
-				w, err := c.parse(wrapped)
-				expect.Must(t, err)
+				d := expect.Value(c.parse(original))(t)
+				w := expect.Value(c.parse(wrapped))(t)
 				for name, argv := range d.argv() {
 					want := []string{self, "wrap"}
 					if below(d.value, append(slices.Clone(d.keys), name, "env", "A")...) != nil {
@@ -179,15 +176,13 @@ func TestChanges(t *testing.T) {
 				same("wrapped after", plan(installed, original, wrap), both)
 				same("one of two removed", plan(both, original, remove), wrapped)
 				same("the other removed", plan(both, original, unwrap), installed)
-				u, err := c.parse(plan(both, []byte("x = y"), unwrap))
-				expect.Must(t, err)
+				u := expect.Value(c.parse(plan(both, []byte("x = y"), unwrap)))(t)
 				for name, argv := range d.argv() {
 					expect.EqualList(t, u.argv()[name], argv, "unwrapped by itself, %s", name)
 				}
 			})
 		}
-		missing, err := c.Plan(nil, nil, add)
-		expect.Must(t, err)
+		missing := expect.Value(c.Plan(nil, nil, add))(t)
 		if p, err := c.Plan(missing.After, nil, remove); err != nil || p.After != nil || !p.Changed {
 			t.Errorf("%s: a file that was missing: %v, %q", c.Name, err, p.After)
 		}
@@ -302,12 +297,10 @@ func TestWrappedByHand(t *testing.T) {
 		for _, backup := range [][]byte{nil, {}, []byte(k.other)} {
 			plan := func(now string, ch Change) string {
 				t.Helper()
-				p, err := c.Plan([]byte(now), backup, ch)
-				expect.Must(t, err)
+				p := expect.Value(c.Plan([]byte(now), backup, ch))(t)
 				return string(p.After)
 			}
-			added, err := c.apply([]byte(k.wrapped), []operation{{ServerName, toAdd, []string{self}}})
-			expect.Must(t, err)
+			added := expect.Value(c.apply([]byte(k.wrapped), []operation{{ServerName, toAdd, []string{self}}}))(t)
 			for _, wrap := range [][]string{nil, files, all} {
 				expect.Equal(t, plan(k.wrapped, Change{Self: self, Server: true, Wrap: wrap}), string(added),
 					"%s, --wrap %s, backup %q", client, wrap, backup)
@@ -330,12 +323,9 @@ func TestHook(t *testing.T) {
 		"", "{}\n", `{"model": "x"}`, "{\n  \"hooks\": {\n    \"PostToolUse\": [\n      {\"hooks\": []}\n    ]\n  }\n}\n",
 		"{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n",
 	} {
-		add, err := c.Plan([]byte(text), nil, Change{Self: self, Hook: true})
-		expect.Must(t, err)
-		again, err := c.Plan(add.After, []byte(text), Change{Self: self, Hook: true})
-		expect.Must(t, err)
-		out, err := c.Plan(add.After, []byte(text), Change{Self: self, Hook: true, Remove: true})
-		expect.Must(t, err)
+		add := expect.Value(c.Plan([]byte(text), nil, Change{Self: self, Hook: true}))(t)
+		again := expect.Value(c.Plan(add.After, []byte(text), Change{Self: self, Hook: true}))(t)
+		out := expect.Value(c.Plan(add.After, []byte(text), Change{Self: self, Hook: true, Remove: true}))(t)
 		if !add.Changed || again.Changed || string(out.After) != text {
 			t.Errorf("%q: %v %v %q", text, add.Changed, again.Changed, out.After)
 		}
@@ -344,8 +334,7 @@ func TestHook(t *testing.T) {
 
 // The hook is the one that the documentation shows, with the settings of the server.
 func TestHookOfTheDocumentation(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/HOOK.md")
-	expect.Must(t, err)
+	page := expect.Value(os.ReadFile("../../../docs/HOOK.md"))(t)
 	_, block, _ := strings.Cut(string(page), "```json\n")
 	block, _, _ = strings.Cut(block, "```")
 	block = strings.Replace(block, "/path/to/mcp-funnel/bin/mcp-funnel", self, 1)
@@ -386,17 +375,14 @@ func TestHookThatIsThere(t *testing.T) {
 		"tee /tmp/log | mcp-funnel hook":                               {false, false},
 		"mcp-funnel 'hook":                                             {false, false},
 	} {
-		quoted, err := json.Marshal(line)
-		expect.Must(t, err)
+		quoted := expect.Value(json.Marshal(line))(t)
 		text := []byte(`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":` +
 			string(quoted) + `}]},{"hooks":[{"command":"x"}]}]}}`)
 		lines := func(p Plan) []string {
-			d, err := c.parse(p.After)
-			expect.Must(t, err)
+			d := expect.Value(c.parse(p.After))(t)
 			return slices.Concat(d.hooks()...)
 		}
-		added, err := c.Plan(text, nil, Change{Self: self, Hook: true})
-		expect.Must(t, err)
+		added := expect.Value(c.Plan(text, nil, Change{Self: self, Hook: true}))(t)
 		want := []string{"x", self + " hook --configured"}
 		if k.stays {
 			want = []string{line, "x"}
@@ -407,16 +393,14 @@ func TestHookThatIsThere(t *testing.T) {
 			t.Errorf("%s: added: %q", line, got)
 		}
 		for _, now := range [][]byte{text, added.After} {
-			out, err := c.Plan(now, nil, Change{Self: self, Hook: true, Remove: true})
-			expect.Must(t, err)
+			out := expect.Value(c.Plan(now, nil, Change{Self: self, Hook: true, Remove: true}))(t)
 			want := []string{line, "x"}
 			if k.ours {
 				want = want[1:]
 			}
 			expect.EqualList(t, lines(out), want, "%s: removed", line)
 		}
-		set, err := c.Plan(text, nil, Change{Self: self, Args: []string{"--store", "/new"}, Hook: true})
-		expect.Must(t, err)
+		set := expect.Value(c.Plan(text, nil, Change{Self: self, Args: []string{"--store", "/new"}, Hook: true}))(t)
 		if got := lines(set); k.ours && !slices.Equal(got, []string{"x", self + " --store /new hook --configured"}) {
 			t.Errorf("%s: with settings: %q", line, got)
 		}
@@ -498,8 +482,7 @@ func FuzzChanges(f *testing.F) {
 		if err != nil || again.Changed {
 			t.Errorf("again: %v, %q becomes %q", err, p.After, again.After)
 		}
-		d, err := c.parse(text)
-		expect.Must(t, err)
+		d := expect.Value(c.parse(text))(t)
 		back, err := c.Plan(p.After, text, remove)
 		if len(d.ours(self)) == 0 && (err != nil || !bytes.Equal(back.After, text)) {
 			t.Errorf("%q comes back as %q, %v", text, back.After, err)

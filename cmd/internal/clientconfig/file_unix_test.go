@@ -20,13 +20,10 @@ func TestWrite(t *testing.T) {
 	expect.Must(t, os.Chmod(path, 0o640))
 	change := func(ch Change) string {
 		t.Helper()
-		f, err := Open(path)
-		expect.Must(t, err)
+		f := expect.Value(Open(path))(t)
 		defer f.Close()
-		p, err := c.Plan(f.Content, f.Backup, ch)
-		expect.Must(t, err)
-		backup, err := f.Write(p)
-		expect.Must(t, err)
+		p := expect.Value(c.Plan(f.Content, f.Backup, ch))(t)
+		backup := expect.Value(f.Write(p))(t)
 		return backup
 	}
 	backup := change(Change{Self: self, Server: true})
@@ -61,11 +58,9 @@ func TestWrittenMeanwhile(t *testing.T) {
 		if before != "" {
 			expect.Must(t, os.WriteFile(path, []byte(before), 0o600))
 		}
-		f, err := Open(path)
-		expect.Must(t, err)
+		f := expect.Value(Open(path))(t)
 		defer f.Close()
-		p, err := ByName("cursor").Plan(f.Content, f.Backup, Change{Self: self, Server: true})
-		expect.Must(t, err)
+		p := expect.Value(ByName("cursor").Plan(f.Content, f.Backup, Change{Self: self, Server: true}))(t)
 		expect.Must(t, os.WriteFile(path, []byte(`{"by":"another"}`), 0o600))
 		expect.Fails(t, expect.Err(f.Write(p)), "changed by another program", "%q", before)
 		if b, err := os.ReadFile(path); err != nil || string(b) != `{"by":"another"}` {
