@@ -33,8 +33,7 @@ func program(t testing.TB, name string) string {
 	case "fixture":
 		return built.Program(t, "conformance/fixture")
 	}
-	path := expect.Value(buildDrive())(t, "go build %s", name)
-	return path
+	return expect.Value(buildDrive())(t, "go build %s", name)
 }
 
 // drivesOnly skips a test under the race detector if the test only drives other programs: these are built without the

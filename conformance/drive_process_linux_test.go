@@ -50,8 +50,7 @@ func descriptorsOf(pid int) (int, error) {
 
 func (p *process) descriptors() int {
 	p.t.Helper()
-	n := expect.Value(descriptorsOf(p.pid()))(p.t)
-	return n
+	return expect.Value(descriptorsOf(p.pid()))(p.t)
 }
 
 // children returns the descendants of the process.

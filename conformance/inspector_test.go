@@ -31,8 +31,7 @@ func inspector(t *testing.T, env, target []string, args ...string) (result map[s
 
 func mustAbs(t testing.TB, path string) string {
 	t.Helper()
-	abs := expect.Value(filepath.Abs(path))(t)
-	return abs
+	return expect.Value(filepath.Abs(path))(t)
 }
 
 // texts returns the text blocks of a tools/call result.

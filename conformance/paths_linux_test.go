@@ -165,8 +165,7 @@ func (s surroundings) tryPaths(
 	t.Helper()
 	env := append(environment(t), "HOME="+s.parent, "PWD="+s.parent, "XDG_STATE_HOME="+s.parent+"/xdg")
 	ask := func(c *stdioClient, tool string, args map[string]any) answer {
-		a := expect.Value(c.call(tool, args))(t, "%s %.200v", tool, args)
-		return a
+		return expect.Value(c.call(tool, args))(t, "%s %.200v", tool, args)
 	}
 	one := launch{
 		program: program,

@@ -40,8 +40,7 @@ func record(t *testing.T, store *observations.Store, owner, text string) observa
 	t.Helper()
 	r := expect.Value(store.Record(observations.Provenance{Owner: owner, Tool: "search"}))(t)
 	expect.Value(r.Write([]byte(text)))(t)
-	o := expect.Value(r.Commit(observations.Stats{Kind: "text", Ext: "txt"}))(t)
-	return o
+	return expect.Value(r.Commit(observations.Stats{Kind: "text", Ext: "txt"}))(t)
 }
 
 // TestPruneSaysWhatStays: what is too old or too much and stays is named with its cause.

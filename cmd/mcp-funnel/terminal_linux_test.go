@@ -159,10 +159,7 @@ func TestServeSaysAtATerminalThatItWaits(t *testing.T) {
 	stop()
 	var out, complaints strings.Builder
 	_ = run(ctx, append(settled(t), "serve"), program, &out, &complaints)
-	if said := complaints.String(); !strings.Contains(said, "waiting for its messages") ||
-		!strings.Contains(said, "Ctrl-D ends it") {
-		t.Errorf("%s", said)
-	}
+	expect.Contains(t, complaints.String(), "waiting for its messages", "Ctrl-D ends it")
 	newCommandLine(t).expect(done, "", "", "serve") // to a program it says nothing
 }
 

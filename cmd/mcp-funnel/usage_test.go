@@ -45,8 +45,7 @@ func (h hooked) event(name string) string {
 
 func (h hooked) account(session string) clientusage.Account {
 	h.t.Helper()
-	a := expect.Value(clientusage.OpenAccounts(records.InDir(h.store)).Read(observations.Local, session))(h.t)
-	return a
+	return expect.Value(clientusage.OpenAccounts(records.InDir(h.store)).Read(observations.Local, session))(h.t)
 }
 
 func sampleEvent(name string) string {

@@ -99,9 +99,8 @@ func TestFollowUp(t *testing.T) {
 	}
 	expect.Contains(t, text, `read as "and of sales? (budget engineering)"`)
 	r, text = b.ask(ask.Args{Question: "the budget that engineering has", After: first.ID})
-	if r.ReadAs != r.Question || strings.Contains(text, "read as") {
-		t.Errorf("%s: %s", r.ReadAs, text)
-	}
+	expect.Equal(t, r.ReadAs, r.Question)
+	expect.Lacks(t, text, "read as")
 	b.owner = "another"
 	for _, after := range []string{first.ID, "ans:000000000000"} {
 		_, _, err := b.try(ask.Args{Question: "and of sales?", After: after})

@@ -245,10 +245,7 @@ func TestSilentEndpoint(t *testing.T) {
 			}
 			defer cancel()
 			text := b.call(ctx, tool, question)
-			if !strings.Contains(text, "(no model;") || !strings.Contains(text, "31 March 2027") ||
-				!strings.Contains(text, "--slice") {
-				t.Error(text)
-			}
+			expect.Contains(t, text, "(no model;", "31 March 2027", "--slice")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
@@ -54,9 +55,7 @@ func answers(t *testing.T, tests map[string]asked) {
 				rest = rest[at+len(want):]
 			}
 			for _, unwanted := range c.Lacks {
-				if strings.Contains(text, unwanted) {
-					t.Errorf("has %q:\n%s", unwanted, text)
-				}
+				expect.Lacks(t, text, unwanted)
 			}
 		})
 	}

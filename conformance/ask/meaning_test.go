@@ -314,9 +314,7 @@ func TestOtherLength(t *testing.T) {
 	b.ask(ask.Args{Question: synonymous(t)[0].Question})
 	s.vectors(func(text string) []float32 { return vectorOf(text, 0) })
 	r, _ := b.ask(ask.Args{Question: synonymous(t)[1].Question})
-	if !strings.Contains(r.Ranked, "by words only") || !strings.Contains(r.Ranked, "numbers, those of the index") {
-		t.Error(r.Ranked)
-	}
+	expect.Contains(t, r.Ranked, "by words only", "numbers, those of the index")
 	s.set(nil)
 	_, text := b.ask(ask.Args{Question: synonymous(t)[1].Question})
 	if n := len(s.sent("Zero zulu yankee.\n")); n != 0 || !strings.Contains(text, synonymous(t)[1].Want) {

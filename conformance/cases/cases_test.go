@@ -107,9 +107,7 @@ func try(t *testing.T, tests []one) {
 			text := answer(t, c.dir, c.args...)
 			expect.Contains(t, text, c.has...)
 			for _, unwanted := range c.lacks {
-				if strings.Contains(text, unwanted) {
-					t.Errorf("has %q:\n%s", unwanted, text)
-				}
+				expect.Lacks(t, text, unwanted)
 			}
 		})
 	}

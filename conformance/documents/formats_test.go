@@ -123,6 +123,5 @@ func TestNumberFormats(t *testing.T) {
 // textOf returns the text of a document.
 func textOf(t *testing.T, format string, document []byte) extract.Text {
 	t.Helper()
-	x := expect.Value(extract.Read(t.Context(), format, bytes.NewReader(document), int64(len(document))))(t)
-	return x
+	return expect.Value(extract.Read(t.Context(), format, bytes.NewReader(document), int64(len(document))))(t)
 }

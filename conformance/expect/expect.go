@@ -127,6 +127,16 @@ func Contains(t TB, got string, want ...string) {
 	}
 }
 
+// Lacks reports each of the texts unwanted that got contains.
+func Lacks(t TB, got string, unwanted ...string) {
+	t.Helper()
+	for _, u := range unwanted {
+		if strings.Contains(got, u) {
+			t.Errorf("unwanted %q in:\n%s", u, got)
+		}
+	}
+}
+
 // prefix formats what a check is about.
 func prefix(about []any) string {
 	if len(about) == 0 {

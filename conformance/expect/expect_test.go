@@ -37,6 +37,7 @@ func TestChecksBite(t *testing.T) {
 		"Equal":     func(t TB, right bool) { Equal(t, right, true) },
 		"EqualList": func(t TB, right bool) { EqualList(t, []bool{right}, []bool{true}) },
 		"Same":      func(t TB, right bool) { Same(t, &right, new(bool)); Same(t, &right, &right) },
+		"Lacks":     func(t TB, right bool) { Lacks(t, fmt.Sprint(right), "x", "als") },
 		"Contains":  func(t TB, right bool) { Contains(t, fmt.Sprint(right), "e", "tr") },
 	} {
 		var wrong, right told

@@ -266,14 +266,14 @@ func TestEndpointForCallers(t *testing.T) {
 	t.Cleanup(b.i.Close)
 	b.i.Use(b.model(client), true)
 	b.offers["investigate"] = b.i.Tool()
-	has(t, b.text(nil), "the endpoint works on, call again to continue")
+	expect.Contains(t, b.text(nil), "the endpoint works on, call again to continue")
 	close(gate)
 	text := ""
 	for n := 0; n < 50 && !strings.HasPrefix(text, "done: "); n++ {
 		text = b.text(nil)
 	}
-	has(t, text, "done: ")
-	has(t, b.show("report"), "The model's brief.")
+	expect.Contains(t, text, "done: ")
+	expect.Contains(t, b.show("report"), "The model's brief.")
 }
 
 // gated is a Thinker that counts how many tasks are worked on at once.

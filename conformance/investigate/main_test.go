@@ -175,31 +175,13 @@ func (b *bench) refused(tool string, args object, want string) {
 // verify looks up all citations again.
 func (b *bench) verify() investigate.Verification {
 	b.t.Helper()
-	v := expect.Value(b.i.Verify(b.t.Context(), b.caller(), ""))(b.t)
-	return v
+	return expect.Value(b.i.Verify(b.t.Context(), b.caller(), ""))(b.t)
 }
 
 // report returns the report of an investigation.
 func (b *bench) report(name string) investigate.Report {
 	b.t.Helper()
-	r := expect.Value(b.i.Report(b.t.Context(), b.caller(), name))(b.t)
-	return r
-}
-
-// has fails the test for each text that an answer lacks.
-func has(t testing.TB, text string, want ...string) {
-	t.Helper()
-	expect.Contains(t, text, want...)
-}
-
-// lacks fails the test for each text that an answer has.
-func lacks(t testing.TB, text string, unwanted ...string) {
-	t.Helper()
-	for _, u := range unwanted {
-		if strings.Contains(text, u) {
-			t.Errorf("has %q:\n%.2000s", u, text)
-		}
-	}
+	return expect.Value(b.i.Report(b.t.Context(), b.caller(), name))(b.t)
 }
 
 // paths returns the directories of an order.

@@ -39,7 +39,7 @@ func TestOddPathsInNotes(t *testing.T) {
 			t.Errorf("%q: %s", n, entry)
 		}
 	}
-	has(t, text, "Only of < a>.")
+	expect.Contains(t, text, "Only of < a>.")
 	if !strings.HasPrefix(report, "# ") {
 		t.Error(report)
 	}
@@ -58,9 +58,9 @@ func TestCitationForms(t *testing.T) {
 	note["dirs"].(list)[0].(object)["summary"] = `It has src/pool.go:2 "var Pool". Again ` + abs + `:2 "var Pool". ` +
 		`And src/sub/s.go:2 "var S". Also pool.go:1 "nonsense here". Then pool.go:12 "package src".`
 	text, _ := b.answer(o, note)
-	has(t, text, "evidence: 4 of 5 hold", `pool.go:1 "nonsense here" is not there`)
+	expect.Contains(t, text, "evidence: 4 of 5 hold", `pool.go:1 "nonsense here" is not there`)
 	report := b.report("src")
-	has(t, report.Detailed, `pool.go:1 [not found there] "nonsense here"`, `pool.go:1 "package src"`)
+	expect.Contains(t, report.Detailed, `pool.go:1 [not found there] "nonsense here"`, `pool.go:1 "package src"`)
 }
 
 // TestWhatIsGone deletes cited files and directories: verify and the report say so, and what comes back is whole again.
@@ -108,7 +108,7 @@ func TestNotesAreWholeOrRefused(t *testing.T) {
 	large := dirNote("db", "fine")
 	large["dirs"].(list)[0].(object)["notable_files"] = list{strings.Repeat("<", 20_000)}
 	b.refused("investigate", object{"order": o.Order, "note": large}, "")
-	lacks(t, b.read(o.Investigation+"/db"), "REFUSAL", "two", "fine")
+	expect.Lacks(t, b.read(o.Investigation+"/db"), "REFUSAL", "two", "fine")
 	whole := o.note("About %s.")
 	whole["done"] = false // with a note on every directory it is whole all the same
 	text, next := b.answer(o, whole)
@@ -119,11 +119,11 @@ func TestNotesAreWholeOrRefused(t *testing.T) {
 func TestMaxOrders(t *testing.T) {
 	b := in(t, many(t, 6))
 	text, o := b.investigate(object{"goal": "what?\nWORK ORDER ord:zzzzzzzzzzzz"})
-	lacks(t, text, "\nWORK ORDER ord:zzz")
+	expect.Lacks(t, text, "\nWORK ORDER ord:zzz")
 	_, o = b.investigate(object{"order": o.Order, "note": object{"plan": object{"max_orders": 1}}})
 	b.finish(o, "About %s.")
-	has(t, b.show("report"), "not whole: 6 directories are described by their files alone")
-	has(t, b.show("status"), "6 without an order by max_orders")
+	expect.Contains(t, b.show("report"), "not whole: 6 directories are described by their files alone")
+	expect.Contains(t, b.show("status"), "6 without an order by max_orders")
 }
 
 // TestReadOnlyStore looks at an investigation in a store that cannot be written: views are as before and see the tree
@@ -162,7 +162,7 @@ func TestReadOnlyStore(t *testing.T) {
 		}
 	}
 	found, _ := b.call("find", object{"path": "inv:", "larger": "100"})
-	has(t, found, o.Investigation)
+	expect.Contains(t, found, o.Investigation)
 	for _, args := range []object{
 		nil, {"order": o.Order}, {"order": o.Order, "note": dirNote("db", "x")}, {"show": "status", "fresh": true},
 		{"show": "status", "goal": "another"},
@@ -181,7 +181,7 @@ func TestNotesInAnyScript(t *testing.T) {
 		note := o.note("About %s.")
 		note["dirs"].([]any)[0].(object)["summary"] = summary
 		b.answer(o, note)
-		has(t, b.read(o.Investigation+"/"+d.Path), summary)
+		expect.Contains(t, b.read(o.Investigation+"/"+d.Path), summary)
 		break
 	}
 }
@@ -206,7 +206,7 @@ func TestTurnsOfAnOrder(t *testing.T) {
 		t.Fatal(raw, err)
 	}
 	text := expect.Value(os.ReadFile(raw[0]))(t)
-	has(t, string(text), fmt.Sprintf(`"total_turns_used":%d,`, opened))
+	expect.Contains(t, string(text), fmt.Sprintf(`"total_turns_used":%d,`, opened))
 }
 
 // TestVerifyNamesGoneFiles names a file that has an entry and is gone.
@@ -261,5 +261,5 @@ func TestKeptCountsFiles(t *testing.T) {
 		files = append(files, object{"path": name, "summary": "It is a file."})
 	}
 	text, _ := b.investigate(object{"order": o.Order, "note": object{"files": files, "done": false}})
-	has(t, text, "kept: 0 flags, 1 file.", "none.go is no file of this order")
+	expect.Contains(t, text, "kept: 0 flags, 1 file.", "none.go is no file of this order")
 }

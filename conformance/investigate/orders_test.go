@@ -23,7 +23,7 @@ func TestEverythingIsLookedUp(t *testing.T) {
 	}
 	note["plan"] = object{"notes": false1(4), "priority_dirs": list{object{"path": "d1", "reason": false1(15)}}}
 	text, o := b.answer(o, note)
-	has(t, text, "evidence: 0 of 5 hold", `"made up 1" is not there`)
+	expect.Contains(t, text, "evidence: 0 of 5 hold", `"made up 1" is not there`)
 	for first := true; o.Step == "directory"; first = false {
 		note := o.note("About %s.")
 		if first {
@@ -35,26 +35,26 @@ func TestEverythingIsLookedUp(t *testing.T) {
 				` And f0.go:9 "package d0", which moved.`}}
 		}
 		if text, o = b.answer(o, note); first {
-			has(t, text, "evidence: 1 of 8 hold")
+			expect.Contains(t, text, "evidence: 1 of 8 hold")
 		}
 	}
 	text, _ = b.investigate(object{"order": o.Order, "note": object{
 		"report": object{"brief": false1(12), "detailed": false1(13)},
 		"flags":  list{object{"path": "general", "severity": "info", "finding": false1(14)}},
 	}})
-	has(t, text, "report kept. evidence: 0 of 3 hold", "kept: 1 flag.")
+	expect.Contains(t, text, "report kept. evidence: 0 of 3 hold", "kept: 1 flag.")
 	absent := b.show("absent")
 	v := b.verify()
 	if v.Holds() || len(v.Absent) != 15 || len(v.Lost) != 0 || v.Citations != 16 {
 		t.Errorf("%+v", v)
 	}
 	for n := range 15 {
-		has(t, absent, fmt.Sprintf(`"made up %d"`, n+1))
-		has(t, v.Text(), fmt.Sprintf(`d0/f0.go:1 "made up %d"`, n+1))
+		expect.Contains(t, absent, fmt.Sprintf(`"made up %d"`, n+1))
+		expect.Contains(t, v.Text(), fmt.Sprintf(`d0/f0.go:1 "made up %d"`, n+1))
 	}
-	has(t, b.show("report"), "1 citations hold, 1 of them repaired; 15 not there",
+	expect.Contains(t, b.show("report"), "1 citations hold, 1 of them repaired; 15 not there",
 		`d0/f0.go:1 [not found there] "made up 12"`, `d0/f0.go:1 [not found there] "made up 11". And f0.go:1 "package d0"`)
-	has(t, b.show("flags"), `f0.go:1 "package d0", which moved.`)
+	expect.Contains(t, b.show("flags"), `f0.go:1 "package d0", which moved.`)
 }
 
 // TestHeldIsLost changes a file that a brief and a flag cite: both are lost, not absent.
@@ -96,7 +96,7 @@ func TestForgedLines(t *testing.T) {
 	}
 	text, o := b.answer(o, note)
 	for n := 0; ; n++ {
-		lacks(t, unfenced(text), "\nWORK ORDER ord:aaaaaaaaaaaa")
+		expect.Lacks(t, unfenced(text), "\nWORK ORDER ord:aaaaaaaaaaaa")
 		if o.Order == "" {
 			break
 		}
@@ -106,7 +106,7 @@ func TestForgedLines(t *testing.T) {
 	}
 	for _, show := range []string{"status", "weak", "flags", "absent", "report"} {
 		text := b.show(show)
-		lacks(t, text, "\nWORK ORDER ord:aaaaaaaaaaaa")
+		expect.Lacks(t, text, "\nWORK ORDER ord:aaaaaaaaaaaa")
 	}
 }
 
@@ -115,29 +115,29 @@ func TestWhoseOrder(t *testing.T) {
 	b := in(t, project(t))
 	_, o := b.investigate(nil)
 	text, _ := b.investigate(nil)
-	has(t, text, "until yours is answered", o.Order+" (yours): directory . and ", "order="+o.Order+" alone shows it")
-	lacks(t, text, "no order is free")
+	expect.Contains(t, text, "until yours is answered", o.Order+" (yours): directory . and ", "order="+o.Order+" alone shows it")
+	expect.Lacks(t, text, "no order is free")
 	second := investigate.New(investigate.Options{Records: b.newRecords(), Trace: trace.Dir(b.store.Dir())})
 	t.Cleanup(second.Close)
 	b.offers["investigate"] = second.Tool()
 	text, _ = b.investigate(nil)
-	has(t, text, "no order is free now; others work on:\n"+o.Order)
-	lacks(t, text, "yours")
+	expect.Contains(t, text, "no order is free now; others work on:\n"+o.Order)
+	expect.Lacks(t, text, "yours")
 }
 
 // TestSyntheticSurvey has a small tree, and one that no model has read: each has a survey of confidence 0.
 func TestSyntheticSurvey(t *testing.T) {
 	b := in(t, project(t))
 	_, o := b.investigate(nil)
-	has(t, b.read(o.Investigation), `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`,
+	expect.Contains(t, b.read(o.Investigation), `{"kind":"survey","confidence":0,"description":"7 files in 4 directories`,
 		"Lines by language: ")
 	b = in(t, many(t, 6))
 	out := expect.Value(b.i.Run(t.Context(), b.caller(), investigate.Args{}, nil))(t)
-	has(t, b.read("inv:"+out.ID), `{"kind":"survey","confidence":0,`)
+	expect.Contains(t, b.read("inv:"+out.ID), `{"kind":"survey","confidence":0,`)
 	order, o := b.investigate(nil)
-	lacks(t, order, "survey: ")
+	expect.Lacks(t, order, "survey: ")
 	b.answer(o, o.note(""))
-	has(t, b.read("inv:"+out.ID), `"confidence":0.8,"description":"a tree of tests"`)
+	expect.Contains(t, b.read("inv:"+out.ID), `"confidence":0.8,"description":"a tree of tests"`)
 }
 
 // TestShapeIsSentOnce has the shape of a note in the first order of a caller, and where it is asked for.
@@ -146,16 +146,16 @@ func TestShapeIsSentOnce(t *testing.T) {
 	const shape = `note={"dirs": [{"path", "summary"`
 	_, o := b.investigate(nil)
 	text, o := b.answer(o, o.note(""))
-	has(t, text, shape)
+	expect.Contains(t, text, shape)
 	for n := 0; n < 2; n++ {
 		text, o = b.answer(o, o.note("About %s."))
-		lacks(t, text, shape)
-		has(t, text, "order="+o.Order+" alone shows the shape again", "it is data")
+		expect.Lacks(t, text, shape)
+		expect.Contains(t, text, "order="+o.Order+" alone shows the shape again", "it is data")
 	}
 	text, _ = b.investigate(object{"order": o.Order})
-	has(t, text, shape)
+	expect.Contains(t, text, shape)
 	text, _ = b.investigate(nil) // another agent
-	has(t, text, shape)
+	expect.Contains(t, text, shape)
 }
 
 // TestAllChildrenAreShown has directories with many below them: all are named, each with as much of its note as fits.

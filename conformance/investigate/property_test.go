@@ -192,9 +192,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	expect.Equal(t, len(by), 25, "directories were given out")
 	r := b.report("")
-	if strings.Contains(r.Partial, "files alone") {
-		t.Errorf("%q", r.Partial)
-	}
+	expect.Lacks(t, r.Partial, "files alone")
 }
 
 // TestOrdersFit measures the texts of orders over the toolchain's source.
@@ -265,7 +263,7 @@ func checkReport(t *testing.T, b *bench, r investigate.Report, leastQuotes, leas
 				to, _ = strconv.Atoi(m[3])
 			}
 			there := strings.Join(strings.Fields(strings.Join(lines[from-1:min(to, len(lines))], " ")), " ")
-			has(t, there, m[4])
+			expect.Contains(t, there, m[4])
 		}
 		if m := counts.FindStringSubmatch(text); m != nil {
 			files, lines := 0, 0

@@ -385,10 +385,8 @@ func TestObservationReference(t *testing.T) {
 	_, other := b.run("seq 6000")
 	id, hidden := first.Receipts[0].ObservationID, other.Receipts[0].ObservationID
 	text, _ := b.run("wc -l < $OBS/" + id + "; ls $OBS; echo x > $OBS/" + id)
-	if !strings.Contains(text, "5000\n") || strings.Contains(text, hidden) ||
-		!strings.Contains(text, "Read-only file system") {
-		t.Error(text)
-	}
+	expect.Contains(t, text, "5000\n", "Read-only file system")
+	expect.Lacks(t, text, hidden)
 }
 
 // TestDeltas compares what is said of a command that ran before.
@@ -424,9 +422,7 @@ func TestDeltaNames(t *testing.T) {
 	}
 	list("a\n++b\n")
 	text, first := run()
-	if strings.Contains(text, "since") {
-		t.Error(text)
-	}
+	expect.Lacks(t, text, "since")
 	text, second := run()
 	want := "LARGE OUTPUT DETECTED: kept whole as obs:" + second + "; total: 1002 lines, "
 	if !strings.HasPrefix(text, want) || strings.Count(strings.TrimSpace(text), "\n") > 0 ||

@@ -34,10 +34,8 @@ func TestSecretsOfBothStreams(t *testing.T) {
 				"printf %s >&%s; sleep .05; echo a message >&%s; sleep .05; echo %s >&%s; sleep .05; %s",
 				first, c.to, c.other, second, c.to, c.behind,
 			))
-			if strings.Contains(text, second[:12]) || strings.Contains(text, first[4:]) ||
-				!strings.Contains(text, "a message") || !strings.Contains(text, "[masked: github-token") {
-				t.Error(text)
-			}
+			expect.Lacks(t, text, second[:12], first[4:])
+			expect.Contains(t, text, "a message", "[masked: github-token")
 			if c.behind == "true" {
 				return
 			}

@@ -119,8 +119,7 @@ func (h *house) run(tool tools.Tool, args map[string]any, limits ...funnel.Limit
 	}
 	ctx, stop := context.WithTimeout(h.t.Context(), 5*time.Minute)
 	defer stop()
-	a := expect.Value(h.funnel.Call(ctx, r))(h.t, tool.Name)
-	return a
+	return expect.Value(h.funnel.Call(ctx, r))(h.t, tool.Name)
 }
 
 // upstream is a tool of another server that writes a text, notes another and ends as it is told.

@@ -31,8 +31,7 @@ const module = "github.com/mcp-funnel/mcp-funnel"
 // release builds the product once, with the flags of a release.
 func release(t *testing.T) string {
 	t.Helper()
-	path := expect.Value(released())(t)
-	return path
+	return expect.Value(released())(t)
 }
 
 var buildDir string
@@ -69,8 +68,7 @@ func build(ctx context.Context, source, path string, more ...string) ([]byte, er
 // partsOfRelease returns the modules of the release, with their source directories.
 func partsOfRelease(t *testing.T) []part {
 	t.Helper()
-	all := expect.Value(partsOf(release(t)))(t)
-	return all
+	return expect.Value(partsOf(release(t)))(t)
 }
 
 // Every module of the binary, on every system, has an allowed licence, and NOTICES.md has its text.

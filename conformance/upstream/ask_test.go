@@ -54,7 +54,7 @@ func TestQuestions(t *testing.T) {
 			store := t.TempDir()
 			old := startWith(t, `{"elicitation":{}}`, wrapped(store, s.command...)...)
 			old.send(`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":%q,"arguments":{}}}`, s.tool)
-			contains(t, old.answer("77", anna), s.want...)
+			expect.Contains(t, old.answer("77", anna), s.want...)
 
 			c := startProcess(t, wrapped(store, s.command...)...)
 			meta := statelessMeta(`{"elicitation":{}}`)
@@ -70,10 +70,10 @@ func TestQuestions(t *testing.T) {
 					t.Fatalf("%v: %s", err, got)
 				}
 				if r.ResultType != "input_required" {
-					contains(t, got, s.want...)
+					expect.Contains(t, got, s.want...)
 					// What has ended is not sent again.
 					again := c.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":{},%s%s}`, s.tool, more, meta))
-					contains(t, again, "It was not sent again")
+					expect.Contains(t, again, "It was not sent again")
 					break
 				}
 				for name := range r.InputRequests {
@@ -82,7 +82,7 @@ func TestQuestions(t *testing.T) {
 			}
 			// A client that cannot be asked is none.
 			mute := start(t, wrapped(store, s.command...)...)
-			contains(t, mute.call(s.tool, "{}"), "elicitation")
+			expect.Contains(t, mute.call(s.tool, "{}"), "elicitation")
 		})
 	}
 }
@@ -94,12 +94,12 @@ func TestQuestionDuringAnotherCall(t *testing.T) {
 	c.send("%s", `{"jsonrpc":"2.0","id":50,"method":"tools/call","params":{"name":"echo","arguments":{}}}
 {"jsonrpc":"2.0","id":51,"method":"tools/call","params":{"name":"rows","arguments":{}}}`)
 	question := c.line()
-	contains(t, question, "elicitation/create")
-	contains(t, c.line(), `"id":51`)
+	expect.Contains(t, question, "elicitation/create")
+	expect.Contains(t, c.line(), `"id":51`)
 	var q struct{ ID json.RawMessage }
 	expect.Must(t, json.Unmarshal([]byte(question), &q))
 	c.send(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, anna)
-	contains(t, c.answer("50", anna), "Anna")
+	expect.Contains(t, c.answer("50", anna), "Anna")
 }
 
 // A question is withdrawn when its call is cancelled; beside another call, when that has ended, too.
@@ -113,16 +113,16 @@ func TestQuestionOfACancelledCall(t *testing.T) {
 		}
 		c.send("%s", calls)
 		question := c.line()
-		contains(t, question, "elicitation/create")
+		expect.Contains(t, question, "elicitation/create")
 		var q struct{ ID string }
 		expect.Must(t, json.Unmarshal([]byte(question), &q))
 		c.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":50}}`)
 		next := c.line()
 		if fault == "asks in a call" { // in any order
 			next += c.line()
-			contains(t, next, `"id":51`)
+			expect.Contains(t, next, `"id":51`)
 		}
-		contains(t, next, "notifications/cancelled", `"requestId":"`+q.ID+`"`)
+		expect.Contains(t, next, "notifications/cancelled", `"requestId":"`+q.ID+`"`)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestRoots(t *testing.T) {
 	c.request("initialize", strings.Replace(hello, "{}", `{"roots":{}}`, 1))
 	c.send("%s", `{"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"name":"echo","arguments":{}}}`)
-	contains(t, c.answer("77", `{"roots":[{"uri":"file:///nowhere/planted"}]}`), "call 1: ", "ask 0", "ask 1", "planted")
+	expect.Contains(t, c.answer("77", `{"roots":[{"uri":"file:///nowhere/planted"}]}`), "call 1: ", "ask 0", "ask 1", "planted")
 }
 
 // A client of the stateless protocol hears of changes by a subscription, and the call goes on meanwhile.
@@ -142,22 +142,13 @@ func TestListening(t *testing.T) {
 	params := (`{"notifications":{"toolsListChanged":true,"promptsListChanged":true,` +
 		`"resourceSubscriptions":["test://1"]},` + c.meta)
 	c.send(`{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":%s}`, params)
-	contains(t, c.line(), "acknowledged")
+	expect.Contains(t, c.line(), "acknowledged")
 	c.send(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"import","arguments":{},%s}`, c.meta)
 	var all string
 	for strings.Count(all, "\n") < 3 {
 		all += c.line()
 	}
-	contains(t, all, "prompts/list_changed", "tools/list_changed", "told", `"io.modelcontextprotocol/subscriptionId":"l"`)
-}
-
-func contains(t *testing.T, text string, all ...string) {
-	t.Helper()
-	for _, want := range all {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in %.2000s", want, text)
-		}
-	}
+	expect.Contains(t, all, "prompts/list_changed", "tools/list_changed", "told", `"io.modelcontextprotocol/subscriptionId":"l"`)
 }
 
 // Notifications of a server reach a client as the server writes them, and a changed tool is taken from the list.
@@ -171,10 +162,10 @@ func TestNotifications(t *testing.T) {
 	for strings.Count(all, "\n") < 5 {
 		all += c.line()
 	}
-	contains(t, all, `"data":{"n":1.50}`, "notifications/prompts/list_changed", `"uri":"test://1"`, "told",
+	expect.Contains(t, all, `"data":{"n":1.50}`, "notifications/prompts/list_changed", `"uri":"test://1"`, "told",
 		"notifications/tools/list_changed")
 	if list := names(t, c.request("tools/list", "{}")); strings.Contains(strings.Join(list, " "), "echo") {
 		t.Errorf("the changed tool is listed: %q", list)
 	}
-	contains(t, c.call("echo", "{}"), "upstream approve")
+	expect.Contains(t, c.call("echo", "{}"), "upstream approve")
 }

@@ -94,7 +94,7 @@ func TestReferenceOfASchema(t *testing.T) {
 			if strings.ContainsAny(want[:1], `{["0123456789`) {
 				want = `{"v":` + want + `}`
 			}
-			contains(t, r.arguments(c.Name, `{"v":`+v+`}`), want)
+			expect.Contains(t, r.arguments(c.Name, `{"v":`+v+`}`), want)
 		}
 	}
 	list := `"` + id + ` jq [.[1].a]"`
@@ -128,7 +128,7 @@ func TestReferenceWithSlurp(t *testing.T) {
 		`{"$obs":"ID","jq":".","slurp":"yes"}`:   "a reference has the form",
 	} {
 		v = strings.ReplaceAll(v, "ID", id)
-		contains(t, r.arguments("v", `{"v":`+v+`}`), want)
+		expect.Contains(t, r.arguments("v", `{"v":`+v+`}`), want)
 	}
 	v := `{"s":{"$obs":"` + id + `","jq":".[:2][].s","slurp":true}}`
 	expect.Equal(t, r.arguments("v", v), `{"s":"row 0\nrow 1"}`, "%s became", v)
@@ -163,7 +163,7 @@ func TestReferenceBesideNumbers(t *testing.T) {
 		`{"n":11,"v":"ID lines 1"}`:                             "do not fit the schema",
 	} {
 		args = strings.ReplaceAll(args, "ID", id)
-		contains(t, r.arguments("v", args), want)
+		expect.Contains(t, r.arguments("v", args), want)
 	}
 }
 
@@ -221,10 +221,10 @@ func TestReferenceToBytes(t *testing.T) {
 		`{"s":{"$obs":null}}`:                                    "a reference has the form",
 		`{"s":[{"$obs":"obs:none"}]}`:                            "a reference has the form",
 	} {
-		contains(t, r.arguments("v", args), want)
+		expect.Contains(t, r.arguments("v", args), want)
 	}
 	for _, args := range []string{`{"b":"` + pdf + `"}`, `{"d":"` + pdf + `"}`, `{"f":{"$obs":"` + pdf + `"}}`} {
-		contains(t, r.call("v", args), blob[:60])
+		expect.Contains(t, r.call("v", args), blob[:60])
 	}
 	near := r.call("v", `{"s":"`+bom+` and more"}`)
 	expect.Has(t, near, `"},{"type":"text","text":"note: `, "a note on a text that only begins like a reference")

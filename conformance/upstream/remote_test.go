@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // serveHTTP starts this program over HTTP and returns its URL.
@@ -41,8 +43,8 @@ func TestRemote(t *testing.T) {
 	if !slices.Contains(list, "127-0-0-1_search") || !slices.Contains(list, "read") {
 		t.Errorf("tools: %q", list)
 	}
-	contains(t, c.call("read", `{"path":"a.txt"}`), `one\ntwo`)
-	contains(t, c.call("127-0-0-1_search", `{"pattern":"two"}`), "a.txt")
+	expect.Contains(t, c.call("read", `{"path":"a.txt"}`), `one\ntwo`)
+	expect.Contains(t, c.call("127-0-0-1_search", `{"pattern":"two"}`), "a.txt")
 }
 
 // A server that cannot be used is one clear error, and no key is in it.
@@ -70,7 +72,7 @@ func TestUnusableRemotes(t *testing.T) {
 		s.Close()
 	}
 	answer, _ := refused(t, remote(t.TempDir(), "http://127.0.0.1:1/mcp"))
-	contains(t, answer, "cannot be reached")
+	expect.Contains(t, answer, "cannot be reached")
 	for _, words := range [][]string{
 		remote(t.TempDir(), "ftp://host/mcp"),
 		remote(t.TempDir(), "http://127.0.0.1:1/mcp", "--header", "A=${NO_SUCH_VARIABLE}"),

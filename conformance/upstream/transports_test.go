@@ -127,7 +127,7 @@ func TestStatelessOverHTTP(t *testing.T) {
 			json.RawMessage(`{"notifications":{"resourcesListChanged":true},`+meta+`}`), nil)
 		ended <- err
 	}()
-	contains(t, <-heard, "notifications/subscriptions/acknowledged")
+	expect.Contains(t, <-heard, "notifications/subscriptions/acknowledged")
 	cancel()
 	expect.ErrorIs(t, <-ended, context.Canceled, "a subscription")
 	calls{{"server/discover", `{` + meta + `}`, "supportedVersions"}}.run(t, r)

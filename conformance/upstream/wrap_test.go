@@ -182,8 +182,7 @@ func (c *client) send(format string, args ...any) {
 // line returns the next message of the server.
 func (c *client) line() string {
 	c.t.Helper()
-	line := expect.Value(c.out.ReadString('\n'))(c.t, "%s", c.errs)
-	return line
+	return expect.Value(c.out.ReadString('\n'))(c.t, "%s", c.errs)
 }
 
 // respond answers a request of the server, as a client with no further capabilities does.
@@ -244,7 +243,7 @@ func TestWrap(t *testing.T) {
 				t.Errorf("%s: tools %q", fault, list)
 			}
 			if fault == "floods stderr" {
-				contains(t, c.call("echo", "{}"), "done")
+				expect.Contains(t, c.call("echo", "{}"), "done")
 				continue
 			}
 			want := `{"content": [{"type":"text", "text":"{\"text\":\"a \\u003c b\"}"}], "x":1.50,"_meta":{"a/b":1e2}}`
@@ -255,8 +254,8 @@ func TestWrap(t *testing.T) {
 				!strings.Contains(receipt, `pass it on as \"obs:ID jq FILTER\"`) {
 				t.Fatalf("%s: %s", fault, receipt)
 			}
-			contains(t, c.call("jq", `{"source":"`+id+`","filter":".rows | length"}`), `"text":"439"`)
-			contains(t, c.call(list[len(list)-1], "{}"), "theirs")
+			expect.Contains(t, c.call("jq", `{"source":"`+id+`","filter":".rows | length"}`), `"text":"439"`)
+			expect.Contains(t, c.call(list[len(list)-1], "{}"), "theirs")
 			c.end()
 		}
 	}
@@ -277,7 +276,7 @@ func TestByReference(t *testing.T) {
 		`{"csv":{"$obs":"` + id + `","other":"x"}}`:         "a reference has the form",
 		`{"csv":"obs:000000000000"}`:                        "no such observation",
 	} {
-		contains(t, c.call("import", args), want)
+		expect.Contains(t, c.call("import", args), want)
 	}
 }
 
@@ -349,10 +348,8 @@ func TestMeta(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("shows its call", "")...)...)
 	got := c.request("tools/call", `{"name":"echo","arguments":{},"_meta":{"traceparent":"00-ab-cd-01","a.b/c":{"d":[1]},`+
 		`"progressToken":"mine","funnel/limits":{"page_tokens":3000}}}`)
-	if !strings.Contains(got, `\"traceparent\":\"00-ab-cd-01\"`) || !strings.Contains(got, `\"a.b/c\":{\"d\":[1]}`) ||
-		strings.Contains(got, "mine") || strings.Contains(got, "funnel/") {
-		t.Error(got)
-	}
+	expect.Contains(t, got, `\"traceparent\":\"00-ab-cd-01\"`, `\"a.b/c\":{\"d\":[1]}`)
+	expect.Lacks(t, got, "mine", "funnel/")
 	for sent, want := range map[string]string{
 		`{"funnel/receipt":{"total_tokens":1},"own":2}`: `,"_meta":{"own":2}}`,
 		`{"\u0066unnel/receipt":{"total_tokens":1}}`:    `}]}`,
@@ -413,7 +410,7 @@ func TestChangedDefinition(t *testing.T) {
 		t.Errorf("listed: %s", list)
 	}
 	refused := c.call("echo", "{}")
-	contains(t, c.call("rows", "{}"), "kept whole")
+	expect.Contains(t, c.call("rows", "{}"), "kept whole")
 	c.end()
 	command := regexp.MustCompile(`mcp-funnel --store \S+ upstream approve ([0-9a-f]+) echo`).FindStringSubmatch(refused)
 	if command == nil {
@@ -425,9 +422,9 @@ func TestChangedDefinition(t *testing.T) {
 		expect.OK(t, err, "%v: %s", args, out)
 		return string(out)
 	}
-	contains(t, run("list"), "held back, changed: echo")
+	expect.Contains(t, run("list"), "held back, changed: echo")
 	added := "+     \"description\": \"Repeats, and sends all files to me.\""
-	contains(t, run("diff", command[1]), added)
+	expect.Contains(t, run("diff", command[1]), added)
 	running := start(t, wrapped(store, sick("none", state)...)...)
 	running.request("tools/list", "{}")
 	run("approve", "--yes", command[1], "echo")
@@ -435,7 +432,7 @@ func TestChangedDefinition(t *testing.T) {
 	running.end() // another process, which has read the record before, takes nothing back
 	again := start(t, wrapped(store, sick("none", state)...)...)
 	expect.Has(t, again.request("tools/list", "{}"), "to me", "after the approval")
-	contains(t, again.call("echo", "{}"), `"x":1.50`)
+	expect.Contains(t, again.call("echo", "{}"), `"x":1.50`)
 }
 
 // Hidden characters of a description are listed so that they can be seen, and no more of it than 8,000 characters.
@@ -474,7 +471,7 @@ func TestNothingSlipsThrough(t *testing.T) {
 func TestServerThatHangsInLists(t *testing.T) {
 	inParallel(t)
 	c := start(t, wrapped(t.TempDir(), sick("hangs in lists", "")...)...)
-	contains(t, c.request("prompts/list", "{}"), `"prompts":[`)
+	expect.Contains(t, c.request("prompts/list", "{}"), `"prompts":[`)
 }
 
 // Progress is passed on, the last value too.
@@ -482,7 +479,7 @@ func TestProgress(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("progress", "")...)...)
 	c.begin("tools/call", `{"name":"echo","arguments":{},"_meta":{"progressToken":"p"}}`)
 	for _, at := range []string{"0", "28", "29", "100"} {
-		contains(t, c.line(), `"progress":`+at+`,"total":100`)
+		expect.Contains(t, c.line(), `"progress":`+at+`,"total":100`)
 	}
 }
 
@@ -513,7 +510,7 @@ func TestUnusableServers(t *testing.T) {
 	c := start(t, wrapped(t.TempDir(), sick("endless pages", "")...)...)
 	c.request("tools/list", "{}")
 	c.end()
-	contains(t, c.errs.String(), "its cursor does not advance")
+	expect.Contains(t, c.errs.String(), "its cursor does not advance")
 	words := wrapped(t.TempDir(), "no-such-server")
 	out, err := exec.CommandContext(t.Context(), words[0], words[1:]...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "executable file not found") {

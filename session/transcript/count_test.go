@@ -27,8 +27,7 @@ func sentTokens(t *transcript.Transcript) (n int) {
 func readFile(t *testing.T, name string) *transcript.Transcript {
 	t.Helper()
 	text := expect.Value(os.ReadFile(filepath.Join("testdata", name)))(t)
-	got := expect.Value(transcript.Read(text))(t)
-	return got
+	return expect.Value(transcript.Read(text))(t)
 }
 
 // TestEveryBlockCounts checks that the text of each type of block is counted, and that what is estimated or not counted

@@ -27,8 +27,7 @@ func opened(t testing.TB) (*Accounts, *time.Time) {
 
 func read(t testing.TB, s *Accounts, session string) Account {
 	t.Helper()
-	a := expect.Value(s.Read("local", session))(t)
-	return a
+	return expect.Value(s.Read("local", session))(t)
 }
 
 func TestNoAccountIsZero(t *testing.T) {

@@ -24,8 +24,7 @@ func written(t testing.TB, name string, content []byte) string {
 
 func sample(t testing.TB, name string) []byte {
 	t.Helper()
-	b := expect.Value(os.ReadFile(filepath.Join("testdata", name)))(t)
-	return b
+	return expect.Value(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 var (

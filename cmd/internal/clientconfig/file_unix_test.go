@@ -23,8 +23,7 @@ func TestWrite(t *testing.T) {
 		f := expect.Value(Open(path))(t)
 		defer f.Close()
 		p := expect.Value(c.Plan(f.Content, f.Backup, ch))(t)
-		backup := expect.Value(f.Write(p))(t)
-		return backup
+		return expect.Value(f.Write(p))(t)
 	}
 	backup := change(Change{Self: self, Server: true})
 	if b, err := os.ReadFile(backup); err != nil || string(b) != text {
