@@ -37,9 +37,7 @@ func TestFrozenFindsChanges(t *testing.T) {
 		"a named type":  {"inner", "totals", false},
 		"a constant":    {"const key", "const receiptKey", false},
 	} {
-		if found := facts(strings.ReplaceAll(before, c.old, c.new)) != want; found != c.found {
-			t.Errorf("a change of %s: found %t, want %t", name, found, c.found)
-		}
+		expect.Equal(t, facts(strings.ReplaceAll(before, c.old, c.new)) != want, c.found, "a change of %s: found", name)
 	}
 
 	p := newFrozenProgram(t)

@@ -22,9 +22,7 @@ func inspector(t *testing.T, env, target []string, args ...string) (result map[s
 	cmd.Env = env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("inspector %v: %v\n%s%s", args, err, out.String(), errs.String())
-	}
+	expect.Must(t, cmd.Run(), "inspector %v\n%s%s", args, out.String(), errs.String())
 	expect.Must(t, json.Unmarshal(out.Bytes(), &result), "inspector %v\n%s", args, out.String())
 	return result, errs.String()
 }

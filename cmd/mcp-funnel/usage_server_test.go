@@ -53,9 +53,7 @@ func (s served) search(meta string, flags ...string) string {
 		`"arguments":{"pattern":"total"},"_meta":` + meta + "}}\n"
 	var o, e lockedText // a server that ends does not wait for ever for a writer
 	args := append([]string{"serve", "--root", s.root, "--store", s.store, "--min-free", "0"}, flags...)
-	if code := run(s.t.Context(), args, strings.NewReader(frames), &o, &e); code != done {
-		s.t.Fatalf("code %d: %s", code, e.String())
-	}
+	expect.MustEqual(s.t, run(s.t.Context(), args, strings.NewReader(frames), &o, &e), done, "code: %s", e.String())
 	return o.String()
 }
 

@@ -131,9 +131,8 @@ func TestUsageNeverStopsTheClient(t *testing.T) {
 	}
 	var o, e strings.Builder
 	in := panicking{}
-	if code := run(t.Context(), []string{"usage", "--store", h.store}, in, &o, &e); code != failed {
-		t.Errorf("a panic: code %d: %s", code, e.String())
-	}
+	expect.Equal(t, run(t.Context(), []string{"usage", "--store", h.store}, in, &o, &e), failed,
+		"a panic: code: %s", e.String())
 	if code, _, _ := runs(t, "--nosuch", "usage"); code != failed {
 		t.Errorf("a wrong flag before the command: code %d", code)
 	}

@@ -204,9 +204,7 @@ func TestBadEndpoints(t *testing.T) {
 			}
 			if requests := s.Requests(); r.Completions == 6 {
 				sent := requests[len(requests)-1].Messages
-				if last := sent[len(sent)-1].Content; !strings.Contains(last, "concise final answer") {
-					t.Errorf("the last request does not ask for the answer: %q", last)
-				}
+				expect.Has(t, sent[len(sent)-1].Content, "concise final answer", "the last request does not ask for the answer")
 			}
 		})
 	}

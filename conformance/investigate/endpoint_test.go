@@ -316,8 +316,6 @@ func TestOneDriver(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // they wait
 		close(g.first)
 		group.Wait()
-		if n := g.atOnce.Load(); n != 1 {
-			t.Errorf("%d tasks of one investigation at once", n)
-		}
+		expect.Equal(t, g.atOnce.Load(), 1, "tasks of one investigation at once")
 	}
 }

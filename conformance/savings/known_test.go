@@ -16,6 +16,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/corpus"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
 // known is a text that was read, with its words.
@@ -216,8 +217,7 @@ shape: {items: [3000] {meta: {name: string, phase: "Running" ×21}}}
 		r := caller{about: map[string]string{"jq": "a diff file {added}", "grep": "matching lines"}}
 		r.seen.learn(seen)
 		r.offered.learn(offered)
-		if got := strings.Join(r.unknown(call{c.Tool, c.Args}), " "); got != c.Want {
-			t.Errorf("%s: %s %v: got unknown %q, want %q", c.Name, c.Tool, c.Args, got, c.Want)
-		}
+		expect.Equal(t, strings.Join(r.unknown(call{c.Tool, c.Args}), " "), c.Want, "%s: %s %v: got unknown", c.Name,
+			c.Tool, c.Args)
 	}
 }

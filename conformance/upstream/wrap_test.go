@@ -174,9 +174,7 @@ func (c *client) request(method, params string) string {
 // send writes a message to the server.
 func (c *client) send(format string, args ...any) {
 	c.t.Helper()
-	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
-		c.t.Fatalf("%v\n%s", err, c.errs)
-	}
+	expect.Value(fmt.Fprintf(c.in, format+"\n", args...))(c.t, "%s", c.errs)
 }
 
 // line returns the next message of the server.
@@ -383,7 +381,7 @@ func TestObserve(t *testing.T) {
 		"wrap --observe: rows: ", "receipts (1) would have saved", ": don't wrap it", "echo: 10 tokens in 1 call, of which " +
 			"receipts (0) would have saved 0",
 	} {
-		expect.OK(t, err)
+		expect.OK(t, err, "%s", out)
 		expect.Contains(t, string(out), want)
 	}
 }

@@ -234,9 +234,7 @@ func TestLineNumbers(t *testing.T) {
 			}
 			l := b.Texts[0]
 			want := 1 + bytes.Count(text[:bytes.Index(text, []byte("the result"))], []byte("\n"))
-			if n := got.Number(l.Line, l.Start); n != want {
-				t.Errorf("%s: line %d, want %d", format, n, want)
-			}
+			expect.Equal(t, got.Number(l.Line, l.Start), want, "%s: line", format)
 			if n := got.Number(b.Line, b.At); n > want || want-n > 5 {
 				t.Errorf("%s: the block begins in line %d, its text in %d", format, n, want)
 			}

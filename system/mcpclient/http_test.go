@@ -129,9 +129,7 @@ func TestFaultsOfRemotes(t *testing.T) {
 		if err == nil || !strings.Contains(text, c.want) || strings.Contains(text, "planted") || posts.Load() != 1 {
 			t.Errorf("%s: %d posts: %v", name, posts.Load(), err)
 		}
-		if ended := r.session.Err() != nil; ended != c.ended {
-			t.Errorf("%s: the session has ended: %v", name, ended)
-		}
+		expect.Equal(t, r.session.Err() != nil, c.ended, "%s: the session has ended", name)
 	}
 	if leaked.Load() > 0 {
 		t.Error("a request went to another host")

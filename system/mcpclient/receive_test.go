@@ -87,9 +87,7 @@ func TestLinesBesideAnswers(t *testing.T) {
 		p.write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)
 	}()
 	expect.OK(t, expect.Err(l.Call(t.Context(), "x", json.RawMessage("{}"), nil)))
-	if n := strings.Count(log.String(), "level=WARN"); n != 5 {
-		t.Errorf("%d kinds:\n%s", n, &log)
-	}
+	expect.Equal(t, strings.Count(log.String(), "level=WARN"), 5, "kinds:\n%s", &log)
 }
 
 // An error without an id, which some servers send for a notification, ends no call that was open before.

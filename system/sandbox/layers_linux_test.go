@@ -36,9 +36,7 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if mode := sandbox.Strongest(sandbox.Layers()); mode != sandbox.Required {
-		t.Errorf("mode %s", mode)
-	}
+	expect.Equal(t, sandbox.Strongest(sandbox.Layers()), sandbox.Required, "mode")
 	if os.Getuid() != 0 {
 		t.Skip("only root can map the user of commands")
 	}

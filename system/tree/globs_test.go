@@ -44,9 +44,7 @@ func TestGlobs(t *testing.T) {
 				}
 			}
 		}
-		if s := strings.Join(got, " "); s != tt.want {
-			t.Errorf("%q: %q, want %q", tt.patterns, s, tt.want)
-		}
+		expect.Equal(t, strings.Join(got, " "), tt.want, "%q", tt.patterns)
 	}
 	if g, err := CompileGlobs([]string{"!vendor"}); err != nil || g.mayMatchBelow("vendor") ||
 		g.mayMatchBelow("vendor/x") {

@@ -17,9 +17,7 @@ import (
 func usePool(t *testing.T) {
 	pooledBytes.Add(sharedRoom)
 	t.Cleanup(func() {
-		if n := pooledBytes.Add(-sharedRoom); n != 0 {
-			t.Errorf("%d bytes were not given back", n)
-		}
+		expect.Equal(t, pooledBytes.Add(-sharedRoom), 0, "bytes were not given back")
 	})
 }
 

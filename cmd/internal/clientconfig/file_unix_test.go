@@ -26,13 +26,9 @@ func TestWrite(t *testing.T) {
 		return expect.Value(f.Write(p))(t)
 	}
 	backup := change(Change{Self: self, Server: true})
-	if b, err := os.ReadFile(backup); err != nil || string(b) != text {
-		t.Errorf("backup %s: %q, %v", backup, b, err)
-	}
+	expect.Equal(t, string(expect.Value(os.ReadFile(backup))(t)), text, "backup %s", backup)
 	change(Change{Self: "/moved/mcp-funnel", Server: true})
-	if b, err := os.ReadFile(backup); err != nil || string(b) != text {
-		t.Errorf("a later backup: %q, %v", b, err)
-	}
+	expect.Equal(t, string(expect.Value(os.ReadFile(backup))(t)), text, "a later backup")
 	change(Change{Self: self, Server: true, Remove: true})
 	b, err := os.ReadFile(path)
 	info, statErr := os.Stat(path)
