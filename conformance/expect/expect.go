@@ -1,7 +1,7 @@
 // Package expect has the checks that tests of all packages share.
 //
 // Each check takes what it is about as its last arguments: a value, or a format and its values. Checks report and go
-// on; those whose name begins with Must end the test.
+// on; Value, and those whose name begins with Must, end the test.
 package expect
 
 import (
