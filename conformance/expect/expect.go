@@ -33,7 +33,7 @@ func Must(t TB, err error, about ...any) {
 	}
 }
 
-// Value(f())(t) is the value of f. It ends the test if f's error is not nil.
+// Value is the value of a call: Value(f())(t) is that of f. It ends the test if the call's error is not nil.
 func Value[T any](value T, err error) func(t TB, about ...any) T {
 	return func(t TB, about ...any) T {
 		t.Helper()
