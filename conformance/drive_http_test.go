@@ -140,7 +140,8 @@ func (s *httpServer) open(token string) httpSession {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), answerLimit)
 	defer stop()
-	response := expect.Value(post(ctx, s.url+"/mcp", hello, "Authorization", "Bearer "+token))(s.t)
+	response, err := post(ctx, s.url+"/mcp", hello, "Authorization", "Bearer "+token)
+	expect.Must(s.t, err)
 	_ = response.Body.Close()
 	return httpSession{s, token, response.Header.Get("Mcp-Session-Id")}
 }

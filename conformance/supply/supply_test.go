@@ -288,7 +288,7 @@ func TestS32BillOfMaterials(t *testing.T) {
 		return cases, wrong
 	}
 	cases, failures := wrong(first.Bytes())
-	expect.Equal(t, string(first.Bytes()), string(second.Bytes()), "two bills of one binary differ")
+	expect.Equal(t, first.String(), second.String(), "two bills of one binary differ")
 	// The control: a bill of another build.
 	_, control := wrong(bytes.ReplaceAll(first.Bytes(), []byte("v1."), []byte("v7.")))
 	promise.Keptf(t, promise.Proof{Promise: "S32", Cases: cases, Failures: failures, Control: control},

@@ -226,7 +226,8 @@ func TestSessionsHaveTheirOwn(t *testing.T) {
 		if session != "" {
 			request.Header.Set("Mcp-Session-Id", session)
 		}
-		response := expect.Value(http.DefaultClient.Do(request))(t)
+		response, err := http.DefaultClient.Do(request)
+		expect.Must(t, err)
 		defer response.Body.Close() //nolint:errcheck // it is read
 		body := expect.Value(io.ReadAll(response.Body))(t)
 		return string(body), response.Header.Get("Mcp-Session-Id")

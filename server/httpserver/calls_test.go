@@ -462,7 +462,8 @@ func TestAskOverHTTP(t *testing.T) {
 	session := header("Mcp-Session-Id", got.header.Get("Mcp-Session-Id"))
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
-	res := expect.Value(w.request(ctx, http.MethodPost, "/mcp", servertest.ToolCall("1", "greet", "{}", ""), session))(t)
+	res, err := w.request(ctx, http.MethodPost, "/mcp", servertest.ToolCall("1", "greet", "{}", ""), session)
+	expect.Must(t, err)
 	defer func() { _ = res.Body.Close() }()
 	last := ""
 	for e := range eventsOf(res.Body) {

@@ -28,7 +28,8 @@ func (w *webServer) fill(connections int, why string, open func(i int) (*http.Re
 	w.t.Helper()
 	opened := 0
 	for i := range 3 * connections {
-		res := expect.Value(open(i))(w.t)
+		res, err := open(i)
+		expect.Must(w.t, err)
 		w.t.Cleanup(func() { _ = res.Body.Close() })
 		switch res.StatusCode {
 		case http.StatusOK:

@@ -114,7 +114,8 @@ func (w *webServer) do(method, path, body string, change ...with) reply {
 	w.t.Helper()
 	ctx, stop := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer stop()
-	res := expect.Value(w.request(ctx, method, path, body, change...))(w.t, "%s %s", method, path)
+	res, err := w.request(ctx, method, path, body, change...)
+	expect.Must(w.t, err, "%s %s", method, path)
 	defer func() { _ = res.Body.Close() }()
 	got := reply{status: res.StatusCode, header: res.Header}
 	if res.Header.Get("Content-Type") == "text/event-stream" {
