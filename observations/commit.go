@@ -57,7 +57,7 @@ func (r *Recording) commit(seen Stats) (Observation, error) {
 	if err := r.renameIntoPlace(o.File, lines, side, used); err != nil {
 		return Observation{}, err
 	}
-	r.s.quota.endReservation(r.key, r.flushed+int64(len(lines)+len(side)))
+	r.s.quota.endReservation(r.key, r.provenance.Owner, r.flushed+int64(len(lines)+len(side)))
 	r.reserved = 0
 	// The sidecar may have truncated fields: return what was stored.
 	if back, err := decode(side, r.id); err == nil {

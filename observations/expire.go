@@ -25,7 +25,7 @@ func (l *ledger) remove(e *entry) error {
 			e.side, e.sideSize = false, 0
 		}
 	}
-	l.Kept -= before - e.size()
+	l.add(e.owner, e.size()-before)
 	return err
 }
 
@@ -60,7 +60,7 @@ func (l *ledger) replaceByTombstone(e *entry, o Observation, why string) error {
 	if err == nil {
 		e.sideSize, e.used = int64(len(stone)), l.files.now()
 	}
-	l.Kept -= before - e.size()
+	l.add(o.Owner, e.size()-before)
 	return err
 }
 

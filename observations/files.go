@@ -28,6 +28,7 @@ type files struct {
 // entry describes the files of one ID.
 type entry struct {
 	id                            ID
+	owner                         string // "": not known, or not needed
 	data                          string // name of the data file; "" in a tombstone
 	side, index, pin              bool
 	used                          time.Time // mtime of the sidecar, else of another file

@@ -40,8 +40,10 @@ var (
 	ErrExpired   = errors.New("observation expired")
 	ErrMalformed = errors.New("not an observation ID")
 	ErrNoRoom    = errors.New("no room in the store")
-	ErrTooLarge  = errors.New("too large for one observation")
-	ErrDamaged   = errors.New("observation is damaged")
+	// ErrOwnerQuota is an ErrNoRoom: the owner has used up [Options.OwnerQuota].
+	ErrOwnerQuota error = ownerQuotaError{}
+	ErrTooLarge         = errors.New("too large for one observation")
+	ErrDamaged          = errors.New("observation is damaged")
 )
 
 // Options bound a store. Zero selects the default, a negative value disables the limit.
@@ -49,6 +51,7 @@ type Options struct {
 	Dir            string           // default [DefaultDir]
 	MaxObservation int64            // bytes of one observation; 256 MiB
 	Quota          int64            // bytes of all of them with sidecars and indexes, not disk blocks; 1 GiB
+	OwnerQuota     int64            // bytes of those of one owner; no limit
 	MinFree        int64            // bytes that must stay free on the disk; 1 GiB
 	MaxAge         time.Duration    // since last use; 7 days
 	Fsync          bool             // survive power loss, not only a crash

@@ -16,7 +16,7 @@ import (
 
 const (
 	quotaName = storefs.StateDir + "/quota.json"
-	maxQuota  = 4 << 20 // size of the file: 40,000 writers
+	maxQuota  = 16 << 20 // size of the file: 150,000 writers or owners
 
 	// reserveStep is how many bytes a writer reserves at a time, so that a stream locks the quota file once in 256
 	// blocks; a small store uses smaller steps.
@@ -34,6 +34,7 @@ type quota struct {
 	limit   int64 // bytes
 	minFree int64 // bytes
 	maxAge  time.Duration
+	owners  owners // and the quota of each
 
 	pending struct { // settlements that could not be written to the quota file yet
 		sync.Mutex
@@ -51,6 +52,10 @@ type ledger struct {
 	Swept time.Time        `json:"swept"`          // last check for old observations
 
 	Caches map[string]int64 `json:"caches,omitempty"` // bytes of each cache, as last measured
+
+	// Kept by owner; "" has what names none. nil: not counted, because no quota of an owner is set.
+	Owners map[string]int64  `json:"owners,omitzero"`
+	HeldBy map[string]string `json:"held_by,omitempty"` // the owner of a key in Held; may be missing
 
 	quota *quota // whose file is locked as long as the ledger is used
 	files *files
@@ -86,8 +91,8 @@ func (l *ledger) writers() map[ID]bool {
 
 // settlement ends the reservation of a key. size is the final size of its observation, 0 if it was discarded.
 type settlement struct {
-	key  string
-	size int64
+	key, owner string
+	size       int64
 }
 
 // locked runs do with the ledger under the file lock and writes it back, even if do fails, because do may have changed
@@ -223,48 +228,60 @@ func (q *quota) deferSettlement(list ...settlement) {
 // counts the files already.
 func (l *ledger) endReservation(o settlement) {
 	if _, ok := l.Held[o.key]; ok {
-		delete(l.Held, o.key)
-		l.Kept += o.size
+		l.release(o.key)
+		l.add(o.owner, o.size)
 	}
 }
 
-func (q *quota) endReservation(key string, size int64) {
-	o := settlement{key, size}
+func (q *quota) endReservation(key, owner string, size int64) {
+	o := settlement{key, owner, size}
 	if q.locked(func(l *ledger) error { l.endReservation(o); return nil }) != nil {
 		q.deferSettlement(o)
 	}
 }
 
 // reserveAhead returns how many bytes a writer reserves at a time.
-func (q *quota) reserveAhead() int64 { return min(reserveStep, max(q.limit/64, blockSize)) }
+func (q *quota) reserveAhead() int64 {
+	return min(reserveStep, max(min(q.limit, q.owners.limit)/64, blockSize))
+}
 
-// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes under a key. If
-// it gets less than need, err says why.
-func (q *quota) reserve(key string, have, need, want int64) (got int64, err error) {
+// reserve adds at least need bytes, and up to want if there is room, to the reservation of have bytes of an owner under
+// a key. If it gets less than need, err says why.
+func (q *quota) reserve(owner, key string, have, need, want int64) (got int64, err error) {
 	want = max(need, want)
+	if q.owners.counted() {
+		q.owners.learn.Do(q.learnOwners)
+	}
 	failed := q.locked(func(l *ledger) error {
-		if have > 0 {
-			l.Held[key] = have
+		if l.Owners == nil && q.owners.counted() {
+			if _, err := l.count(); err != nil {
+				return err
+			}
 		}
-		left, why, err := l.roomLeft(need)
+		if have > 0 {
+			l.hold(key, owner, have-l.Held[key])
+		}
+		left, why, err := l.roomLeft(owner, need)
 		if err != nil {
 			return err
 		}
-		if left < need {
-			young, err := l.makeRoom(need, want)
+		if left < need && !l.isFull(owner, why) {
+			young, err := l.makeRoom(owner, need, want)
 			if err != nil {
 				return err
 			}
-			if left, why, err = l.roomLeft(need); err != nil {
+			if left, why, err = l.roomLeft(owner, need); err != nil {
 				return err
 			}
-			if left < need && left+young >= need {
+			if left < need && errors.Is(why, ErrOwnerQuota) {
+				q.owners.full.Store(owner, q.files.now().Add(fullFor))
+			} else if left < need && left+young >= need {
 				why = fmt.Errorf("%w; observations used within the last minute are not evicted", why)
 			}
 		}
 		got = max(0, min(want, left))
 		if got > 0 {
-			l.Held[key] += got
+			l.hold(key, owner, got)
 		}
 		if got < need {
 			return why
@@ -277,8 +294,17 @@ func (q *quota) reserve(key string, have, need, want int64) (got int64, err erro
 	return got, failed
 }
 
-// roomLeft returns how many bytes may be reserved, and the error to report if they don't suffice.
-func (l *ledger) roomLeft(need int64) (int64, error, error) {
+// roomLeft returns how many bytes may be reserved for an owner, and the error to report if they don't suffice.
+func (l *ledger) roomLeft(owner string, need int64) (int64, error, error) {
+	left, why, err := l.storeLeft(need)
+	if own := l.ownerLeft(owner); err == nil && own < left {
+		return own, ErrOwnerQuota, nil
+	}
+	return left, why, err
+}
+
+// storeLeft is roomLeft of the whole store, whoever the owner is.
+func (l *ledger) storeLeft(need int64) (int64, error, error) {
 	quota := l.quota.limit - l.Kept - l.reserved() - l.cached()
 	why := fmt.Errorf("%w: its quota of %s is used up (--quota)", ErrNoRoom, formatBytes(l.quota.limit))
 	if l.quota.minFree == 0 {
@@ -323,7 +349,7 @@ func (l *ledger) diskLeft(need int64) (int64, error) {
 func (l *ledger) count() (map[ID]*entry, error) {
 	all, err := l.files.scan(true)
 	if err == nil {
-		l.recount(all)
+		err = l.recount(all)
 	}
 	return all, err
 }
@@ -338,7 +364,7 @@ func (l *ledger) sweepAndCount() (map[ID]*entry, error) {
 
 // recount sets the stored bytes from a scan. It skips files of an observation that is being written: its reservation
 // covers them, even once they are in place.
-func (l *ledger) recount(all map[ID]*entry) {
+func (l *ledger) recount(all map[ID]*entry) error {
 	holders := l.writers()
 	var kept, least int64
 	for id, e := range all {
@@ -350,6 +376,7 @@ func (l *ledger) recount(all map[ID]*entry) {
 		}
 	}
 	l.Kept = max(kept, least)
+	return l.countOwners(all, holders, least > 0)
 }
 
 // formatBytes returns a number of bytes as "1 GiB", "1.5 MiB", "312 bytes".

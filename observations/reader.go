@@ -215,7 +215,7 @@ func (r *Reader) loadIndex() (index, error) {
 		if err := r.s.files.createLiveFile(); err != nil {
 			return err
 		}
-		l.Kept += int64(len(rebuilt))
+		l.add(r.Observation.Owner, int64(len(rebuilt)))
 		return nil
 	})
 	if counted == nil {

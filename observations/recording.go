@@ -172,7 +172,7 @@ func (r *Recording) reserveRoom(n, ahead int64) int64 {
 	if r.roomNeeded(n) <= r.reserved {
 		return n
 	}
-	got, err := r.s.quota.reserve(r.key, r.reserved, r.roomNeeded(n)-r.reserved, ahead)
+	got, err := r.s.quota.reserve(r.provenance.Owner, r.key, r.reserved, r.roomNeeded(n)-r.reserved, ahead)
 	r.reserved += got
 	if r.roomNeeded(n) <= r.reserved {
 		return n
@@ -243,7 +243,7 @@ func (r *Recording) Discard() error {
 	}
 	err = cmp.Or(err, r.s.files.disk.Remove(r.name))
 	if r.reserved > 0 {
-		r.s.quota.endReservation(r.key, 0)
+		r.s.quota.endReservation(r.key, r.provenance.Owner, 0)
 		r.reserved = 0
 	}
 	return err

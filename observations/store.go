@@ -107,7 +107,6 @@ func (e *OpenError) Unwrap() error { return e.Err }
 func (s *Store) Unwritable() error { return s.unwritable }
 
 func newStore(dir string, disk *storefs.FS, o Options) *Store {
-	const unlimited = 1 << 62 // bytes: adding a file's size does not overflow
 	d := &files{dir: dir, disk: disk, fsync: o.Fsync, now: o.Now, proc: newProcess()}
 	if d.now == nil {
 		d.now = time.Now
@@ -117,9 +116,13 @@ func newStore(dir string, disk *storefs.FS, o Options) *Store {
 		limit:   limit(o.Quota, DefaultQuota, unlimited),
 		minFree: limit(o.MinFree, DefaultMinFree, 0),
 		maxAge:  limit(o.MaxAge, DefaultMaxAge, math.MaxInt64),
+		owners:  owners{limit: limit[int64](o.OwnerQuota, unlimited, unlimited)},
 	}
 	return &Store{files: d, quota: q, maxObservation: limit(o.MaxObservation, DefaultMaxObservation, unlimited)}
 }
+
+// unlimited is a number of bytes to which the size of a file can be added.
+const unlimited = 1 << 62
 
 // limit returns the default for 0, none for a negative value, else n.
 func limit[T int64 | time.Duration](n, normal, none T) T {

@@ -63,7 +63,7 @@ func (l *ledger) sweep() error {
 		if ok && census.isAlive(proc) {
 			continue
 		}
-		delete(l.Held, k)
+		l.release(k)
 		worked[id] = true
 	}
 	for _, name := range left {
@@ -83,7 +83,9 @@ func (l *ledger) sweep() error {
 				}
 			}
 		}
-		l.recount(all)
+		if err := l.recount(all); err != nil {
+			return err
+		}
 	}
 	for _, name := range left {
 		l.marks = append(l.marks, storefs.TmpDir+"/"+name)
@@ -132,8 +134,8 @@ func (q *quota) scheduleTidy(l *ledger) {
 	}
 }
 
-// trimTombstones removes the oldest tombstones beyond 10,000 of them, beyond a sixteenth of the quota, and those older
-// than 90 days.
+// trimTombstones removes the oldest tombstones beyond 10,000 of them, beyond a sixteenth of the quota or of that of
+// their owner, and those older than 90 days.
 func (l *ledger) trimTombstones(all map[ID]*entry) {
 	var stones []*entry
 	holders := l.writers()
@@ -144,9 +146,12 @@ func (l *ledger) trimTombstones(all map[ID]*entry) {
 	}
 	slices.SortFunc(stones, func(a, b *entry) int { return b.used.Compare(a.used) })
 	var size int64
+	own := map[string]int64{}
 	for i, e := range stones {
 		size += e.sideSize
-		if i < maxTombstones && size <= l.quota.limit/16 && l.files.now().Sub(e.used) <= tombstoneAge {
+		own[e.owner] += e.sideSize
+		if i < maxTombstones && size <= l.quota.limit/16 && own[e.owner] <= l.quota.owners.limit/16 &&
+			l.files.now().Sub(e.used) <= tombstoneAge {
 			continue
 		}
 		// A sidecar of another version is never removed.
