@@ -30,45 +30,42 @@ func (o *owners) counted() bool { return o.limit < unlimited }
 
 // learnOwners reads the owners of all observations once: a count that reads them all holds the lock for too long.
 func (q *quota) learnOwners() {
-	all, _ := q.files.scan(false) // a count reports the errors
+	all, _ := q.files.scan(false)
 	for _, e := range all {
-		_, _ = q.ownerOf(e)
+		q.ownerOf(e)
 	}
 }
 
-// ownerOf returns the owner of an observation, "" if no valid sidecar names one.
-func (q *quota) ownerOf(e *entry) (string, error) {
+// ownerOf returns the owner of an observation, "" if no valid sidecar names one. ok is false if the disk failed.
+func (q *quota) ownerOf(e *entry) (owner string, ok bool) {
 	if owner, known := q.owners.of.Load(e.id); known {
-		return owner.(string), nil
+		return owner.(string), true
 	}
 	o, err := q.files.readUnpinned(e.id)
 	if err == nil {
 		q.owners.of.Store(e.id, o.Owner)
-	} else if errors.Is(err, ErrNotFound) {
-		err = nil
 	}
-	return o.Owner, err
+	return o.Owner, err == nil || errors.Is(err, ErrNotFound)
 }
 
-// countOwners counts the stored bytes by owner; it ends the count if this process has no limit for them. If some sizes
-// are not known, no owner gets less than before.
-func (l *ledger) countOwners(all map[ID]*entry, holders map[ID]bool, unknown bool) (err error) {
+// countOwners counts the stored bytes by owner; it ends the count if this process has no limit for them. If the disk
+// cannot report all files, no owner gets less than before.
+func (l *ledger) countOwners(all map[ID]*entry, holders map[ID]bool) {
 	before, q := l.Owners, l.quota
 	l.Owners = nil
 	if !q.owners.counted() {
-		return nil
+		return
 	}
-	counts := map[string]int64{}
+	counts, whole := map[string]int64{}, true
 	for id, e := range all {
-		if e.owner, err = q.ownerOf(e); err != nil {
-			return err
-		}
+		owner, ok := q.ownerOf(e)
+		e.owner, whole = owner, whole && ok && e.err == nil
 		if !holders[id] {
-			counts[e.owner] += e.size()
+			counts[owner] += e.size()
 		}
 	}
 	for owner, n := range before {
-		if unknown {
+		if !whole {
 			counts[owner] = max(counts[owner], n)
 		}
 	}
@@ -79,7 +76,6 @@ func (l *ledger) countOwners(all map[ID]*entry, holders map[ID]bool, unknown boo
 		}
 		return true
 	})
-	return nil
 }
 
 // add changes the number of stored bytes.

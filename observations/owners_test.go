@@ -197,3 +197,30 @@ func TestOwnerQuotaHoldsBetweenWriters(t *testing.T) {
 	l := ledgerOf(t, stores[0])
 	expect.Equal(t, len(l.Owners), 3, "owners")
 }
+
+// TestOwnerQuotaOnAFailingDisk has a sidecar that cannot be read: its owner does not get more for it, and others write on.
+func TestOwnerQuotaOnAFailingDisk(t *testing.T) {
+	c := newClock()
+	s := open(t, Options{Now: c.now, OwnerQuota: ownerQuota})
+	o := keep(t, s, by("bob"), make([]byte, 1_000_000))
+	s.files.disk.Fault = func(op, name string) error {
+		if strings.Contains(name, string(o.ID)) && op != "stat" {
+			return errors.New("the disk failed")
+		}
+		return nil
+	}
+	s.quota.owners.of.Delete(o.ID) // as another process, which has not read it
+	c.pass(2 * freshFor)
+	for _, owner := range []string{"bob", "ann"} {
+		r := record(t, s, by(owner), make([]byte, 60_000))
+		if _, err := r.Commit(Stats{}); errors.Is(err, ErrOwnerQuota) != (owner == "bob") || owner == "ann" && err != nil {
+			t.Errorf("%s: %v", owner, err)
+		}
+		must(t, r.Discard())
+	}
+	s.files.disk.Fault = nil
+	must(t, s.Verify("bob", o.ID))
+	c.pass(2 * freshFor)
+	keep(t, s, by("bob"), make([]byte, 60_000))
+	exact(t, s)
+}

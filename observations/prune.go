@@ -121,7 +121,8 @@ func (l *ledger) candidates(all map[ID]*entry) []*entry {
 }
 
 // makeRoom counts all files, expires what is too old, then the least recently used until want bytes are free, or need
-// bytes after 200 ms; first those of the owner, if its quota has no room. young is the number of bytes that stay because they were used within the last minute.
+// bytes after 200 ms; first those of the owner, if its quota has no room. young is the number of bytes that stay
+// because they were used within the last minute.
 func (l *ledger) makeRoom(owner string, need, want int64) (young int64, err error) {
 	all, err := l.sweepAndCount()
 	if err != nil {

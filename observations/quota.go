@@ -349,7 +349,7 @@ func (l *ledger) diskLeft(need int64) (int64, error) {
 func (l *ledger) count() (map[ID]*entry, error) {
 	all, err := l.files.scan(true)
 	if err == nil {
-		err = l.recount(all)
+		l.recount(all)
 	}
 	return all, err
 }
@@ -364,7 +364,7 @@ func (l *ledger) sweepAndCount() (map[ID]*entry, error) {
 
 // recount sets the stored bytes from a scan. It skips files of an observation that is being written: its reservation
 // covers them, even once they are in place.
-func (l *ledger) recount(all map[ID]*entry) error {
+func (l *ledger) recount(all map[ID]*entry) {
 	holders := l.writers()
 	var kept, least int64
 	for id, e := range all {
@@ -376,7 +376,7 @@ func (l *ledger) recount(all map[ID]*entry) error {
 		}
 	}
 	l.Kept = max(kept, least)
-	return l.countOwners(all, holders, least > 0)
+	l.countOwners(all, holders)
 }
 
 // formatBytes returns a number of bytes as "1 GiB", "1.5 MiB", "312 bytes".

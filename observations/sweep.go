@@ -83,9 +83,7 @@ func (l *ledger) sweep() error {
 				}
 			}
 		}
-		if err := l.recount(all); err != nil {
-			return err
-		}
+		l.recount(all)
 	}
 	for _, name := range left {
 		l.marks = append(l.marks, storefs.TmpDir+"/"+name)
