@@ -34,34 +34,53 @@ func (c *Conn) Accept(ctx context.Context, message []byte, send jsonrpc.Send) (w
 // AcceptFrame is [Conn.Accept] for a parsed message. cancel ends the call that the message started; it is nil if the
 // message started none.
 func (c *Conn) AcceptFrame(ctx context.Context, f jsonrpc.Frame, send jsonrpc.Send) (work, cancel func()) {
+	work, cancel, over := c.TryFrame(ctx, f, send)
+	if over != nil {
+		send.Answer(f.ID, nil, over)
+	}
+	return work, cancel
+}
+
+// TryFrame is [Conn.AcceptFrame] for transports with an answer of their own for an identity that is over a limit: then
+// it sends nothing and returns a fault, whose data are an [OverLimit].
+func (c *Conn) TryFrame(
+	ctx context.Context, f jsonrpc.Frame, send jsonrpc.Send,
+) (work, cancel func(), over *jsonrpc.Fault) {
 	if f.IsResponse {
 		c.handleResponse(f)
-		return nil, nil
+		return nil, nil, nil
 	}
 	if f.ID == nil {
 		c.handleNotification(f)
-		return nil, nil
+		return nil, nil, nil
 	}
 	if c.inFlight(f.Key) {
 		// The answer has no id: under the id it would pass for the answer to the first request.
 		send.Answer(nil, nil, jsonrpc.BadRequest("the id %s is in flight; the second request with it was not run",
 			jsonrpc.Echo(string(f.ID))))
-		return nil, nil
+		return nil, nil, nil
 	}
 	if c.answerAtOnce(ctx, f, send) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if f.Stateless() && f.Method == string(mcp.MethodSubscriptionsListen) {
-		return c.startListening(ctx, f, send)
+		work, cancel = c.startListening(ctx, f, send)
+		return work, cancel, nil
 	}
 	ctx, k, fault := c.startCall(ctx, f, send)
 	if fault != nil {
+		if limit, is := fault.Data.(OverLimit); is {
+			if observe := c.server.overLimit.Load(); observe != nil {
+				(*observe)(limit)
+			}
+			return nil, nil, fault
+		}
 		c.newCall(f, send).notes.Log(mcp.LoggingLevelWarning, "server", fault.Message)
 		result, fault := busyResult(f, fault)
 		send.Answer(f.ID, forEncoding(result), fault)
-		return nil, nil
+		return nil, nil, nil
 	}
-	return func() { k.run(ctx) }, k.abort
+	return func() { k.run(ctx) }, k.abort, nil
 }
 
 // answerAtOnce answers ping and the requests on which later messages depend: they must neither queue nor be

@@ -23,11 +23,15 @@ func (c *Conn) startCall(
 	if c.ctx.Err() != nil {
 		return nil, nil, jsonrpc.Faultf(jsonrpc.CodeEnding, "%s: the server is ending", f.Method)
 	}
+	if fault := c.server.identityLimit.acquire(c.account.Owner, f.Method); fault != nil {
+		return nil, nil, fault
+	}
 	limit := &c.server.callLimit
 	if c.server.isUpstreamTool(f) {
 		limit = &c.server.upstreamLimit
 	}
 	if fault := limit.Acquire(c.account.Owner, f.Size); fault != nil {
+		c.server.identityLimit.release(c.account.Owner, f.Method)
 		return nil, nil, fault
 	}
 	k := c.newCall(f, send)

@@ -195,6 +195,7 @@ func (k *call) removeWorker() {
 		}
 		if c.running--; !k.isListen {
 			k.limit.Release(c.account.Owner, k.frame.Size)
+			c.server.identityLimit.release(c.account.Owner, k.frame.Method)
 		}
 	})
 }

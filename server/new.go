@@ -48,6 +48,7 @@ func New(o Options) (*Server, error) {
 	allBytes := int(min(4*o.MaxMessage, math.MaxInt))
 	s.callLimit.SetLimits(o.MaxCalls, allBytes)
 	s.upstreamLimit.SetLimits(8*o.MaxCalls, allBytes)
+	s.identityLimit.set(o.Rate, o.OwnerCalls)
 	s.listens.Total, s.listens.PerOwner = maxAllListens, maxAllListens
 	s.storeWatch = storeWatcher{store: o.Store, interval: storePollInterval, subscribers: map[*subscriber]bool{}}
 	if err := (toolArea{s}).addTools(o.Tools); err != nil {

@@ -77,6 +77,8 @@ type Options struct {
 
 	MaxMessage   int64         // bytes of one message
 	MaxCalls     int           // concurrent calls; further calls are answered "busy"
+	Rate         Rate          // of one identity
+	OwnerCalls   int           // concurrent calls of one identity; 0: no limit
 	CallTimeout  time.Duration // of one call
 	EOFGrace     time.Duration // how long calls in flight may take after the input has ended
 	WriteTimeout time.Duration // how long the client may read nothing while a message waits
@@ -94,11 +96,13 @@ type Server struct {
 	callLimit jsonrpc.CallLimiter
 
 	upstreamLimit jsonrpc.CallLimiter // of tools of upstream servers: one that hangs must not hold our own
-	sealer        callstate.Sealer    // of request states
+	identityLimit identityLimits
+	sealer        callstate.Sealer // of request states
 	storeWatch    storeWatcher
 
-	listens  jsonrpc.OwnerLimiter         // open subscriptions/listen of all connections
-	observer atomic.Pointer[CallObserver] // nil: none
+	listens   jsonrpc.OwnerLimiter            // open subscriptions/listen of all connections
+	observer  atomic.Pointer[CallObserver]    // nil: none
+	overLimit atomic.Pointer[func(OverLimit)] // nil: none
 
 	upstreamsMu sync.Mutex
 	upstreams   map[string]*upstreams // by owner and session
@@ -117,6 +121,9 @@ type CallObserver func(tool string, answer funnel.Answer, took time.Duration)
 
 // ObserveCalls sets the observer of calls and replaces the previous one.
 func (s *Server) ObserveCalls(o CallObserver) { s.observer.Store(&o) }
+
+// ObserveOverLimit sets what is called for each call that is not started because its identity is over a limit.
+func (s *Server) ObserveOverLimit(observe func(OverLimit)) { s.overLimit.Store(&observe) }
 
 // sanitize masks the secrets of a text and escapes its hidden characters.
 func (s *Server) sanitize(text string, json bool) string {

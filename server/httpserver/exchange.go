@@ -80,6 +80,14 @@ func (x *exchange) writeFault(status int, id json.RawMessage, fault *jsonrpc.Fau
 	_ = x.writeWhole(status, jsonrpc.Response(id, nil, fault))
 }
 
+// writeOverLimit answers a call that was not started because its identity is over a limit.
+func (x *exchange) writeOverLimit(id json.RawMessage, fault *jsonrpc.Fault) {
+	if over, is := fault.Data.(server.OverLimit); is {
+		x.w.Header().Set("Retry-After", strconv.FormatInt(over.RetryAfter, 10))
+	}
+	x.writeFault(http.StatusTooManyRequests, id, fault)
+}
+
 func (x *exchange) writeWhole(status int, message []byte) error {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")

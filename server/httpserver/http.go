@@ -61,6 +61,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store)
 	s.ObserveCalls(h.metrics.countCall)
+	s.ObserveOverLimit(func(over server.OverLimit) { h.metrics.countOverLimit(over.Reason) })
 	return h, nil
 }
 

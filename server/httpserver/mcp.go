@@ -78,7 +78,11 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 		return
 	}
 	defer h.sessions.release(s)
-	work, _ := s.conn.AcceptFrame(context.WithoutCancel(r.Context()), f, x.send)
+	work, _, over := s.conn.TryFrame(context.WithoutCancel(r.Context()), f, x.send)
+	if over != nil {
+		x.writeOverLimit(f.ID, over)
+		return
+	}
 	h.awaitAnswer(r.Context(), x, work, nil)
 }
 
@@ -186,7 +190,11 @@ func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f 
 // serveFrame passes the message to the connection and returns when awaitAnswer does. A client that leaves cancels its
 // call, as the stateless protocol demands.
 func (h *httpServer) serveFrame(ctx context.Context, conn *server.Conn, x *exchange, f jsonrpc.Frame) {
-	work, cancel := conn.AcceptFrame(ctx, f, x.send)
+	work, cancel, over := conn.TryFrame(ctx, f, x.send)
+	if over != nil {
+		x.writeOverLimit(f.ID, over)
+		return
+	}
 	if cancel == nil {
 		cancel = func() {}
 	}

@@ -40,6 +40,7 @@ var help = map[string]string{
 	"mcp_funnel_calls_in_flight":    "Tool calls that are running.",
 	"mcp_funnel_http_sessions":      "Open HTTP sessions.",
 	"mcp_funnel_http_refused_total": "HTTP requests that were refused, by status.",
+	"mcp_funnel_over_limit_total":   "Calls not started and outputs not kept because of a limit of one identity, by reason.",
 	"mcp_funnel_store_bytes":        "Bytes of all observations in the store, which processes may share.",
 	"mcp_funnel_store_observations": "Observations in the store.",
 	"mcp_funnel_store_quota_bytes":  "Quota of the store in bytes.",
@@ -143,6 +144,9 @@ func (m *metrics) countCall(tool string, answer funnel.Answer, took time.Duratio
 		m.bytes.AddInt64(max(r.Bytes, 0))
 		m.seen.AddInt64(max(r.Tokens, 0))
 		m.shown.AddInt64(max(r.ShownTokens, 0))
+		if r.NotKept == observations.ErrOwnerQuota.Error() {
+			m.countOverLimit("quota")
+		}
 	}
 	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_calls_total{tool=%q,status=%q}", tool, status)).Inc()
 	name := fmt.Sprintf("mcp_funnel_call_seconds{tool=%q}", tool)
@@ -152,6 +156,11 @@ func (m *metrics) countCall(tool string, answer funnel.Answer, took time.Duratio
 // countRefused counts a request that the guard refused.
 func (m *metrics) countRefused(status int) {
 	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_http_refused_total{status=\"%d\"}", status)).Inc()
+}
+
+// countOverLimit counts what a limit of one identity forbade: "rate", "calls" or "quota".
+func (m *metrics) countOverLimit(reason string) {
+	m.all.GetOrCreateCounter(fmt.Sprintf("mcp_funnel_over_limit_total{reason=%q}", reason)).Inc()
 }
 
 func (h *httpServer) serveMetrics(w http.ResponseWriter, _ *http.Request, _ caller) {
