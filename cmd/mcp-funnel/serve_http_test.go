@@ -82,3 +82,30 @@ func TestServeHTTPExitCodes(t *testing.T) {
 		}
 	}
 }
+
+// Limits of identities are refused where there is only one, and so are those that are none.
+func TestLimitsOfIdentities(t *testing.T) {
+	for _, k := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"serve", "--rate-per-identity", "5,10"}, "set --http too"},
+		{[]string{"serve", "--calls-per-identity", "4"}, "set --http too"},
+		{[]string{"serve", "--http", "0", "--rate-per-identity", "5"}, "such as 5,10"},
+		{[]string{"serve", "--http", "0", "--rate-per-identity", "0,1"}, "--rate-per-identity"},
+		{[]string{"serve", "--http", "0", "--rate-per-identity", "1,0"}, "such as 5,10"},
+		{[]string{"serve", "--http", "0", "--calls-per-identity=-1"}, "--calls-per-identity must be 0 or more"},
+		{[]string{"serve", "--http", "0", "--quota-per-identity", "much"}, "--quota-per-identity"},
+	} {
+		if code, _, complaints := try(t, k.args...); code != usage || !strings.Contains(complaints, k.want) {
+			t.Errorf("%v: code %d: %s", k.args, code, complaints)
+		}
+	}
+	c := newCommandLine(t)
+	c.in = strings.Repeat("a line\n", 1000)
+	c.expect(done, "", "", "keep", "--quota-per-identity", "1MiB") // stdio and the command line have one too
+	if text, err := os.ReadFile(filepath.Join(c.store, "state", "quota.json")); err != nil ||
+		!strings.Contains(string(text), `"owners":{"local":`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

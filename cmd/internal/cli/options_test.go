@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/server"
 )
 
 // Every tag `to` names a field that takes the setting's value, and a value of it arrives there. Settings without
@@ -43,6 +44,8 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 			value.SetInt(7)
 		case reflect.String:
 			value.SetString("x")
+		case reflect.Struct:
+			value.Set(reflect.ValueOf(server.Rate{PerSecond: 1, Burst: 1}))
 		case reflect.Slice:
 			value.Set(reflect.ValueOf([]string{"x"}))
 		}

@@ -68,19 +68,22 @@ type budgetSettings struct {
 
 // limitsSettings are bounds of the store, of calls and of messages.
 type limitsSettings struct {
-	MaxObservation size `to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
-	Quota          size `to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`
-	MinFree        size `to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
-	MaxAge         Age  `to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
-	Fsync          bool `to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
-	JqMemory       size `to:"JQ.Memory" name:"jq-memory" default:"0" placeholder:"SIZE" help:"Memory limit of one jq program. 0: an eighth of the machine's memory, from 512 MiB to 4 GiB."`
-	JqIdle         Age  `name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
+	MaxObservation   size `to:"Store.MaxObservation" zero:"none" default:"256MiB" placeholder:"SIZE" help:"Maximum size of one observation; excess bytes are dropped and reported. 0: no limit."`
+	Quota            size `to:"Store.Quota" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Maximum size of all observations; the least recently used are removed. 0: no limit."`
+	QuotaPerIdentity size `to:"Store.OwnerQuota" default:"0" placeholder:"SIZE" help:"Maximum size of the observations of one identity; its own least recently used are removed, never those of others. 0: no limit."`
+	MinFree          size `to:"Store.MinFree" zero:"none" default:"1GiB" placeholder:"SIZE" help:"Space that must stay free on the store's disk. 0: none."`
+	MaxAge           Age  `to:"Store.MaxAge" zero:"none" default:"7d" placeholder:"AGE" help:"Time since last use after which an observation expires. 0: never."`
+	Fsync            bool `to:"Store.Fsync" help:"Make observations survive power loss, not only a crash."`
+	JqMemory         size `to:"JQ.Memory" name:"jq-memory" default:"0" placeholder:"SIZE" help:"Memory limit of one jq program. 0: an eighth of the machine's memory, from 512 MiB to 4 GiB."`
+	JqIdle           Age  `name:"jq-idle" default:"1m" placeholder:"TIME" help:"How long a worker waits for the next jq program. 0: workers do not wait."`
 
-	CallTimeout Age  `min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
-	AskTimeout  Age  `hidden:"" min:"1" to:"Server.AskTimeout" default:"10m" placeholder:"TIME" help:"Time limit for the client to answer a question of another server."`
-	MaxMessage  size `min:"1024" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
-	MaxCalls    int  `min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
-	EofGrace    Age  `to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
+	CallTimeout      Age         `min:"1" to:"Server.CallTimeout" default:"50s" placeholder:"TIME" help:"Time limit of one call; many clients give up at 60 s."`
+	AskTimeout       Age         `hidden:"" min:"1" to:"Server.AskTimeout" default:"10m" placeholder:"TIME" help:"Time limit for the client to answer a question of another server."`
+	MaxMessage       size        `min:"1024" to:"Server.MaxMessage" default:"16MiB" placeholder:"SIZE" help:"Maximum size of one protocol message."`
+	MaxCalls         int         `min:"1" to:"Server.MaxCalls" default:"64" placeholder:"N" help:"Maximum number of concurrent calls; further ones are asked to try again."`
+	RatePerIdentity  server.Rate `to:"Server.Rate" placeholder:"R,BURST" help:"Calls of one identity over HTTP: R a second, BURST at once after a pause, such as 5,10. Calls of tools and reads of resources count; over it the answer is 429 with Retry-After. Default: no limit."`
+	CallsPerIdentity int         `min:"0" to:"Server.OwnerCalls" default:"0" placeholder:"N" help:"Maximum number of concurrent calls of one identity over HTTP, counted and refused in the same way. 0: no limit."`
+	EofGrace         Age         `to:"Server.EOFGrace" name:"eof-grace" default:"30s" placeholder:"TIME" help:"Time after the end of standard input for calls that are still running."`
 }
 
 // documentsSettings are bounds of deliver.
