@@ -132,6 +132,9 @@ func limit[T int64 | time.Duration](n, normal, none T) T {
 	return cmp.Or(n, normal)
 }
 
+// MaxObservation returns how many bytes of one observation are stored; without a limit more than there can be.
+func (s *Store) MaxObservation() int64 { return s.maxObservation }
+
 // Dir returns the store's absolute directory.
 func (s *Store) Dir() string { return s.files.dir }
 

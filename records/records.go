@@ -92,7 +92,11 @@ var (
 	}
 	Answer   = &Kind{Name: "answer", Limit: 1 << 20, Age: 30 * day, Wait: time.Second, dir: "answers", ext: ".json", lock: one}
 	Upstream = &Kind{Name: "upstream", Limit: 64 << 20, Wait: 5 * time.Second, dir: "upstreams", ext: ".json", lock: each}
-	Map      = &Kind{Name: "map", Limit: 64 << 20, dir: "maps", ext: ".json", lock: one}
+	// Secret are keys of the store. Whoever can read one can act as the server.
+	Secret = &Kind{Name: "secret", Limit: 4 << 10, Wait: 5 * time.Second, dir: "state", lock: each}
+	// Link are links that were used and must not be again.
+	Link = &Kind{Name: "link", Limit: 4 << 10, Age: 30 * day, Wait: 5 * time.Second, dir: "links", ext: ".json", lock: one}
+	Map  = &Kind{Name: "map", Limit: 64 << 20, dir: "maps", ext: ".json", lock: one}
 	// Investigation has several records for each: ID/meta.json and so on.
 	Investigation = &Kind{
 		Name: "investigation", Limit: 1 << 20, Wait: 20 * time.Second, dir: "investigations", lock: first,
