@@ -35,7 +35,10 @@ type Options struct {
 
 	Accounts *usage.Accounts // of sessions whose clients report their usage; nil: in memory only
 
-	SavedTo bool         // receipts name the data file: for stdio and the command line only
+	SavedTo bool // receipts name the data file: for stdio and the command line only
+	// Link returns the URL that receipts name, by which anyone can read an observation for some time; "" for none. nil:
+	// there are none.
+	Link    func(owner string, id observations.ID) string
 	Offered []string     // names of the tools a receipt may name in its next step; nil: jq, grep and slice
 	Hint    string       // another use of a stored output, which a receipt's next step names; "": none
 	Log     *slog.Logger // nil: none
@@ -85,6 +88,7 @@ type Request struct {
 	// that would then be estimated.
 	Expected int64
 	Ask      tools.Asker // asks the client a tool's question; nil: there is no client to ask
+	Complete bool        // the output is stored only if the tool succeeded and all of it has room
 	Repeated bool        // the call repeats one that asked, and carries the replies
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
@@ -132,6 +136,7 @@ type Receipt struct {
 	Masked        int                `json:"masked,omitempty"`   // secrets masked in the whole output
 	Redacted      bool               `json:"redacted,omitempty"` // they are masked in the store too
 	SavedTo       string             `json:"full_output_saved_to,omitempty"`
+	Link          string             `json:"link,omitempty"`
 	ShownTokens   int64              `json:"shown_tokens"`
 	Cost          *float64           `json:"cost,omitempty"`
 	SHA256        string             `json:"sha256,omitempty"`

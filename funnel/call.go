@@ -32,6 +32,7 @@ type call struct {
 
 	observation *observations.Observation // the stored output; nil: none
 	keepErr     error                     // why storing it failed
+	link        string                    // see [call.places]; "" until it is made
 }
 
 // maskedSecrets returns how many secrets were masked in the output, its rows and the text around them.

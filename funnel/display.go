@@ -302,9 +302,10 @@ func (d *display) writeReceipt(p plan) []string {
 		}
 		return []string{p.receipt}
 	}
-	if c.options.SavedTo && c.observation != nil {
-		// The file has its name only now. The stored receipt does not name the file, because other clients may read it.
-		p.draft.SetSaved(c.options.Store.SavedTo(*c.observation))
+	if file, link := c.places(); file != "" || link != "" {
+		// The file has its name only now. The stored receipt names neither, because other clients may read it.
+		p.draft.SetSaved(file)
+		p.draft.SetLink(link)
 		ceiling := d.ceiling(p.verdict)
 		if p.fits {
 			ceiling = min(ceiling, p.whole.Tokens-1)

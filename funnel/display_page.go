@@ -113,9 +113,7 @@ func (d *display) receipt() Receipt {
 		r.URI = observations.URIPrefix + string(obs.ID)
 		r.SHA256 = obs.SHA256
 		r.Redacted = c.redacted()
-		if c.options.SavedTo {
-			r.SavedTo = c.options.Store.SavedTo(*obs)
-		}
+		r.SavedTo, r.Link = c.places()
 	}
 	return r
 }

@@ -99,6 +99,10 @@ func (c *call) commit(status, receipt string) {
 		c.keepErr = rec.Err()
 		return
 	}
+	if c.request.Complete && (status != success || rec.Dropped() > 0) {
+		c.keepErr = cmp.Or(rec.Err(), errors.New("it is not complete"))
+		return
+	}
 	receipt = c.reply.maskText(receipt)
 	if c.redacted() {
 		if c.output.counts == nil {
@@ -205,4 +209,20 @@ func shortCause(err error) string {
 		return shortCause(link.Unwrap())
 	}
 	return content.ClipBytes(text.VisibleLine(pathWord().ReplaceAllString(err.Error(), "$1…"), false), 160)
+}
+
+// places returns where the caller can read the stored output without a tool: the path of its file and the URL of a link;
+// "" for none.
+func (c *call) places() (file, link string) {
+	o := c.observation
+	if o == nil {
+		return "", ""
+	}
+	if c.options.SavedTo {
+		file = c.options.Store.SavedTo(*o)
+	}
+	if c.link == "" && c.options.Link != nil {
+		c.link = c.options.Link(c.request.Who.Owner, o.ID)
+	}
+	return file, c.link
 }

@@ -31,7 +31,7 @@ type Draft struct {
 	listed   digest.List
 	shapes   []string // most to least detailed
 	body     []string
-	saved    string // path of the file with the output, or ""
+	saved    string // line that says where the file with the output or its link is, or ""
 
 	quotes map[string]digest.Quote // lines of says and body that quote a line of the output, by their text
 
@@ -168,8 +168,17 @@ func wholeLines(part []text.Line) (out [][]byte, ok bool) {
 	return out, true
 }
 
-// SetSaved names the file that holds the output.
-func (d *Draft) SetSaved(path string) { d.saved = path }
+// SetSaved names the file that holds the output; "": none does that the caller can read.
+func (d *Draft) SetSaved(path string) { d.setPlace("saved to: ", path) }
+
+// SetLink names the URL at which the output can be read; "": there is none. A receipt has one place, the last one set.
+func (d *Draft) SetLink(url string) { d.setPlace("link: ", url) }
+
+func (d *Draft) setPlace(lead, place string) {
+	if place != "" {
+		d.saved = lead + text.VisibleLine(place, false)
+	}
+}
 
 // OnlyTotals removes everything about the output but its totals, because the first below bytes of the output follow in
 // a block of their own.
@@ -415,7 +424,7 @@ func (d *Draft) savedLines(c choice) []string {
 	if !c.saved {
 		return nil
 	}
-	return []string{"saved to: " + text.VisibleLine(d.saved, false)}
+	return []string{d.saved}
 }
 
 // render returns the text of the receipt, without a newline at its end.
