@@ -24,6 +24,7 @@ type guard struct {
 	noToken bool
 	hosts   []string // as in the Host header, in lower case
 	origins []string
+	linked  string // host of links, allowed for them alone; "": none
 	maxBody int64
 }
 
@@ -35,6 +36,9 @@ type credential struct {
 
 func newGuard(o Options, maxBody int64) (*guard, error) {
 	g := &guard{noToken: o.NoToken, maxBody: maxBody}
+	if o.Links != nil {
+		g.linked = o.Links.Host()
+	}
 	for token, owner := range o.Identities {
 		if err := checkToken(token); err != nil {
 			return nil, fmt.Errorf("the token of %s: %w", jsonrpc.Quoted(owner), err)
@@ -114,10 +118,10 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller,
 
 // checkHost refuses a Host that is not this server's. It is the only defence against DNS rebinding: after a page has
 // pointed its own name at this address, its browser treats the request as same-origin.
-func (g *guard) checkHost(r *http.Request, _ route) *refusal {
+func (g *guard) checkHost(r *http.Request, to route) *refusal {
 	host := strings.ToLower(r.Host)
 	name := hostname(host)
-	if loopbackName(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
+	if to.link && host == g.linked || loopbackName(name) || slices.Contains(g.hosts, host) || slices.Contains(g.hosts, name) {
 		return nil
 	}
 	// An IP address cannot be rebound: the one that the connection came in on is ours.
@@ -176,11 +180,15 @@ func (g *guard) allowed(origin, host string) bool {
 }
 
 // checkBrowser checks the fetch metadata (Sec-Fetch-*), which browsers set and no page can change.
-func (g *guard) checkBrowser(r *http.Request, _ route) *refusal {
+func (g *guard) checkBrowser(r *http.Request, to route) *refusal {
 	for _, name := range []string{"Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"} {
 		if len(r.Header.Values(name)) > 1 {
 			return refuse(http.StatusForbidden, "two %s headers; send one", name)
 		}
+	}
+	if to.link && to.open && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
+		return nil // a person has opened the link; no page can read the answer
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":
@@ -258,19 +266,15 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, to route) *ref
 			strings.Join(to.methods, ", "),
 		)
 	}
-	if r.ContentLength > g.maxBody {
-		return tooLarge(g.maxBody)
+	upload := to.link && r.Method == http.MethodPut // has a limit and a type of its own
+	if !upload {
+		if r.ContentLength > g.maxBody {
+			return tooLarge(g.maxBody)
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, g.maxBody)
-	if r.Method != http.MethodPost {
+	if r.Method != http.MethodPost && !upload {
 		return nil
-	}
-	types := r.Header.Values("Content-Type")
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	charset := params["charset"]
-	if len(types) != 1 || err != nil || kind != "application/json" || charset != "" &&
-		!strings.EqualFold(charset, "utf-8") {
-		return refuse(http.StatusUnsupportedMediaType, "send the message as one Content-Type: application/json")
 	}
 	for _, coding := range r.Header.Values("Content-Encoding") {
 		if coding != "" && !strings.EqualFold(coding, "identity") {
@@ -279,6 +283,16 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, to route) *ref
 				jsonrpc.Quoted(coding),
 			)
 		}
+	}
+	if upload {
+		return nil
+	}
+	types := r.Header.Values("Content-Type")
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset := params["charset"]
+	if len(types) != 1 || err != nil || kind != "application/json" || charset != "" &&
+		!strings.EqualFold(charset, "utf-8") {
+		return refuse(http.StatusUnsupportedMediaType, "send the message as one Content-Type: application/json")
 	}
 	return nil
 }

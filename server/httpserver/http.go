@@ -6,6 +6,7 @@
 //	            /sse, /message    sse.go: only with Options.SSE
 //	            /metrics          metrics.go
 //	            /healthz
+//	            /link         links.go, upload.go: only with Options.Links
 //
 // It passes each message to [server.Conn.Accept], as stdio does. It keeps the HTTP sessions; package server keeps what
 // a session has negotiated and what it runs.
@@ -22,6 +23,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -40,10 +42,13 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	if err != nil {
 		return nil, err
 	}
+	if o.Links != nil && set.Store == nil {
+		return nil, errors.New("links need a store")
+	}
 	connections := cmp.Or(max(o.Connections, 0), DefaultConnections)
 	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
-		server: s, log: set.Log, authorize: g.check, sse: o.SSE, maxMessage: set.MaxMessage,
+		server: s, log: set.Log, authorize: g.check, sse: o.SSE, links: o.Links, maxMessage: set.MaxMessage,
 		write:     set.WriteTimeout,
 		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
 		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
@@ -78,10 +83,14 @@ var (
 )
 
 func (h *httpServer) routes() []route {
+	all := routes[:len(routes):len(routes)]
 	if h.sse {
-		return append(slices.Clone(routes), legacyRoutes...)
+		all = append(all, legacyRoutes...)
 	}
-	return routes
+	if h.links != nil {
+		all = append(all, linkRoutes...)
+	}
+	return all
 }
 
 // ServeHTTP lets the guard decide before anything else reads the request.
@@ -100,7 +109,9 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	_ = rc.SetWriteDeadline(time.Now().Add(h.write))
 	all := h.routes()
-	at := slices.IndexFunc(all, func(to route) bool { return to.path == r.URL.Path })
+	at := slices.IndexFunc(all, func(to route) bool {
+		return to.path == r.URL.Path || to.below && strings.HasPrefix(r.URL.Path, to.path)
+	})
 	to := route{path: "?"}
 	if at >= 0 {
 		to = all[at]

@@ -1,6 +1,10 @@
 package httpserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/server/links"
+)
 
 // Defaults of [Options].
 const (
@@ -34,7 +38,9 @@ type Options struct {
 	NoToken    bool              // treats every caller as observations.Local; for fixture servers
 	SSE        bool              // also serves /sse and /message, of protocol 2024-11-05
 	// Hosts are allowed in the Host header besides loopback names and the address itself, with or without a port.
-	Hosts   []string
+	Hosts []string
+	// Links are the links that are served; nil: none. They need a server with a store.
+	Links   *links.Links
 	Origins []string // web origins allowed besides the server's own, as browsers send them
 
 	Connections int           // open at once

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/links"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -16,7 +17,9 @@ type route struct {
 	path    string
 	methods []string
 	query   string // the one query parameter it allows; "": none
-	open    bool   // needs no token; its response reveals only that the server runs
+	open    bool   // needs no token; its response reveals only that the server runs, unless it is a link
+	below   bool   // also all paths that begin with path
+	link    bool   // people open it in a browser, and programs send it bodies of any type
 	handle  func(*httpServer, http.ResponseWriter, *http.Request, caller)
 }
 
@@ -41,6 +44,7 @@ type httpServer struct {
 	arriving    jsonrpc.OwnerLimiter // requests whose body is still arriving
 	bodyPause   time.Duration
 	sse         bool
+	links       *links.Links // nil: none are served
 	write       time.Duration
 	ctx         context.Context // parent of all MCP connections
 	end         context.CancelCauseFunc
