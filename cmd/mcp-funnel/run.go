@@ -37,6 +37,7 @@ type commands struct {
 	Wrap           wrap                   `cmd:"" help:"Serve the tools of another MCP server: its large answers become receipts."`
 	Upstream       upstreamCmd            `cmd:"" help:"List the servers that wrap has started, and approve changed tools."`
 	Keep           keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
+	Link           linkCmd                `cmd:"" help:"Print a URL that reads an observation without a token, or with --put stores one."`
 	Observations   observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
 	Tokens         tokensCmd              `cmd:"" help:"Count tokens, and show what the policy would decide."`
 	Stats          statsCmd               `cmd:"" help:"Show how many tokens were saved, per tool."`

@@ -28,7 +28,7 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 		return err
 	}
 	options := s.Options().HTTP
-	options.Identities = identities
+	options.Identities, options.Links = identities, a.Links
 	if err := options.Check(); err != nil {
 		return cli.Usagef("%w", err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/server/links"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -44,6 +45,7 @@ type App struct {
 	Sources   source.Set
 	Shell     *shell.Shell
 	Log       *slog.Logger
+	Links     *links.Links    // over HTTP with --link-base; nil: none
 	Upstreams *upstream.Group // servers whose tools are offered too; nil: none
 	local     bool            // callers are on this machine
 
@@ -121,11 +123,14 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	if err != nil {
 		return nil, UsageError{err}
 	}
+	if err := s.checkLinkBase(); err != nil {
+		return nil, err
+	}
 	a.Funnel, err = funnel.New(funnel.Options{
 		Store: a.Store, NoStore: noStore, Trace: a.Trace, Counter: a.Counter, Model: s.Model,
 		Policy: o.Policy, Limits: o.Limits,
 		Tools:    perTool,
-		Accounts: a.Accounts(), SavedTo: local, Offered: toolNames(a.Catalog), Hint: hint, Log: a.Log,
+		Accounts: a.Accounts(), SavedTo: local, Link: a.openLinks(s), Offered: toolNames(a.Catalog), Hint: hint, Log: a.Log,
 		Mask: s.Masker().OnPanic(a.LogUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {
@@ -246,11 +251,11 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 		dir = store.Dir()
 	}
 	if other, err := observations.DefaultDir(); err == nil && other != dir { // another server's
-		denied = append(denied, other, httpserver.TokenPath(other))
+		denied = append(denied, other, httpserver.TokenPath(other), links.KeyPath(other))
 	}
 	if dir != "" {
-		// The token is denied as a file too: a hard link to it may lie outside the store's directory.
-		denied = append(denied, dir, httpserver.TokenPath(dir))
+		// The secrets are denied as files too: a hard link to one may lie outside the store's directory.
+		denied = append(denied, dir, httpserver.TokenPath(dir), links.KeyPath(dir))
 	}
 	for _, file := range []string{s.Config, s.TokenFile} {
 		if file != "" {

@@ -21,6 +21,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
 		"Extraction":         "AskEndpoint",
+		"LinkBase":           "Links",
 		"EndpointEmbeddings": "Open",
 	}
 	var empty Settings

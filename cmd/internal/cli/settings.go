@@ -136,6 +136,7 @@ type httpSettings struct {
 	TokenFile       string   `placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
 	AllowHost       []string `to:"HTTP.Hosts" placeholder:"NAME" sep:"," help:"Host name that HTTP clients may use for this server besides localhost; repeatable."`
 	AllowOrigin     []string `to:"HTTP.Origins" placeholder:"ORIGIN" sep:"," help:"Origin of web pages that may call this server, besides its own; repeatable."`
+	LinkBase        string   `placeholder:"URL" help:"URL at which others reach this server, such as https://funnel.example: receipts over HTTP then have a link that reads the output without a token for 15 minutes, and mcp-funnel link makes more."`
 	HTTPConnections int      `min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
 	HTTPSessions    int      `min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
 	HTTPIdle        Age      `min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
