@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
@@ -48,12 +49,12 @@ func TestLinksOfTheCommandLine(t *testing.T) {
 	}
 	send := func(method, url, body string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-		must(t, err)
+		expect.Must(t, err)
 		res, err := http.DefaultClient.Do(r)
-		must(t, err)
+		expect.Must(t, err)
 		defer func() { _ = res.Body.Close() }()
 		text, err := io.ReadAll(res.Body)
-		must(t, err)
+		expect.Must(t, err)
 		return res.StatusCode, string(text)
 	}
 	for _, words := range [][]string{{id}, {strings.TrimPrefix(id, "obs:"), "--for", "1h"}} {
@@ -110,22 +111,22 @@ func TestLinkOfAReceipt(t *testing.T) {
 		<-ended
 	}()
 	first, err := bufio.NewReader(said).ReadString('\n')
-	must(t, err)
+	expect.Must(t, err)
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	_, at, _ := strings.Cut(first, "serving MCP at ")
 	at, _, _ = strings.Cut(at, ";")
 	send := func(method, url, body string, head map[string]string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-		must(t, err)
+		expect.Must(t, err)
 		for name, value := range head {
 			r.Header.Set(name, value)
 		}
 		r.Host = cmp.Or(head["Host"], r.Host)
 		res, err := http.DefaultClient.Do(r)
-		must(t, err)
+		expect.Must(t, err)
 		defer func() { _ = res.Body.Close() }()
 		text, err := io.ReadAll(res.Body)
-		must(t, err)
+		expect.Must(t, err)
 		return res.StatusCode, string(text)
 	}
 	code, text := send(http.MethodPost, at, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search",`+
@@ -146,7 +147,7 @@ func TestLinkOfAReceipt(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &a); err != nil || code != http.StatusOK {
 		t.Fatalf("%d %s", code, text)
 	}
-	must(t, json.Unmarshal(a.Result.Meta["funnel/receipt"], &receipt))
+	expect.Must(t, json.Unmarshal(a.Result.Meta["funnel/receipt"], &receipt))
 	path, ok := strings.CutPrefix(receipt.Link, "https://funnel.example/files")
 	if !ok || !strings.Contains(a.Result.Content[0].Text, "\nlink: "+receipt.Link+"\n") {
 		t.Fatalf("no link in %s", text)
@@ -156,7 +157,7 @@ func TestLinkOfAReceipt(t *testing.T) {
 		t.Errorf("%d, %d bytes, of another hash", code, len(text))
 	}
 	log, err := filepath.Glob(filepath.Join(c.store, "*", "*"))
-	must(t, err)
+	expect.Must(t, err)
 	for _, name := range log { // neither the trace nor a sidecar names it
 		if b, err := os.ReadFile(name); err == nil && strings.Contains(string(b), path) {
 			t.Errorf("%s has the link", name)
@@ -168,19 +169,19 @@ func TestLinkOfAReceipt(t *testing.T) {
 func handlerOf(t *testing.T, dir string) http.Handler {
 	t.Helper()
 	store, err := observations.OpenStore(observations.Options{Dir: dir, MinFree: -1})
-	must(t, err)
+	expect.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	all, err := links.New("http://127.0.0.1", records.InDir(dir))
-	must(t, err)
+	expect.Must(t, err)
 	f, err := funnel.New(funnel.Options{Store: store})
-	must(t, err)
+	expect.Must(t, err)
 	none := func(funnel.Session) source.Set { return source.Set{} }
 	s, err := server.New(server.Options{Funnel: f, Store: store, Sources: none})
-	must(t, err)
+	expect.Must(t, err)
 	h, err := httpserver.Handler(s, httpserver.Options{
 		Identities: map[string]string{strings.Repeat("t", 40): observations.Local}, Links: all,
 	})
-	must(t, err)
+	expect.Must(t, err)
 	return h
 }
 
@@ -190,11 +191,11 @@ func TestTheKeyOfLinksIsHidden(t *testing.T) {
 	c.in = "text\n"
 	_, _, _ = c.run("keep")
 	_, err := links.New("http://127.0.0.1", records.InDir(c.store))
-	must(t, err)
+	expect.Must(t, err)
 	key, err := os.ReadFile(links.KeyPath(c.store))
-	must(t, err)
-	must(t, os.Link(links.KeyPath(c.store), filepath.Join(c.root, "key.txt")))
-	must(t, os.WriteFile(filepath.Join(c.root, "copy.txt"), key, 0o600))
+	expect.Must(t, err)
+	expect.Must(t, os.Link(links.KeyPath(c.store), filepath.Join(c.root, "key.txt")))
+	expect.Must(t, os.WriteFile(filepath.Join(c.root, "copy.txt"), key, 0o600))
 	for name, shown := range map[string]bool{"key.txt": false, "copy.txt": true} {
 		_, out, _ := c.run("--no-mask", "call", "read", "path="+name)
 		if strings.Contains(out, string(key[:30])) != shown {
