@@ -115,12 +115,7 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 			c.cancelID(key)
 		}
 	case mcp.MethodNotificationInitialized:
-		if c.Initialized() && c.ready.CompareAndSwap(false, true) {
-			c.updateCounts(func(*Conn) {}) // wakes those that wait for it
-			c.startNotifications()
-			c.hearUpstreams()
-			c.rootsChanged()
-		}
+		c.SetReady()
 	case mcp.MethodNotificationRootsListChanged:
 		if c.ready.Load() {
 			c.rootsChanged()

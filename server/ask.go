@@ -72,7 +72,7 @@ func (c *Conn) registerRequest() (id string, reply <-chan jsonrpc.Frame, err err
 		return "", nil, fmt.Errorf("%w: it has not answered %d earlier requests", tools.ErrNoReply, len(c.awaiting))
 	}
 	c.requests++
-	id = "funnel-" + strconv.FormatInt(c.requests, 10)
+	id = c.requestID(strconv.FormatInt(c.requests, 10))
 	one := make(chan jsonrpc.Frame, 1)
 	c.awaiting[jsonrpc.StringKey(id)] = one
 	return id, one, nil

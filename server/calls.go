@@ -64,6 +64,7 @@ func (c *Conn) newCall(f jsonrpc.Frame, send jsonrpc.Send) *call {
 // that answer is sent, since the transport may close the stream when run returns.
 func (k *call) run(ctx context.Context) {
 	stack.Grow()
+	k.sendNotice()
 	s := k.conn.server
 	allowed := s.options.CallTimeout
 	if s.isUpstreamTool(k.frame) {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -30,9 +29,10 @@ type Conn struct {
 	account    funnel.Session
 	ctx        context.Context // ends with the connection
 	end        context.CancelCauseFunc
-	agreed     atomic.Pointer[handshake]        // used in the sessions era only, as the four below
+	agreed     atomic.Pointer[handshake]        // used in the sessions era only, as the five below
 	logLevel   atomic.Pointer[mcp.LoggingLevel] // the client gets log messages from this level on
 	ready      atomic.Bool                      // the client has sent notifications/initialized
+	notice     atomic.Pointer[string]           // of Resume, for the client; nil: none, or it was sent
 	subscriber subscriber
 	roots      clientRoots
 	listed     sync.Once // the cost of the tool list is in the trace
@@ -58,18 +58,7 @@ type handshake struct {
 }
 
 // Connect returns the connection of a new client. It lasts until ctx ends or [Conn.End] is called.
-func (s *Server) Connect(ctx context.Context) *Conn {
-	id := rand.Text()
-	c := &Conn{
-		server: s, id: id, calls: map[string]*call{}, changed: make(chan struct{}),
-		awaiting: map[string]chan<- jsonrpc.Frame{},
-		account:  funnel.Session{ID: id, Owner: observations.Local},
-	}
-	c.agreed.Store(&handshake{})
-	c.logLevel.Store(new(mcp.LoggingLevelError)) // MCP leaves the level before logging/setLevel to the server
-	c.ctx, c.end = context.WithCancelCause(ctx)
-	return c
-}
+func (s *Server) Connect(ctx context.Context) *Conn { return s.ConnectAs(ctx, rand.Text()) }
 
 // Identify sets the identity and the session to which the client's calls belong. The stateless era has no sessions:
 // its calls belong to the key that message f declares in _meta, or else to one session of the whole identity.

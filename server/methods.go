@@ -172,8 +172,16 @@ func (s *Server) addResultMeta(result any) {
 		r.SetResultType(mcp.ResultTypeComplete)
 	}
 	r.EnsureResultMeta().SetServerInfo(s.self)
+	s.nameReplica(r)
 	if c, is := result.(mcp.CacheHintSetter); is {
 		c.SetCacheHints(s.lifetime(result).Milliseconds(), mcp.CacheScopePrivate)
+	}
+}
+
+// nameReplica adds the replica's name to _meta.
+func (s *Server) nameReplica(r mcp.ResultMetadata) {
+	if s.options.Replica != "" && !s.observes() {
+		r.EnsureResultMeta().SetMetaField(replicaMetaKey, s.options.Replica)
 	}
 }
 
@@ -198,14 +206,13 @@ func (s *Server) initialize(ctx context.Context, k *call) (any, error) {
 		return nil, fault
 	}
 	h.protocol, h.raw = mcp.NegotiateLegacyVersion(h.protocol), bytes.Clone(k.frame.Params["capabilities"])
-	k.conn.agreed.Store(&h)
-	if k.conn.hasRoots() {
-		k.conn.roots.mustQuery() // for a call that comes before notifications/initialized
-	}
+	k.conn.agree(&h)
 	text, err := s.instructions(ctx, k)
-	return &mcp.InitializeResult{
+	result := &mcp.InitializeResult{
 		ProtocolVersion: h.protocol, ServerInfo: s.self, Capabilities: s.capabilities(), Instructions: text,
-	}, err
+	}
+	s.nameReplica(result)
+	return result, err
 }
 
 func (s *Server) discover(ctx context.Context, k *call) (any, error) {

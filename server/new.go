@@ -33,7 +33,7 @@ func New(o Options) (*Server, error) {
 		o.Counter = tokens.New(tokens.O200k)
 	}
 	s := &Server{
-		options: o, sealer: callstate.NewSealer(), upstreams: map[string]*upstreams{}, lateRoots: lateRoots,
+		options: o, sealer: callstate.NewSealer(o.SessionKey), upstreams: map[string]*upstreams{}, lateRoots: lateRoots,
 		self: mcp.Implementation{Name: "mcp-funnel", Version: o.Version, Title: "mcp-funnel"},
 	}
 	s.run = func(ctx context.Context, r funnel.Request) (funnel.Answer, error) {

@@ -208,3 +208,25 @@ func TestInterruptedRunKeepsNothing(t *testing.T) {
 		t.Errorf("at the end %d observations are there: %+v", list(), r)
 	}
 }
+
+// TestRoundsGoOnElsewhere has another server continue a call: with the same key only.
+func TestRoundsGoOnElsewhere(t *testing.T) {
+	keyed := func(key string) *client {
+		return newModern(t, newTestServer(t, withAskTools, func(o *Options) { o.SessionKey = []byte(key) }))
+	}
+	const key = "a key of the tests, 32 bytes long"
+	first := keyed(key).round("greet", `{}`, "", servertest.CanAll)
+	again := first.Again(`{"q1":` + servertest.Anna + `}`)
+	r := keyed(key).round("greet", `{}`, again, servertest.CanAll)
+	if len(r.Result.Content) != 1 || r.Result.Content[0].Text != "asking\nhello Anna" {
+		t.Errorf("at another server: %+v", r)
+	}
+	for name, other := range map[string]*client{
+		"another key": keyed(strings.ToUpper(key)), "no key": newModern(t, newTestServer(t, withAskTools)),
+	} {
+		if r := other.round("greet", `{}`, again, servertest.CanAll); r.Error == nil ||
+			!strings.Contains(r.Error.Message, "requestState is invalid") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}

@@ -84,6 +84,11 @@ type Options struct {
 	WriteTimeout time.Duration // how long the client may read nothing while a message waits
 	IgnoreRoots  bool          // the client's roots do not narrow the sources of a session
 	AskTimeout   time.Duration // how long a client of the sessions era may take to answer a question
+
+	Replica string // the name of this process among several that serve the same clients; "": not named
+	// SessionKey is at least 32 random bytes that all replicas share, so that each continues what another has begun: sessions
+	// over HTTP, and calls that ask in the stateless era. nil: this process alone does.
+	SessionKey []byte
 }
 
 // Server offers tools, observations and prompts. It is safe for concurrent use.

@@ -3,6 +3,7 @@
 package callstate
 
 import (
+	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -20,14 +21,21 @@ const Lifetime = 10 * time.Minute
 // call. It does not encrypt them.
 type Sealer struct {
 	Now func() time.Time // the clock
-	key [32]byte         // random for each process
+	key []byte
 }
 
-// NewSealer returns a sealer with a new key.
-func NewSealer() Sealer {
-	s := Sealer{Now: time.Now}
-	_, _ = rand.Read(s.key[:]) // never fails
-	return s
+// NewSealer returns a sealer with a key that is derived from a shared secret of at least 32 random bytes, so that all
+// processes with that secret accept its states. nil: the key is random, and only this process accepts them.
+func NewSealer(shared []byte) Sealer {
+	if shared == nil {
+		shared = make([]byte, sha256.Size)
+		_, _ = rand.Read(shared) // never fails
+	}
+	key, err := hkdf.Key(sha256.New, shared, nil, "mcp-funnel request state 1", sha256.Size)
+	if err != nil { // only if the length asked for is too large
+		panic(err)
+	}
+	return Sealer{Now: time.Now, key: key}
 }
 
 var stateCoding = base64.RawURLEncoding.Strict()
@@ -51,7 +59,7 @@ func (s *Sealer) Unseal(about, sealed string) (what State, ok bool) {
 }
 
 func (s *Sealer) mac(about string, payload []byte) []byte {
-	mac := hmac.New(sha256.New, s.key[:])
+	mac := hmac.New(sha256.New, s.key)
 	for _, part := range [][]byte{[]byte(about), payload} {
 		_, _ = fmt.Fprintf(mac, "%d:", len(part))
 		_, _ = mac.Write(part)
