@@ -29,6 +29,7 @@ type exchange struct {
 	asJSON, asStream bool
 	stateless        bool // errors get an HTTP status of their own, see statusOf
 	batch            bool // if it ends without an answer, it held no request: 202
+	listens          bool // a subscriptions/listen
 
 	answered  chan struct{}
 	mu        sync.Mutex

@@ -262,11 +262,12 @@ func TestS18NoPageDrivesIt(t *testing.T) {
 		Figures: fmt.Sprintf("%d hostile requests; with the guard off %d take effect", len(hostiles()), len(control))})
 }
 
-// TestEveryRouteIsGuarded walks the routes, and paths that are none: nothing answers a stranger but /healthz.
+// TestEveryRouteIsGuarded walks the routes, and paths that are none: nothing answers a stranger but /healthz and /readyz.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	w := serveWeb(t, newTestServer(t))
 	h, err := newHTTP(t.Context(), newTestServer(t), Options{NoToken: true, SSE: true})
 	expect.Must(t, err)
+	open := map[string]string{"/healthz": "ok\n", "/readyz": "ready\n"}
 	paths := []string{
 		"/", "/nothing", "/mcp/", "//mcp", "/metrics/..", "/debug/pprof/", "/.well-known/oauth-protected-resource",
 	}
@@ -277,14 +278,14 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete, http.MethodOptions} {
 			for name, change := range map[string]with{"no token": without("Authorization"), "foreign host": host("evil.example"), "foreign origin": header("Origin", "https://evil.example")} {
 				got := w.do(method, path, "{}", change)
-				if path == "/healthz" && name == "no token" && method == http.MethodGet {
-					if got.status != http.StatusOK || got.body != "ok\n" {
+				if open[path] != "" && name == "no token" && method == http.MethodGet {
+					if got.status != http.StatusOK || got.body != open[path] {
 						t.Errorf("%s: %+v", path, got)
 					}
 					continue
 				}
 				if got.status != http.StatusUnauthorized && got.status != http.StatusForbidden &&
-					!(path == "/healthz" && got.status == http.StatusMethodNotAllowed) {
+					!(open[path] != "" && got.status == http.StatusMethodNotAllowed) {
 					t.Errorf("%s %s, %s: %d %s", method, path, name, got.status, got.body)
 				}
 			}

@@ -5,8 +5,8 @@
 //	        └─► /mcp              mcp.go: protocol, session, headers; one exchange per POST
 //	            /sse, /message    sse.go: only with Options.SSE
 //	            /metrics          metrics.go
-//	            /healthz
-//	            /link         links.go, upload.go: only with Options.Links
+//	            /healthz, /readyz (drain.go)
+//	            /link             links.go, upload.go: only with Options.Links
 //
 // It passes each message to [server.Conn.Accept], as stdio does. It keeps the HTTP sessions; package server keeps what
 // a session has negotiated and what it runs.
@@ -52,6 +52,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 		write:     set.WriteTimeout,
 		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
 		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
+		drain: o.Draining,
 		// Streams stay open: half of the connections remain for requests.
 		streams:  jsonrpc.OwnerLimiter{PerOwner: max(connections/2, 1)},
 		requests: jsonrpc.OwnerLimiter{PerOwner: connections},
@@ -63,8 +64,14 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 		s.ReserveForOthers()
 		h.bodyBytes.PerOwner, h.unreadBytes.PerOwner = allBodies/4*3, allBodies/4*3
 	}
+	if h.sealer, err = newSealer(set.SessionKey, h.sessions.idle); err != nil {
+		return nil, err
+	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
 	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store)
+	if set.Replica != "" {
+		h.metrics.all.NewGauge(fmt.Sprintf("mcp_funnel_replica_info{replica=%q}", set.Replica), func() float64 { return 1 })
+	}
 	s.ObserveCalls(h.metrics.countCall)
 	s.ObserveOverLimit(func(over server.OverLimit) { h.metrics.countOverLimit(over.Reason) })
 	return h, nil
@@ -74,6 +81,7 @@ var (
 	routes = []route{
 		{path: "/mcp", methods: []string{http.MethodPost, http.MethodGet, http.MethodDelete}, handle: (*httpServer).serveMCP},
 		{path: "/healthz", methods: []string{http.MethodGet, http.MethodHead}, open: true, handle: (*httpServer).serveHealth},
+		{path: "/readyz", methods: []string{http.MethodGet, http.MethodHead}, open: true, handle: (*httpServer).serveReady},
 		{path: "/metrics", methods: []string{http.MethodGet}, handle: (*httpServer).serveMetrics},
 	}
 	legacyRoutes = []route{
@@ -103,6 +111,9 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		// net/http ignores a Content-Length beside Transfer-Encoding, but a proxy that trusts it could see a smuggled
 		// second request: close the connection after this one.
+		w.Header().Set("Connection", "close")
+	}
+	if h.isDraining() { // so that a balancer's connections go elsewhere
 		w.Header().Set("Connection", "close")
 	}
 	rc := http.NewResponseController(w)
@@ -147,8 +158,8 @@ func (h *httpServer) serveHealth(w http.ResponseWriter, _ *http.Request, _ calle
 	_, _ = fmt.Fprintln(w, "ok")
 }
 
-// Serve serves HTTP on l until ctx ends. It then cancels the calls in flight, closes the streams and returns nil
-// within a second, whatever calls and clients do. It closes l.
+// Serve serves HTTP on l until ctx ends, or it has drained after Options.Draining. It then cancels the calls in flight,
+// closes the streams and returns nil within a second, whatever calls and clients do. It closes l.
 func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) error {
 	h, err := newHTTP(ctx, s, o)
 	if err != nil {
@@ -171,6 +182,9 @@ func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) err
 	go func() { served <- srv.Serve(conns) }()
 	select {
 	case err = <-served:
+	case <-h.drain:
+		h.waitDrained(ctx)
+		err = http.ErrServerClosed
 	case <-ctx.Done():
 		err = http.ErrServerClosed
 	}

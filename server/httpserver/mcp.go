@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -69,6 +70,9 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 		x.writeFault(http.StatusBadRequest, f.ID, fault)
 		return
 	}
+	if f.ID != nil && !f.IsResponse && h.refuseDraining(x, f) {
+		return
+	}
 	if f.Method == string(mcp.MethodInitialize) && f.ID != nil {
 		h.openSession(r, who, x, f)
 		return
@@ -78,6 +82,12 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 		return
 	}
 	defer h.sessions.release(s)
+	if other := h.server.Misdirected(f); other != "" {
+		x.writeFault(http.StatusMisdirectedRequest, nil, jsonrpc.BadRequest(
+			"replica %s waits for this response, and %s got it; have the balancer send all requests of a session to one replica",
+			jsonrpc.Echo(other), h.replicaName()))
+		return
+	}
 	work, _, over := s.conn.TryFrame(context.WithoutCancel(r.Context()), f, x.send)
 	if over != nil {
 		x.writeOverLimit(f.ID, over)
@@ -96,9 +106,19 @@ func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id js
 		return nil
 	}
 	s := h.sessions.use(names[0], who.owner)
+	if s == nil {
+		var no *refusal
+		if s, no = h.takeUp(who.owner, names[0]); no != nil {
+			no.write(x.w)
+			return nil
+		}
+	}
 	if s != nil && s.legacy.Load() != nil { // opened by /sse
 		h.sessions.release(s)
 		s = nil
+	}
+	if s != nil && s.sealed != nil { // notifications/initialized may have reached another replica
+		s.conn.SetReady()
 	}
 	if s == nil {
 		x.writeFault(
@@ -110,7 +130,9 @@ func (h *httpServer) findSession(x *exchange, r *http.Request, who caller, id js
 
 // openSession answers an initialize request, and opens a session if it succeeds.
 func (h *httpServer) openSession(r *http.Request, who caller, x *exchange, f jsonrpc.Frame) {
-	conn := h.server.Connect(h.ctx)
+	var n nonce
+	_, _ = rand.Read(n[:]) // never fails
+	conn := h.server.ConnectAs(h.ctx, n.connID())
 	_ = conn.Identify(who.owner, f)
 	var answer []byte
 	conn.AcceptFrame(r.Context(), f, func(m []byte, last func()) error {
@@ -124,7 +146,7 @@ func (h *httpServer) openSession(r *http.Request, who caller, x *exchange, f jso
 		_ = x.send(answer, func() {})
 		return
 	}
-	s, no := h.sessions.add(who.owner, conn)
+	s, no := h.addSession(who.owner, n, conn)
 	if no != nil {
 		conn.End(errRetired)
 		no.write(x.w)
@@ -144,6 +166,9 @@ func (h *httpServer) serveBatch(r *http.Request, who caller, x *exchange, body [
 		x.writeFault(http.StatusBadRequest, nil, fault)
 		return
 	}
+	if h.refuseDraining(x, jsonrpc.Frame{}) {
+		return
+	}
 	s := h.findSession(x, r, who, nil)
 	if s == nil {
 		return
@@ -157,6 +182,9 @@ func (h *httpServer) serveBatch(r *http.Request, who caller, x *exchange, body [
 // identity may use the same request IDs.
 func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f jsonrpc.Frame) {
 	x.stateless = true
+	if f.ID != nil && h.refuseDraining(x, f) {
+		return
+	}
 	fault := checkHeaders(r, f)
 	if fault == nil {
 		fault = h.server.CheckParamHeaders(f, func(name string) (string, bool) { return oneHeader(r, name) })
@@ -183,6 +211,7 @@ func (h *httpServer) serveStateless(r *http.Request, who caller, x *exchange, f 
 			return
 		}
 		defer h.streams.Release(who.owner, 1)
+		x.listens = true
 	}
 	h.serveFrame(r.Context(), conn, x, f)
 }
@@ -214,7 +243,11 @@ func (h *httpServer) awaitAnswer(ctx context.Context, x *exchange, work func(), 
 		return
 	}
 	done := make(chan struct{})
-	h.running.Go(func() {
+	start := h.run
+	if x.listens { // without an end of its own: a drain does not wait for it
+		start = h.running.Go
+	}
+	start(func() {
 		defer close(done)
 		work()
 	})
@@ -249,6 +282,10 @@ func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller
 	}
 	if fault := checkVersion(r); fault != nil {
 		x.writeFault(http.StatusBadRequest, nil, fault)
+		return
+	}
+	if h.isDraining() {
+		h.draining().write(w)
 		return
 	}
 	s := h.findSession(x, r, who, nil)

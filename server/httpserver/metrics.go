@@ -39,6 +39,7 @@ var help = map[string]string{
 	"mcp_funnel_call_seconds":       "Duration of tool calls in seconds.",
 	"mcp_funnel_calls_in_flight":    "Tool calls that are running.",
 	"mcp_funnel_http_sessions":      "Open HTTP sessions.",
+	"mcp_funnel_replica_info":       "1, with the name of this replica (--replica).",
 	"mcp_funnel_http_refused_total": "HTTP requests that were refused, by status.",
 	"mcp_funnel_over_limit_total":   "Calls not started and outputs not kept because of a limit of one identity, by reason.",
 	"mcp_funnel_store_bytes":        "Bytes of all observations in the store, which processes may share.",

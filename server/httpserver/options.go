@@ -46,4 +46,8 @@ type Options struct {
 	Connections int           // open at once
 	Sessions    int           // open at once
 	Idle        time.Duration // an unused session ends after this time
+
+	// Draining, when closed, makes [Serve] drain: /readyz turns to 503, what is new is refused, and Serve returns once no call
+	// runs, after 2 s at least. nil: it never drains.
+	Draining <-chan struct{}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
@@ -48,5 +49,8 @@ type httpServer struct {
 	write       time.Duration
 	ctx         context.Context // parent of all MCP connections
 	end         context.CancelCauseFunc
-	running     sync.WaitGroup // work that runs, even if its client has left
+	running     sync.WaitGroup  // work that runs, even if its client has left
+	working     atomic.Int64    // such work without that of subscriptions/listen
+	drain       <-chan struct{} // closed: this server drains
+	sealer      *sealer         // nil: the IDs of sessions are random
 }

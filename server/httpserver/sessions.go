@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -30,8 +31,9 @@ type sessionTable struct {
 
 	mu       sync.Mutex
 	byID     map[string]*httpSession
-	releases int64     // so far
-	swept    time.Time // when all sessions were last checked for their age
+	releases int64                       // so far
+	swept    time.Time                   // when all sessions were last checked for their age
+	deleted  map[string]*deletedSessions // sealed ones, by owner
 }
 
 // idleness orders what may be evicted: entries that were never used since they were opened, then the others, each time
@@ -62,11 +64,13 @@ type httpSession struct {
 	since     time.Time          // idle since then
 	endStream context.CancelFunc // ends the latest GET stream; nil: none was opened
 
+	sealed *sealed                        // the content of the ID; nil: it is random
 	legacy atomic.Pointer[jsonrpc.Outbox] // the stream of a legacy client; nil for a streamable one
 }
 
 func newSessions(max int, idle time.Duration) *sessionTable {
-	return &sessionTable{max: max, idle: idle, now: time.Now, byID: map[string]*httpSession{}}
+	return &sessionTable{max: max, idle: idle, now: time.Now, byID: map[string]*httpSession{},
+		deleted: map[string]*deletedSessions{}}
 }
 
 var errNoSession = refuse(http.StatusServiceUnavailable,
@@ -74,14 +78,25 @@ var errNoSession = refuse(http.StatusServiceUnavailable,
 
 // add opens a session for the connection, in use until release. If all sessions are in use it returns errNoSession.
 func (s *sessionTable) add(owner string, conn *server.Conn) (*httpSession, *refusal) {
+	return s.open(&httpSession{id: rand.Text(), owner: owner, conn: conn, uses: 1}) // 130 random bits
+}
+
+// open adds a session, or returns the open one of that ID, in use until release. It returns nil if the session comes
+// from another process and was deleted here.
+func (s *sessionTable) open(x *httpSession) (*httpSession, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if other := s.byID[x.id]; other != nil { // another request was faster
+		other.uses++
+		return other, nil
+	}
+	if d := s.deleted[x.owner]; x.idle.proven && d != nil && d.has(*x.sealed) {
+		return nil, nil
+	}
 	s.expire(s.now())
 	if len(s.byID) >= s.max && !s.evictOne() {
 		return nil, errNoSession
 	}
-	// 130 random bits of crypto/rand.
-	x := &httpSession{id: rand.Text(), owner: owner, conn: conn, uses: 1}
 	s.byID[x.id] = x
 	return x, nil
 }
@@ -111,10 +126,18 @@ func (s *sessionTable) release(x *httpSession) {
 	x.since, x.idle.since = s.now(), s.releases
 }
 
-// drop ends a session and its connection with cause.
+// drop ends a session and its connection with cause. This process does not take it up again.
 func (s *sessionTable) drop(x *httpSession, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if x.sealed != nil {
+		old := s.now().Add(-s.idle).Unix() // IDs of that age open nothing
+		maps.DeleteFunc(s.deleted, func(_ string, d *deletedSessions) bool { return d.last < old })
+		if s.deleted[x.owner] == nil {
+			s.deleted[x.owner] = &deletedSessions{opened: map[nonce]int64{}}
+		}
+		s.deleted[x.owner].add(*x.sealed)
+	}
 	s.remove(x, cause)
 }
 

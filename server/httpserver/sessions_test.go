@@ -118,9 +118,9 @@ func guesses(issued string) []string {
 
 // TestS19SessionsCannotBeGuessed sends IDs that were not issued, and issued ones of another identity, with each method.
 func TestS19SessionsCannotBeGuessed(t *testing.T) {
-	run := func(open bool) (cases, failures int) {
+	run := func(open bool, change ...func(*server.Options)) (cases, failures int) {
 		h, err := newHTTP(
-			t.Context(), newTestServer(t),
+			t.Context(), newTestServer(t, change...),
 			Options{Identities: map[string]string{testToken: "local", otherToken: "other"}, SSE: true},
 		)
 		expect.Must(t, err)
@@ -175,6 +175,8 @@ func TestS19SessionsCannotBeGuessed(t *testing.T) {
 		return cases, failures
 	}
 	cases, failures := run(false)
+	more, alsoFailed := run(false, asReplica("a"))
+	cases, failures = cases+more, failures+alsoFailed
 	_, control := run(true)
 	promise.Kept(
 		t,

@@ -18,6 +18,10 @@ func (h *httpServer) serveSSE(w http.ResponseWriter, r *http.Request, who caller
 		refuse(http.StatusNotAcceptable, "the stream is text/event-stream; name it in Accept").write(w)
 		return
 	}
+	if h.isDraining() {
+		h.draining().write(w)
+		return
+	}
 	conn := h.server.Connect(h.ctx)
 	defer conn.End(server.ErrCancelled) // also cancels its calls: nobody could read their answers
 	_ = conn.Identify(who.owner, jsonrpc.Frame{})
@@ -51,6 +55,11 @@ func (h *httpServer) serveMessage(w http.ResponseWriter, r *http.Request, who ca
 		no.write(w)
 		return
 	}
+	if h.isDraining() && needsAnswer(body) {
+		h.bodyBytes.release(who.owner, len(body))
+		h.draining().write(w)
+		return
+	}
 	if stream.HasWaiters() && needsAnswer(body) {
 		h.bodyBytes.release(who.owner, len(body))
 		refuse(
@@ -65,7 +74,7 @@ func (h *httpServer) serveMessage(w http.ResponseWriter, r *http.Request, who ca
 	if work == nil {
 		h.bodyBytes.release(who.owner, len(body))
 	} else {
-		h.running.Go(func() {
+		h.run(func() {
 			defer h.bodyBytes.release(who.owner, len(body))
 			work()
 		})

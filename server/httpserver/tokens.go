@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -65,23 +66,11 @@ func ReadTokens(path string) (map[string]string, error) {
 	fail := func(format string, args ...any) (map[string]string, error) {
 		return nil, fmt.Errorf("token file %s: %w", jsonrpc.Echo(path), fmt.Errorf(format, args...))
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // opening a FIFO would wait for a writer
+	f, err := openSecret("token file", path, maxTokenFile)
 	if err != nil {
-		return nil, fmt.Errorf("token file: %w", err)
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return fail("%w", err)
-	case !info.Mode().IsRegular():
-		return fail("it is not a regular file")
-	case info.Size() > maxTokenFile:
-		return fail("%d bytes; it may have at most %d", info.Size(), maxTokenFile)
-	}
-	if err := checkPrivate(info); err != nil {
-		return fail("%w", err)
-	}
 	tokens := map[string]string{}
 	var owners []string
 	lines := bufio.NewScanner(io.LimitReader(f, maxTokenFile))
@@ -130,6 +119,54 @@ func ReadTokens(path string) (map[string]string, error) {
 		return fail("it has no token in it; make one with: openssl rand -hex 32")
 	}
 	return tokens, nil
+}
+
+// openSecret opens a regular file of at most max bytes to which only its owner has access. Errors begin with what.
+func openSecret(what, path string, max int64) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|osfile.Nonblock, 0) // opening a FIFO would wait for a writer
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("it is not a regular file")
+	case info.Size() > max:
+		err = fmt.Errorf("%d bytes; it may have at most %d", info.Size(), max)
+	default:
+		err = checkPrivate(info)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s %s: %w", what, jsonrpc.Echo(path), err)
+	}
+	return f, nil
+}
+
+// minKey and maxKey bound the length of a session key, in bytes.
+const (
+	minKey = 32
+	maxKey = 4 << 10
+)
+
+// ReadSessionKey reads the file of --session-key-file: at least 32 random bytes, of which each counts. Only the file's
+// owner may have access to it.
+func ReadSessionKey(path string) ([]byte, error) {
+	const what = "session key file"
+	f, err := openSecret(what, path, maxKey)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	key, err := io.ReadAll(io.LimitReader(f, maxKey))
+	if err == nil && (len(key) < minKey || bytes.Count(key, key[:1]) == len(key)) {
+		err = fmt.Errorf("%d bytes; a key has at least %d random ones: openssl rand -out FILE 32", len(key), minKey)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", what, jsonrpc.Echo(path), err)
+	}
+	return key, nil
 }
 
 // TokenPath returns the path of a store's own token, whether the file exists or not.

@@ -35,6 +35,11 @@ type Lifetime struct {
 	Out    *os.File      // ends when this has no reader any more; nil: not checked
 	Force  time.Duration // from the cause to the forced exit; default 800 ms
 	Exit   func(int)     // default os.Exit
+
+	// Draining is closed on the first SIGTERM, which then ends the context only after Drain, as another signal does at once.
+	// nil: it is not, and SIGTERM ends the context.
+	Draining chan<- struct{}
+	Drain    time.Duration
 }
 
 // Context returns a context that ends, with its cause, on SIGTERM, SIGINT, SIGHUP or a configured event. Then the
@@ -85,6 +90,15 @@ func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end c
 		cause = &SignalError{s}
 	case cause = <-gone:
 	case <-stopped:
+	}
+	if s := (*SignalError)(nil); l.Draining != nil && errors.As(cause, &s) && s.Signal == syscall.SIGTERM {
+		close(l.Draining)
+		select {
+		case <-time.After(l.Drain):
+		case <-signals:
+		case <-stopped:
+			return
+		}
 	}
 	if cause == nil {
 		return
