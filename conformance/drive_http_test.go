@@ -180,6 +180,7 @@ func (h httpSession) call(tool string, args any) (answer, error) {
 	defer func() { _ = response.Body.Close() }()
 	var m message
 	take := func(text []byte) error {
+		m = message{}
 		if err := json.Unmarshal(text, &m); err != nil {
 			return err
 		}

@@ -197,7 +197,7 @@ func frozenSetting(p *frozenProgram, name string, flag frozenFlag) string {
 		value = m[1]
 	} else if flag.value {
 		value = map[string]string{
-			"config": config, "http": "127.0.0.1:0", "uncut": "read", "tool-limit": "read.page-tokens=9000",
+			"config": config, "http": "127.0.0.1:0", "replica": "a", "uncut": "read", "tool-limit": "read.page-tokens=9000",
 			"rate-per-identity": "5,10",
 		}[name]
 		if value == "" {

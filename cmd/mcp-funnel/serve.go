@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
@@ -24,8 +25,9 @@ func (serve) Help() string {
 	return `Reads MCP messages from standard input and answers on standard output until the input ends. An MCP client starts it; the README has
 the block to paste into its configuration.
 
-With --http ADDR it serves streamable HTTP at /mcp instead. It then ends on a signal, not with standard input or its parent process. Every
-request needs a token; if you give none, one is generated, and a line on standard error names its file.`
+With --http ADDR it serves streamable HTTP at /mcp instead. It then ends on a signal, not with standard input or its parent process; on
+SIGTERM it first drains (--drain). Every request needs a token; if you give none, one is generated, and a line on standard error names its
+file.`
 }
 
 func (serve) Run(
@@ -110,6 +112,15 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o.Counter, o.Window = a.Counter, s.ContextWindow
 	o.EOFGrace = max(o.EOFGrace, 1) // 0 would be the default
 	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
+	if s.HTTP != "" {
+		o.Replica = s.ReplicaName()
+		if s.SessionKeyFile != "" {
+			var err error
+			if o.SessionKey, err = httpserver.ReadSessionKey(s.SessionKeyFile); err != nil {
+				return nil, cli.Usagef("--session-key-file: %w", err)
+			}
+		}
+	}
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()
 	o.Upstreams = a.Upstreams

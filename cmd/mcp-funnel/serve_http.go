@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
@@ -21,14 +22,19 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 		return err
 	}
 	// An HTTP server outlives the process that started it; only signals end it.
-	ctx, stop := stdio.Lifetime{}.Context(ctx)
+	draining := make(chan struct{})
+	life := stdio.Lifetime{}
+	if s.Drain > 0 {
+		life.Draining, life.Drain = draining, max(time.Duration(s.Drain), httpserver.MinDrain)
+	}
+	ctx, stop := life.Context(ctx)
 	defer stop()
 	srv, err := newServer(s, a)
 	if err != nil {
 		return err
 	}
 	options := s.Options().HTTP
-	options.Identities, options.Links = identities, a.Links
+	options.Identities, options.Links, options.Draining = identities, a.Links, draining
 	if err := options.Check(); err != nil {
 		return cli.Usagef("%w", err)
 	}

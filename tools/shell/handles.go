@@ -25,6 +25,9 @@ func (s *Shell) detach(j *job) string {
 	defer s.mu.Unlock()
 	if j.handle == "" {
 		j.handle = Prefix + string(observations.RandomID())
+		if s.options.Replica != "" {
+			j.handle += "@" + s.options.Replica
+		}
 	}
 	if s.closed {
 		j.kill(endedServer)
@@ -38,13 +41,20 @@ func (s *Shell) detach(j *job) string {
 func (s *Shell) claim(owner, handle string) (*job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	handle = strings.ToLower(strings.TrimSpace(handle))
+	id, replica, _ := strings.Cut(strings.TrimSpace(handle), "@")
+	if handle = strings.ToLower(id); replica != "" {
+		handle += "@" + replica
+	}
 	if !strings.HasPrefix(handle, Prefix) {
 		handle = Prefix + handle
 	}
 	at := slices.IndexFunc(s.running[owner], func(j *job) bool { return j.handle == handle })
 	if e, ok := s.ended[handle]; at < 0 && ok && e.owner == owner {
 		return nil, fmt.Errorf("%s has ended with exit code %d%s", handle, e.exit, e.where)
+	}
+	if at < 0 && s.options.Replica != "" && replica != s.options.Replica && replica != "" {
+		return nil, fmt.Errorf("after: %s runs on replica %s, and this is %s: a command cannot move; try the call again, it may "+
+			"reach %[2]s; if that has ended, run command=… again", content.ClipBytes(handle, 160), replica, s.options.Replica)
 	}
 	if at < 0 {
 		return nil, fmt.Errorf(

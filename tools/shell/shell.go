@@ -45,7 +45,10 @@ type Options struct {
 
 	Store  *observations.Store // nil: commands cannot name observations
 	Hidden []string            // paths that no command sees, even below a root
-	Dir    string              // where scratch directories are made; "": the system's directory for temporary files
+	// Replica is the name of this process among several that clients reach by one address; handles then name it. "": there
+	// are no others.
+	Replica string
+	Dir     string // where scratch directories are made; "": the system's directory for temporary files
 }
 
 // Defaults of Options.

@@ -236,6 +236,9 @@ func (s *Settings) Deliver() deliver.Options {
 func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
 	o.Shell.Store, o.Shell.Hidden = store, s.hidden(store)
 	o.Shell.AllowRead, o.Shell.AllowCache = s.AllowRead, s.AllowCache
+	if s.SessionKeyFile != "" {
+		o.Shell.Replica = s.ReplicaName()
+	}
 	o.Shell.Output, o.Shell.MinFree = max(o.Store.MaxObservation, 0), max(o.Store.MinFree, 0)
 	if store != nil && store.Unwritable() == nil {
 		o.Shell.Dir = filepath.Join(store.Dir(), "scratch")
@@ -257,7 +260,7 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 		// The secrets are denied as files too: a hard link to one may lie outside the store's directory.
 		denied = append(denied, dir, httpserver.TokenPath(dir), links.KeyPath(dir))
 	}
-	for _, file := range []string{s.Config, s.TokenFile} {
+	for _, file := range []string{s.Config, s.TokenFile, s.SessionKeyFile} {
 		if file != "" {
 			denied = append(denied, file)
 		}

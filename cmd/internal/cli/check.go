@@ -49,7 +49,7 @@ func (s *Settings) check(settings []*kong.Flag) error {
 			return checkRoot(dir)
 		}
 	}
-	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile} {
+	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile, &s.SessionKeyFile} {
 		if *path != "" {
 			*path = ExpandPath(*path)
 		}
@@ -60,8 +60,13 @@ func (s *Settings) check(settings []*kong.Flag) error {
 			(*dirs)[i] = ExpandPath(dir)
 		}
 	}
-	if fi, err := os.Stat(s.TokenFile); s.TokenFile != "" && err == nil && fi.IsDir() {
-		return fmt.Errorf("--token-file %s is a directory: name the file in it", s.TokenFile)
+	for setting, path := range map[string]string{"--token-file": s.TokenFile, "--session-key-file": s.SessionKeyFile} {
+		if fi, err := os.Stat(path); path != "" && err == nil && fi.IsDir() {
+			return fmt.Errorf("%s %s is a directory: name the file in it", setting, path)
+		}
+	}
+	if s.HTTP+s.Replica != "" && !replicaShape().MatchString(s.ReplicaName()) {
+		return fmt.Errorf("--replica %.60q: write 1 to 64 letters, digits, dots, dashes or underscores", s.ReplicaName())
 	}
 	for _, name := range s.KeepEnv {
 		if name, _, valued := strings.Cut(name, "="); valued {

@@ -23,6 +23,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"Extraction":         "AskEndpoint",
 		"LinkBase":           "Links",
 		"EndpointEmbeddings": "Open",
+		"SessionKeyFile":     "newServer", "Replica": "ReplicaName", "Drain": "serveHTTP",
 	}
 	var empty Settings
 	zero := empty.Options()

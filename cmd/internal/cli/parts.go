@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -67,8 +70,20 @@ func (s *Settings) logger(w *Streams) *slog.Logger {
 		}
 		return a
 	}}
+	log := slog.New(slog.NewTextHandler(w.Err, o))
 	if s.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w.Err, o))
+		log = slog.New(slog.NewJSONHandler(w.Err, o))
 	}
-	return slog.New(slog.NewTextHandler(w.Err, o))
+	if s.HTTP != "" {
+		log = log.With("replica", s.ReplicaName())
+	}
+	return log
 }
+
+// ReplicaName returns the name of this server among its replicas.
+func (s *Settings) ReplicaName() string {
+	host, _ := os.Hostname()
+	return cmp.Or(s.Replica, host)
+}
+
+var replicaShape = content.Pattern(`^[A-Za-z0-9._-]{1,64}$`)

@@ -140,6 +140,10 @@ type httpSettings struct {
 	HTTPConnections int      `min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
 	HTTPSessions    int      `min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
 	HTTPIdle        Age      `min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
+
+	SessionKeyFile string `placeholder:"FILE" help:"32 random bytes or more, mode 0600, that all replicas behind one address share: each then continues the HTTP sessions of the others, up to --http-idle after they were opened. Default: sessions end with their server."`
+	Replica        string `placeholder:"NAME" help:"Name of this server among its replicas, in log lines, metrics and _meta. Default: the name of the host."`
+	Drain          Age    `default:"20s" placeholder:"TIME" help:"Time that running calls get after SIGTERM, which first turns /readyz to 503 for at least 2 s. 0: the server ends at once."`
 }
 
 // logSettings are log lines.

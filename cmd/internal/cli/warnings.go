@@ -28,8 +28,12 @@ func (s *Settings) Warnings() (all []string) {
 		add("--call-timeout %s is below --slice %s: a call of run answers within the shorter one",
 			time.Duration(s.CallTimeout), time.Duration(s.Slice))
 	}
-	if s.TokenFile != "" && s.HTTP == "" {
-		add("--token-file has no effect without --http")
+	for setting, value := range map[string]string{
+		"--token-file": s.TokenFile, "--session-key-file": s.SessionKeyFile, "--replica": s.Replica,
+	} {
+		if value != "" && s.HTTP == "" {
+			add("%s has no effect without --http", setting)
+		}
 	}
 	slices.Sort(all)
 	return all
