@@ -35,7 +35,7 @@ func newTeam(t testing.TB) team {
 	}
 	write(t, filepath.Join(m.root, "long.txt"), strings.Repeat("a line to be found\n", 500))
 	write(t, m.file, "anna: "+m.anna+"\nbert: "+m.bert+"\n")
-	must(t, os.Chmod(m.file, 0o600))
+	expect.Must(t, os.Chmod(m.file, 0o600))
 	return m
 }
 
@@ -45,7 +45,7 @@ func newKey(t testing.TB) string {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	path := filepath.Join(t.TempDir(), "key")
-	must(t, os.WriteFile(path, key, 0o600))
+	expect.Must(t, os.WriteFile(path, key, 0o600))
 	return path
 }
 
@@ -71,17 +71,17 @@ func (s *httpServer) do(method, path, body string, headers ...string) got {
 	ctx, stop := context.WithTimeout(s.t.Context(), answerLimit)
 	defer stop()
 	request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
-	must(s.t, err)
+	expect.Must(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultClient.Do(request)
-	must(s.t, err)
+	expect.Must(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	must(s.t, err)
+	expect.Must(s.t, err)
 	return got{response.StatusCode, response.Header, string(text)}
 }
 
@@ -189,7 +189,7 @@ func TestQuestionsGoOnAtAnotherReplica(t *testing.T) {
 			ResultType, RequestState string
 		}
 	}
-	must(t, json.Unmarshal([]byte(call(a, "")), &asked))
+	expect.Must(t, json.Unmarshal([]byte(call(a, "")), &asked))
 	expect.Equal(t, asked.Result.ResultType, "input_required")
 	a.kill()
 	more := fmt.Sprintf(`"requestState":%q,"inputResponses":{"q1":{"action":"accept","content":{"username":"Anna"}}},`,
@@ -222,7 +222,7 @@ func TestServeDrains(t *testing.T) {
 	if !waitFor(answerLimit, func() bool { _, err := os.Stat(started); return err == nil }) {
 		t.Fatal("the command was not started")
 	}
-	must(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	expect.Must(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	waitFor(answerLimit, func() bool { return state(s, "/readyz") != "200 ready" })
 	expect.Equal(t, state(s, "/readyz"), "503 draining")
 	expect.Equal(t, state(s, "/healthz"), "200 ok")
@@ -249,7 +249,7 @@ func TestServeDrains(t *testing.T) {
 	write(t, done, "")
 	expect.Contains(t, <-ran, "it is done")
 	<-s.ended
-	must(t, s.err)
+	expect.Must(t, s.err)
 
 	// A call that does not end is cancelled, and an idle server drains for 2 s.
 	go func() {
@@ -270,7 +270,7 @@ func TestServeDrains(t *testing.T) {
 		ran <- fmt.Sprint(a.text(), err)
 	}()
 	waitFor(answerLimit, func() bool { _, err := os.Stat(done + "3"); return err == nil })
-	must(t, twice.cmd.Process.Signal(syscall.SIGTERM))
+	expect.Must(t, twice.cmd.Process.Signal(syscall.SIGTERM))
 	waitFor(answerLimit, func() bool { return state(twice, "/readyz") == "503 draining" })
 	expect.Contains(t, twice.end(syscall.SIGTERM), "calls still ran at the end of the drain")
 	<-ran
@@ -310,12 +310,12 @@ func TestSessionKeyFileIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, text []byte, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, text, 0o600))
-		must(t, os.Chmod(path, mode))
+		expect.Must(t, os.WriteFile(path, text, 0o600))
+		expect.Must(t, os.Chmod(path, mode))
 		return path
 	}
 	good, err := os.ReadFile(newKey(t))
-	must(t, err)
+	expect.Must(t, err)
 	for _, c := range []struct{ path, want string }{
 		{file("short", good[:31], 0o600), "31 bytes; a key has at least 32"},
 		{file("zero", make([]byte, 64), 0o600), "random ones"},
