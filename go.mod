@@ -2,6 +2,8 @@ module github.com/mcp-funnel/mcp-funnel
 
 go 1.26.8
 
+ignore ./conformance/npm/node_modules
+
 require (
 	github.com/VictoriaMetrics/metrics v1.45.0
 	github.com/alecthomas/kong v1.17.0
