@@ -82,7 +82,7 @@ func get(root *os.Root, k Key) (Record, error) {
 	return r, nil
 }
 
-// List implements [Store]. Records that are damaged, or go meanwhile, are left out.
+// List implements [Store]. Records that go meanwhile are left out.
 func (f *Files) List(k Key, pattern string, bodies bool) (all []Record, err error) {
 	root, err := f.open(k.Kind, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,9 +96,14 @@ func (f *Files) List(k Key, pattern string, bodies bool) (all []Record, err erro
 	for _, file := range files {
 		one := Key{k.Kind, k.Owner, strings.TrimSuffix(file, k.Kind.ext)}
 		if bodies {
-			if r, err := get(root, one); err == nil {
-				all = append(all, r)
+			r, err := get(root, one)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
 			}
+			if err != nil {
+				r = Record{Name: one.Name, Damaged: true}
+			}
+			all = append(all, r)
 		} else if info, err := root.Lstat(file); err == nil && info.Mode().IsRegular() {
 			all = append(all, Record{Name: one.Name, Size: info.Size(), Used: info.ModTime()})
 		}
@@ -141,7 +146,7 @@ func (f *Files) Update(k Key, change func(Record) ([]byte, error)) error {
 	}
 	defer unlock()
 	old, err := f.Get(k)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+	if old.Damaged = errors.Is(err, ErrDamaged); err != nil && !old.Damaged && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	body, err := change(old)

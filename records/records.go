@@ -18,12 +18,14 @@ type Store interface {
 	// Get returns a record. The error wraps [fs.ErrNotExist] if there is none, and [ErrDamaged] if it cannot be one.
 	Get(k Key) (Record, error)
 	// List returns the records whose names match a pattern of [path.Match], in no order; without bodies unless they are
-	// asked for. A directory does not know owners: it returns the records of all.
+	// asked for, and then with those that cannot be read marked as damaged. A directory does not know owners: it returns
+	// the records of all.
 	List(k Key, pattern string, bodies bool) ([]Record, error)
 	// Put writes a record, whether there is one or not.
 	Put(k Key, body []byte) error
-	// Update calls change with a record, whose Body is nil if there is none or it is damaged, and writes what change
-	// returns, nothing if that is nil. No other process changes the record meanwhile.
+	// Update calls change with a record, whose Body is nil if there is none, and writes what change returns, nothing if
+	// that is nil. A damaged record is marked: change decides whether it begins anew. No other process changes the record
+	// meanwhile.
 	Update(k Key, change func(old Record) ([]byte, error)) error
 	// Append adds whole lines to a record. A line that a dead process left torn is ended first.
 	Append(k Key, lines []byte) error
@@ -65,6 +67,8 @@ type Record struct {
 	Body []byte
 	Size int64     // of Body in bytes
 	Used time.Time // last change or Touch
+
+	Damaged bool // there is one that cannot be read, and Body is nil; only List and Update set it
 }
 
 // Kind is a kind of records.

@@ -128,9 +128,13 @@ func TestDamaged(t *testing.T) {
 	expect.ErrorIs(t, s.Put(k, make([]byte, Account.Limit+1)), ErrFull, "a record that is too long")
 	expect.Must(t, os.WriteFile(filepath.Join(dir, "accounts", "a.json"), make([]byte, Account.Limit+1), 0o600))
 	expect.ErrorIs(t, expect.Err(s.Get(k)), ErrDamaged, "a file that is too long")
+	all, err := s.List(Key{Kind: Account}, "*", true)
+	if err != nil || len(all) != 1 || !all[0].Damaged || all[0].Body != nil {
+		t.Errorf("listed: %+v, %v", all, err)
+	}
 	expect.Must(t, s.Update(k, func(old Record) ([]byte, error) {
-		if old.Body != nil {
-			t.Errorf("%d bytes", len(old.Body))
+		if old.Body != nil || !old.Damaged {
+			t.Errorf("%d bytes, damaged: %v", len(old.Body), old.Damaged)
 		}
 		return []byte("new"), nil
 	}))

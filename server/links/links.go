@@ -175,6 +175,9 @@ func (l *Links) Claim(k Link) error {
 		if old.Body != nil {
 			return nil, fmt.Errorf("%w: %s; ask for a new one", ErrUsed, old.Body)
 		}
+		if old.Damaged { // it may say that the link was used
+			return nil, fmt.Errorf("%w, or what says so is damaged; ask for a new one", ErrUsed)
+		}
 		return []byte("what was sent is not stored yet"), nil
 	})
 }

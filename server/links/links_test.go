@@ -211,3 +211,16 @@ func TestClaims(t *testing.T) {
 		t.Errorf("after a restart: %v", err)
 	}
 }
+
+// TestDamagedClaim: a link whose mark cannot be read may have been used, so it stores nothing.
+func TestDamagedClaim(t *testing.T) {
+	dir := t.TempDir()
+	l := linksIn(t, dir)
+	k := Link{Put: true, Owner: "anna", ID: observations.RandomID()}
+	path := records.InDir(dir).Where(k.record())
+	expect.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	expect.Must(t, os.WriteFile(path, make([]byte, records.Link.Limit+1), 0o600))
+	expect.ErrorIs(t, l.Claim(k), ErrUsed, "a damaged mark")
+	expect.Must(t, os.Remove(path))
+	expect.Must(t, l.Claim(k)) // the control
+}

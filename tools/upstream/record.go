@@ -70,16 +70,16 @@ func (r Records) Load(key string) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.parse(key, one.Body)
+	return r.parse(key, one)
 }
 
-// parse reads a record; nil if there is none.
-func (r Records) parse(key string, text []byte) (*Record, error) {
-	if text == nil {
+// parse reads a record; nil if there is none. A damaged one is an error: without it all tools would be trusted again.
+func (r Records) parse(key string, found records.Record) (*Record, error) {
+	if found.Body == nil && !found.Damaged {
 		return nil, nil
 	}
 	var one Record
-	if err := json.Unmarshal(text, &one); err != nil || one.V != 1 {
+	if err := json.Unmarshal(found.Body, &one); err != nil || one.V != 1 {
 		return nil, fmt.Errorf("%s is damaged or of another version: remove it, and the tools of the server are trusted anew",
 			r.store.Where(recordOf(key)))
 	}
@@ -92,7 +92,7 @@ func (r Records) named(server string) (tools []string) {
 	all, _ := r.store.List(recordOf(""), "*", true) // without it nothing is remembered
 	slices.SortFunc(all, func(a, b records.Record) int { return b.Used.Compare(a.Used) })
 	for _, found := range all {
-		if one, err := r.parse(found.Name, found.Body); err == nil && one.Server == server {
+		if one, err := r.parse(found.Name, found); err == nil && one != nil && one.Server == server {
 			for _, d := range one.Approved {
 				tools = append(tools, nameOf(d))
 			}
@@ -106,7 +106,7 @@ func (r Records) named(server string) (tools []string) {
 // process changes the record meanwhile.
 func (r Records) Change(key string, change func(*Record) (*Record, error)) error {
 	return r.store.Update(recordOf(key), func(old records.Record) ([]byte, error) {
-		one, err := r.parse(key, old.Body)
+		one, err := r.parse(key, old)
 		if err == nil {
 			one, err = change(one)
 		}
