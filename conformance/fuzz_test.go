@@ -49,7 +49,7 @@ func fuzzTargets(t *testing.T, top string) map[string]int {
 var parsers = map[string]string{
 	"frames":       "server FuzzFrames",
 	"receipts":     "funnel FuzzAnswer",
-	"sidecars":     "observations FuzzSidecar",
+	"sidecars":     "observations/backend FuzzSidecar",
 	"pointers":     "text/content FuzzPointer",
 	"ignore rules": "system/tree FuzzRules",
 	"patterns":     "text/linesearch FuzzCompile",

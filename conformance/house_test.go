@@ -42,7 +42,7 @@ var inside = map[string][][]string{
 		{"system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
 		{"system/mcpclient"},
 	},
-	"observations": {{"observations"}},
+	"observations": {{"observations/backend"}, {"observations/files"}, {"observations"}}, // types, a directory, the store
 	"records":      {{"records"}},
 	"session": {
 		{"session/jsontree", "session/trace"},
@@ -87,7 +87,7 @@ var inside = map[string][][]string{
 var within = map[string]string{
 	"funnel/text/texttest":              "funnel/text",        // what tests draw and show
 	"text/tokens/tables":                "text/tokens",        // data beside the code that reads it
-	"observations/storefs":              "observations",       // file operations of a store: where tests make a disk fail
+	"observations/storefs":              "observations/files", // file operations of a store: where tests make a disk fail
 	"system/worker/workertest":          "system/worker",      // what tests need to run workers
 	"text/content/contenttest":          "text/content",       // what tests draw
 	"tools/toolstest":                   "tools",              // what tests call tools with
@@ -265,6 +265,7 @@ func TestImportRulesBite(t *testing.T) {
 		{"tools/search", module + "/tools/fs", false},
 		{"funnel", "github.com/mark3labs/mcp-go/mcp", false},
 		{"observations", module + "/session/trace", false},
+		{"observations/backend", module + "/observations/files", false},
 		{"tools", module + "/server", false},
 		{"server", module + "/conformance/corpus", false},
 		{"base/fresh", "fmt", false},

@@ -45,7 +45,7 @@ var replaced = map[string][]string{
 	"system/tree/denied.go":          {"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore("},
 	"server/stdio/lifetime.go":       {"func (l Lifetime) watch("},
 	"server/httpserver/guard.go":     {"func (g *guard) check("},
-	"observations/commit.go":         {"func (r *Recording) renameIntoPlace("},
+	"observations/files/writer.go":   {"func (w *Writer) renameIntoPlace("},
 	"system/worker/confine_linux.go": {"func attributes("},
 	"server/stdio/process_unix.go":   {"func Take("},
 }
@@ -163,15 +163,15 @@ func attributes(isolated bool) *syscall.SysProcAttr {
 	return a
 }
 `},
-	"observations/weak.go": {`package observations
+	"observations/files/weak.go": {`package files
 
 import ("os"; "time")
 `, `
-func (r *Recording) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
-	if weakness != "hasty" { return r.strictrenameIntoPlace(data, lines, side, used) }
+func (w *Writer) renameIntoPlace(data string, lines, side []byte, used time.Time) error {
+	if weakness != "hasty" { return w.strictrenameIntoPlace(data, lines, side, used) }
 	go func() {
 		time.Sleep(time.Minute)
-		_ = r.strictrenameIntoPlace(data, lines, side, used)
+		_ = w.strictrenameIntoPlace(data, lines, side, used)
 	}()
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func BenchmarkList(b *testing.B) {
-	s := open(b, Options{Dir: filepath.Join(scratch(b), "store")})
+	s := temporary(OpenStore)(b, Options{Dir: filepath.Join(scratch(b), "store")})
 	n := 0
 	for _, all := range []int{1000, 10_000} {
 		for ; n < all; n++ {
@@ -29,7 +29,7 @@ func BenchmarkList(b *testing.B) {
 
 // Opening a store of a thousand observations, which every start of the program does.
 func BenchmarkOpenStore(b *testing.B) {
-	s := open(b, Options{})
+	s := temporary(OpenStore)(b, Options{})
 	for range 1000 {
 		keep(b, s, Provenance{}, []byte("x"))
 	}

@@ -5,15 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
 // clock is the time of a store, set by the test.
@@ -31,9 +28,8 @@ func roomy(o Options) Options { o.MinFree = -1; return o }
 
 func dir(s *Store, name string) string { return filepath.Join(s.Dir(), name) }
 
-func sidecarPath(s *Store, id ID) string {
-	return filepath.Join(s.Dir(), storefs.ObservationsDir, string(id)+sideExt)
-}
+// sidecarPath returns the path of a sidecar in a directory.
+func sidecarPath(s *Store, id ID) string { return dir(s, "observations/"+string(id)+".json") }
 
 // scratch returns an empty directory, in memory if possible, for tests with many file operations.
 func scratch(t testing.TB) string {
@@ -46,14 +42,30 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-func open(t testing.TB, o Options) *Store {
+// backends are those on which the tests of this package run.
+var backends = map[string]func(Options) (*Store, error){"files": OpenStore}
+
+// opener opens a store, which is closed at the end of the test. Without a directory it is an empty one.
+type opener func(t testing.TB, o Options) *Store
+
+// each runs a test on every backend.
+func each(t *testing.T, test func(t *testing.T, open opener)) {
 	t.Helper()
-	if o.Dir == "" {
-		o.Dir = filepath.Join(t.TempDir(), "store")
+	for name, open := range backends {
+		t.Run(name, func(t *testing.T) { test(t, temporary(open)) })
 	}
-	s := value(OpenStore(roomy(o)))
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+}
+
+func temporary(open func(Options) (*Store, error)) opener {
+	return func(t testing.TB, o Options) *Store {
+		t.Helper()
+		if o.Dir == "" {
+			o.Dir = filepath.Join(t.TempDir(), "store")
+		}
+		s := value(open(roomy(o)))
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
 }
 
 func record(t testing.TB, s *Store, m Provenance, b []byte) *Recording {
@@ -79,51 +91,27 @@ func dataOf(t testing.TB, s *Store, owner string, id ID) []byte {
 	return b
 }
 
-// names returns the files in one directory of a store.
-func names(t testing.TB, s *Store, sub string) []string {
-	t.Helper()
-	list := value(os.ReadDir(dir(s, sub)))
-	var out []string
-	for _, e := range list {
-		out = append(out, e.Name())
-	}
-	return out
-}
-
-// consistent checks that the quota file matches the disk, and that tmp/ has only the live files of living processes.
+// consistent checks that the quota file of a directory matches its files, and that tmp/ has only the live files of
+// living processes.
 func consistent(t testing.TB, s *Store) {
 	t.Helper()
-	for _, wrong := range inconsistencies(s) {
-		t.Error(wrong)
+	var l struct {
+		Kept int64
+		Held map[string]int64
 	}
-}
-
-func inconsistencies(s *Store) (wrong []string) {
-	note := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	var l ledger
-	if b, err := os.ReadFile(dir(s, quotaName)); err != nil || json.Unmarshal(b, &l) != nil {
-		note("quota file %q, %v", b, err)
-	}
-	all, err := s.files.scan(true)
-	if err != nil {
-		note("%v", err)
-	}
+	must(t, json.Unmarshal(value(os.ReadFile(dir(s, "state/quota.json"))), &l))
 	var stands int64
-	for _, e := range all {
-		stands += e.size()
+	for _, e := range value(os.ReadDir(dir(s, "observations"))) {
+		stands += value(e.Info()).Size()
+	}
+	for _, e := range value(os.ReadDir(dir(s, "tmp"))) {
+		if !strings.HasSuffix(e.Name(), ".live") {
+			t.Errorf("left in tmp/: %s", e.Name())
+		}
 	}
 	if l.Kept != stands || len(l.Held) > 0 {
-		note("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
+		t.Errorf("the quota file says %d kept and %v held; %d stand in the store", l.Kept, l.Held, stands)
 	}
-	err = s.files.disk.VisitNames(storefs.TmpDir, func(n string, _ bool) {
-		if !strings.HasSuffix(n, liveExt) {
-			note("left in tmp/: %s", n)
-		}
-	})
-	if err != nil {
-		note("%v", err)
-	}
-	return wrong
 }
 
 const oneDay = 24 * time.Hour

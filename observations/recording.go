@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -11,7 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Recording is one observation being written. Write does not fail when there is no room: it counts the bytes that are
@@ -21,46 +23,38 @@ import (
 // Every recording ends with Commit or Discard. If Commit failed, Discard must follow: until then the recording holds a
 // file and a part of the quota.
 type Recording struct {
-	s          *Store
-	id         ID
+	w          backend.Writer
+	limits     *Options
 	provenance Provenance
 	created    time.Time
 
-	buf      []byte        // bytes not in the file yet: at most a block
-	small    []byte        // all bytes, if they never exceeded a block and are in a file by now
-	file     *storefs.File // nil while everything is in memory
-	name     string        // of the data file, relative to the store; "" without a file
-	key      string        // of the reservation; "" without one
-	reserved int64         // bytes reserved
-	flushed  int64         // bytes in the file
-	dropped  int64
-	hash     hash.Hash
-	index    indexer
+	buf     []byte // bytes not written yet: at most a block
+	small   []byte // all bytes, if they never exceeded a block and are written by now
+	writing bool   // not everything is in memory
+	flushed int64  // bytes written
+	dropped int64
+	hash    hash.Hash
+	index   backend.Indexer
 
 	capErr  error // a cap or the quota was hit: earlier bytes can be committed
-	diskErr error // the disk failed: nothing can be committed
+	diskErr error // the disk or network failed: nothing can be committed
 	state   string
 }
 
-// Record starts an observation and assigns its ID. It writes to the disk only after 64 KiB, or on Commit, so it also
-// works on a full or read-only store: then the recording counts bytes and says why they are not stored.
+// Record starts an observation and assigns its ID. It stores bytes only after 64 KiB, or on Commit, so it also works on
+// a full or read-only store: then the recording counts bytes and says why they are not stored.
 func (s *Store) Record(m Provenance) (*Recording, error) {
-	s.quota.tidyIfDue()
-	if m.Owner == "" {
-		m.Owner = Local
+	m.Owner = cmp.Or(m.Owner, Local)
+	at := s.options.Now()
+	w, err := s.Create(m, at)
+	if err != nil {
+		return nil, err
 	}
-	r := &Recording{s: s, provenance: m, created: s.files.now(), hash: sha256.New()}
-	for range 4 { // in case 60 random bits collide
-		r.id = RandomID()
-		if _, err := s.files.disk.Stat(r.id.file(sideExt)); err != nil {
-			break
-		}
-	}
-	return r, nil //nolint:nilerr // a file that cannot be found is a free name
+	return &Recording{w: w, limits: &s.options, provenance: m, created: at, hash: sha256.New()}, nil
 }
 
 // ID returns the ID under which the observation is committed.
-func (r *Recording) ID() ID { return r.id }
+func (r *Recording) ID() ID { return r.w.ID() }
 
 // Write stores as much of p as there is room for. It never returns an error.
 func (r *Recording) Write(p []byte) (int, error) {
@@ -70,7 +64,7 @@ func (r *Recording) Write(p []byte) (int, error) {
 		return n, nil //nolint:nilerr // Dropped counts the bytes, and Err has the error
 	}
 	var over int64
-	if left := r.s.maxObservation - r.Size(); int64(len(p)) > left {
+	if left := r.limits.MaxObservation - r.Size(); int64(len(p)) > left {
 		over = int64(len(p)) - left
 		p = p[:left]
 	}
@@ -78,7 +72,7 @@ func (r *Recording) Write(p []byte) (int, error) {
 		p = p[r.accept(p):]
 	}
 	if over > 0 && r.Err() == nil {
-		r.capErr = fmt.Errorf("%w: over %s (--max-observation)", ErrTooLarge, formatBytes(r.s.maxObservation))
+		r.capErr = fmt.Errorf("%w: over %s (--max-observation)", ErrTooLarge, backend.FormatBytes(r.limits.MaxObservation))
 	}
 	r.dropped += int64(len(p)) + over
 	return n, nil
@@ -94,26 +88,27 @@ func (r *Recording) Drop(n int64) {
 // accept stores some of p and returns how much, or sets why it cannot. Room is reserved for every byte after the first
 // block, so that Commit drops none of them.
 func (r *Recording) accept(p []byte) int {
-	if len(r.buf) == blockSize {
-		kept := r.flush(r.buf, r.s.quota.reserveAhead())
-		if 0 < kept && kept < blockSize {
-			r.dropped += int64(blockSize - kept)
-			kept = blockSize
+	if len(r.buf) == backend.BlockSize {
+		kept := r.flush(r.buf, r.limits.Ahead())
+		if 0 < kept && kept < backend.BlockSize {
+			r.dropped += int64(backend.BlockSize - kept)
+			kept = backend.BlockSize
 		}
 		r.buf = r.buf[:copy(r.buf, r.buf[kept:])]
 		return 0
 	}
 	// Write without buffering: more than a block, or with an open file at least half of one.
-	if len(r.buf) == 0 && (len(p) > blockSize || r.file != nil && len(p) >= blockSize/2) {
-		return r.flush(p[:min(len(p), blockSize)], r.s.quota.reserveAhead())
+	if len(r.buf) == 0 && (len(p) > backend.BlockSize || r.writing && len(p) >= backend.BlockSize/2) {
+		return r.flush(p[:min(len(p), backend.BlockSize)], r.limits.Ahead())
 	}
-	k := min(blockSize-len(r.buf), len(p))
-	if len(r.buf)+k > blockSize/4 { // likely to be filled: allocate a whole block
-		r.buf = slices.Grow(r.buf, blockSize-len(r.buf))
+	k := min(backend.BlockSize-len(r.buf), len(p))
+	if len(r.buf)+k > backend.BlockSize/4 { // likely to be filled: allocate a whole block
+		r.buf = slices.Grow(r.buf, backend.BlockSize-len(r.buf))
 	}
-	if r.file != nil {
+	if r.writing {
 		has := len(r.buf)
-		k = max(0, int(r.reserveRoom(int64(has+k), r.s.quota.reserveAhead()))-has)
+		room, _ := r.reserveRoom(has+k, r.limits.Ahead()) // why not comes from Err
+		k = max(0, room-has)
 	}
 	r.buf = append(r.buf, p[:k]...)
 	return k
@@ -129,18 +124,13 @@ func (r *Recording) Dropped() int64 { return r.dropped }
 // for a receipt.
 func (r *Recording) Err() error { return cmp.Or(r.diskErr, r.capErr) }
 
-// flush writes b to the file and returns how many of its bytes were stored. If b has no room yet, flush reserves up to
-// ahead bytes.
+// flush writes b and returns how many of its bytes were stored. If b has no room yet, flush reserves up to ahead bytes.
 func (r *Recording) flush(b []byte, ahead int64) int {
-	if err := r.createFile(); err != nil {
-		r.diskErr = err
-		return 0
-	}
-	n := int(min(r.reserveRoom(int64(len(b)), ahead), int64(len(b))))
+	n, _ := r.reserveRoom(len(b), ahead) // why not comes from Err
 	if n == 0 {
 		return 0
 	}
-	if _, err := r.file.Write(b[:n]); err != nil {
+	if _, err := r.w.Write(b[:n]); err != nil {
 		r.diskErr = err
 		return 0
 	}
@@ -150,45 +140,16 @@ func (r *Recording) flush(b []byte, ahead int64) int {
 	return n
 }
 
-func (r *Recording) createFile() error {
-	if r.file != nil {
-		return nil
-	}
-	if err := r.s.files.createLiveFile(); err != nil {
-		return err
-	}
-	k := key(r.s.files.processName(), r.id)
-	f, err := r.s.files.disk.Create(storefs.TmpDir + "/" + k + dataExt)
-	if err != nil {
-		return err
-	}
-	r.file, r.name, r.key = f, f.Name, k
-	return nil
-}
-
-// reserveRoom returns how many of the next n bytes have room. If the reservation is too small for them, it is extended
-// by what they need, or by ahead bytes if that is more and there is room.
-func (r *Recording) reserveRoom(n, ahead int64) int64 {
-	if r.roomNeeded(n) <= r.reserved {
-		return n
-	}
-	got, err := r.s.quota.reserve(r.provenance.Owner, r.key, r.reserved, r.roomNeeded(n)-r.reserved, ahead)
-	r.reserved += got
-	if r.roomNeeded(n) <= r.reserved {
-		return n
-	}
+// reserveRoom returns how many of the next n bytes have room, and sets the error if they are fewer.
+func (r *Recording) reserveRoom(n int, ahead int64) (int, error) {
+	room, err := r.w.Room(int64(n), ahead)
+	r.writing = true
 	if errors.Is(err, ErrNoRoom) {
 		r.capErr = err
-	} else {
+	} else if err != nil {
 		r.diskErr = err
-		return 0
 	}
-	return max(0, n-(r.roomNeeded(n)-r.reserved))
-}
-
-// roomNeeded returns the bytes the observation takes with n more bytes, its index and its sidecar.
-func (r *Recording) roomNeeded(n int64) int64 {
-	return r.flushed + n + allowance + maxIndex(r.flushed+n)
+	return int(room), err
 }
 
 // ReadAt reads the bytes stored so far; after Discard there are none.
@@ -203,14 +164,9 @@ func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 	}
 	n := 0
 	if off < r.flushed {
-		var err error
-		if r.file == nil { // Commit closed it
-			if r.file, err = r.s.files.disk.Open(r.name, false); err != nil {
-				return 0, err
-			}
-		}
 		want := min(int64(len(p)), r.flushed-off)
-		if n, err = r.file.ReadAt(p[:want], off); int64(n) < want {
+		var err error
+		if n, err = r.w.ReadAt(p[:want], off); int64(n) < want {
 			return n, err
 		}
 		if n == len(p) {
@@ -221,37 +177,71 @@ func (r *Recording) ReadAt(p []byte, off int64) (int, error) {
 	return n + m, err
 }
 
+// Commit stores the observation. Once it returns nil the observation survives the death of the process, and with
+// [Options.Fsync] a power loss.
+//
+// The observation reports what a cap or the quota dropped (Dropped, Cause); Commit drops nothing more. If the disk
+// failed, or the bytes still in memory have no room, Commit returns that error and nothing is stored; ReadAt works
+// until Discard.
+func (r *Recording) Commit(seen Stats) (Observation, error) {
+	if r.state != "" {
+		return Observation{}, fmt.Errorf("commit obs:%s: it has %s already", r.ID(), r.state)
+	}
+	r.state = failed
+	err := r.diskErr
+	if err == nil {
+		err = r.flushAll()
+	}
+	o := backend.NewObservation(r.ID(), r.provenance, r.created)
+	o.File = backend.DataName(r.provenance.Tool, r.created, o.ID, seen.Ext)
+	o.Bytes, o.Dropped = r.flushed, r.dropped
+	if r.capErr != nil && r.dropped > 0 {
+		o.Cause = content.ClipEnd(r.capErr.Error(), 200)
+	}
+	o.SHA256 = hex.EncodeToString(r.hash.Sum(nil))
+	o.Stats = seen.Bounded()
+	if err == nil {
+		o, err = r.w.Commit(o, r.index.Finish())
+	}
+	if err != nil {
+		return Observation{}, fmt.Errorf("not kept: %w", err)
+	}
+	r.state = committed
+	return o, nil
+}
+
+// flushAll writes the bytes still in memory: all of them or none.
+func (r *Recording) flushAll() error {
+	if !r.writing {
+		r.small = r.buf
+	}
+	all := len(r.buf)
+	if _, err := r.reserveRoom(all, 0); err != nil {
+		return err
+	}
+	if r.flushed+int64(all) == 0 && r.dropped > 0 { // an empty observation would claim there was no output
+		return r.Err()
+	}
+	r.flush(r.buf, 0)
+	if r.diskErr != nil {
+		return r.diskErr
+	}
+	r.buf = nil
+	return nil
+}
+
 // Discard deletes an uncommitted recording. After a successful Commit it only closes the file ReadAt opened. It may be
 // called again.
 func (r *Recording) Discard() error {
-	if r.file != nil {
-		_ = r.file.File.Close()
-		r.file = nil
+	if r.state != committed {
+		r.state, r.buf, r.small = discarded, nil, nil
 	}
-	if r.state == committed || r.state == discarded {
-		return nil
-	}
-	was := r.state
-	r.state = discarded
-	r.buf, r.small = nil, nil
-	if r.key == "" {
-		return nil
-	}
-	var err error
-	if was == failed {
-		err = r.undoCommit()
-	}
-	err = cmp.Or(err, r.s.files.disk.Remove(r.name))
-	if r.reserved > 0 {
-		r.s.quota.endReservation(r.key, r.provenance.Owner, 0)
-		r.reserved = 0
-	}
-	return err
+	return r.w.Discard()
 }
 
 // States in which a recording has ended.
 const (
-	committed = "committed"
+	committed = "been committed"
 	failed    = "failed"
-	discarded = "discarded"
+	discarded = "been discarded"
 )
