@@ -39,7 +39,7 @@ var inside = map[string][][]string{
 	},
 	"system": {
 		{"system/child", "system/osfile", "system/seccomp"},
-		{"system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
+		{"system/database", "system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
 		{"system/mcpclient"},
 	},
 	"observations": {{"observations/backend"}, {"observations/files"}, {"observations"}}, // types, a directory, the store
@@ -89,6 +89,7 @@ var within = map[string]string{
 	"text/tokens/tables":                "text/tokens",        // data beside the code that reads it
 	"observations/storefs":              "observations/files", // file operations of a store: where tests make a disk fail
 	"system/worker/workertest":          "system/worker",      // what tests need to run workers
+	"system/database/databasetest":      "system/database",    // a Postgres for tests
 	"text/content/contenttest":          "text/content",       // what tests draw
 	"tools/toolstest":                   "tools",              // what tests call tools with
 	"session/transcript/transcripttest": "session/transcript", // transcripts for tests
