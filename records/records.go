@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -17,15 +18,15 @@ import (
 type Store interface {
 	// Get returns a record. The error wraps [fs.ErrNotExist] if there is none, and [ErrDamaged] if it cannot be one.
 	Get(k Key) (Record, error)
-	// List returns the records whose names match a pattern of [path.Match], in no order; without bodies unless they are
-	// asked for, and then with those that cannot be read marked as damaged. A directory does not know owners: it returns
-	// the records of all.
+	// List returns the records whose names match a pattern of [path.Match] without classes, in no order; without bodies
+	// unless they are asked for, and then with those that cannot be read marked as damaged. A directory does not know
+	// owners: it returns the records of all.
 	List(k Key, pattern string, bodies bool) ([]Record, error)
 	// Put writes a record, whether there is one or not.
 	Put(k Key, body []byte) error
 	// Update calls change with a record, whose Body is nil if there is none, and writes what change returns, nothing if
 	// that is nil. A damaged record is marked: change decides whether it begins anew. No other process changes the record
-	// meanwhile.
+	// meanwhile, or change is called again with what that has written.
 	Update(k Key, change func(old Record) ([]byte, error)) error
 	// Append adds whole lines to a record. A line that a dead process left torn is ended first.
 	Append(k Key, lines []byte) error
@@ -131,6 +132,23 @@ func (k Key) check(body []byte) error {
 		return fmt.Errorf("%w: it has %d bytes, and may have %d", ErrFull, len(body), most)
 	}
 	return nil
+}
+
+// Once returns the body of a record that is made if there is none: of several processes that begin at once, all use the
+// first. made returns the body of a new one.
+func Once(s Store, k Key, made func() []byte) (body []byte, err error) {
+	old, err := s.Get(k)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return old.Body, err
+	}
+	err = s.Update(k, func(old Record) ([]byte, error) {
+		if body = old.Body; body != nil {
+			return nil, nil
+		}
+		body = made()
+		return body, nil
+	})
+	return body, err
 }
 
 // Hash returns a name for words that come from clients, which are never a part of a name themselves.

@@ -109,11 +109,10 @@ func identities(s *cli.Settings, a *cli.App) (map[string]string, tokenSource, er
 		return nil, tokenSource{}, fmt.Errorf("there is no store to keep a token in: set --token-file or %s",
 			cli.TokenVariable)
 	}
-	path, err := httpserver.KeepToken(a.Store.Dir())
+	tokens, where, err := httpserver.KeepToken(a.Records)
 	if err != nil {
 		return nil, tokenSource{}, fmt.Errorf("%w; make the store writable, or set --token-file or %s", err,
 			cli.TokenVariable)
 	}
-	tokens, err := httpserver.ReadTokens(path)
-	return tokens, tokenSource{generated: true, text: "the token is in " + path}, err
+	return tokens, tokenSource{generated: true, text: "the token is in " + where}, nil
 }

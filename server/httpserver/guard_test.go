@@ -20,8 +20,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+	"github.com/mcp-funnel/mcp-funnel/system/database/databasetest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -522,30 +525,43 @@ func TestTokenFiles(t *testing.T) {
 
 func TestKeepToken(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := KeepToken(dir); err == nil {
-		t.Error("kept without a directory")
+	if _, _, err := KeepToken(records.InDir(filepath.Join(dir, "none"))); err == nil {
+		t.Error("kept without a store")
 	}
-	expect.Must(t, os.Mkdir(filepath.Join(dir, "state"), 0o700))
-	paths := make(chan string, 8)
-	for range cap(paths) { // as many servers start at once
+	texts := make(chan string, 8)
+	for range cap(texts) { // as many servers start at once
 		go func() {
-			path, err := KeepToken(dir)
+			tokens, where, err := KeepToken(records.InDir(dir))
 			expect.OK(t, err)
-			paths <- path
+			expect.Equal(t, where, TokenPath(dir))
+			texts <- fmt.Sprint(tokens)
 		}()
 	}
-	texts := map[string]bool{}
-	for range cap(paths) {
-		text, err := os.ReadFile(<-paths)
-		expect.Must(t, err)
-		texts[string(text)] = true
+	first := <-texts
+	for range cap(texts) - 1 {
+		expect.Equal(t, <-texts, first)
 	}
-	expect.Equal(t, len(texts), 1, "tokens were made")
-	path, _ := KeepToken(dir)
-	if got, err := ReadTokens(path); err != nil || len(got) != 1 {
-		t.Errorf("%v %v", got, err)
+	tokens := expect.Value(ReadTokens(TokenPath(dir)))(t)
+	expect.Equal(t, fmt.Sprint(tokens), first)
+	expect.Must(t, os.WriteFile(TokenPath(dir), []byte("short"), 0o600))
+	_, _, err := KeepToken(records.InDir(dir))
+	expect.Fails(t, err, TokenPath(dir))
+}
+
+func TestKeepSessionKey(t *testing.T) {
+	url := databasetest.URL(t)
+	var keys []string
+	for range 2 { // replicas
+		db := expect.Value(database.Open(t.Context(), database.Options{URL: url}))(t)
+		defer db.Close()
+		key := expect.Value(KeepSessionKey(records.InDatabase(db)))(t)
+		keys = append(keys, string(key))
 	}
-	if left, _ := os.ReadDir(filepath.Join(dir, "state")); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
+	if keys[0] != keys[1] || len(keys[0]) < minKey {
+		t.Errorf("%d and %d bytes", len(keys[0]), len(keys[1]))
 	}
+	databasetest.Exec(t, url, "update records set body = 'short'")
+	db := expect.Value(database.Open(t.Context(), database.Options{URL: url}))(t)
+	defer db.Close()
+	expect.Fails(t, expect.Err(KeepSessionKey(records.InDatabase(db))), "session-key of kind secret")
 }

@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -63,17 +62,23 @@ func OneToken(token string) (map[string]string, error) {
 // ReadTokens reads a token file, which is one token or lines "identity: token"; it skips blank lines and lines that
 // begin with #. Only the file's owner may have access to it. Errors name the line and never quote it.
 func ReadTokens(path string) (map[string]string, error) {
-	fail := func(format string, args ...any) (map[string]string, error) {
-		return nil, fmt.Errorf("token file %s: %w", jsonrpc.Echo(path), fmt.Errorf(format, args...))
-	}
 	f, err := openSecret("token file", path, maxTokenFile)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	tokens, err := parseTokens(f)
+	if err != nil {
+		err = fmt.Errorf("token file %s: %w", jsonrpc.Echo(path), err)
+	}
+	return tokens, err
+}
+
+func parseTokens(r io.Reader) (map[string]string, error) {
+	fail := func(format string, args ...any) (map[string]string, error) { return nil, fmt.Errorf(format, args...) }
 	tokens := map[string]string{}
 	var owners []string
-	lines := bufio.NewScanner(io.LimitReader(f, maxTokenFile))
+	lines := bufio.NewScanner(io.LimitReader(r, maxTokenFile))
 	n := 1
 	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
@@ -160,8 +165,8 @@ func ReadSessionKey(path string) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	key, err := io.ReadAll(io.LimitReader(f, maxKey))
-	if err == nil && (len(key) < minKey || bytes.Count(key, key[:1]) == len(key)) {
-		err = fmt.Errorf("%d bytes; a key has at least %d random ones: openssl rand -out FILE 32", len(key), minKey)
+	if err == nil {
+		err = checkKey(key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", what, jsonrpc.Echo(path), err)
@@ -169,28 +174,41 @@ func ReadSessionKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// TokenPath returns the path of a store's own token, whether the file exists or not.
-func TokenPath(store string) string { return filepath.Join(store, "state", "http-token") }
+func checkKey(key []byte) error {
+	if len(key) < minKey || bytes.Count(key, key[:1]) == len(key) {
+		return fmt.Errorf("%d bytes; a key has at least %d random ones: openssl rand -out FILE 32", len(key), minKey)
+	}
+	return nil
+}
 
-// KeepToken returns the path of the store's own token. It creates a random one if there is none yet.
-func KeepToken(store string) (path string, err error) {
-	path = TokenPath(store)
-	root, err := os.OpenRoot(filepath.Join(store, "state"))
+// KeepSessionKey returns the session key that all replicas with these records share. The first one makes it.
+func KeepSessionKey(r records.Store) ([]byte, error) {
+	k := records.Key{Kind: records.Secret, Name: "session-key"}
+	key, err := records.Once(r, k, func() []byte { return []byte(rand.Text() + rand.Text()) })
+	if err == nil {
+		err = checkKey(key)
+	}
 	if err != nil {
-		return "", fmt.Errorf("keep a token: %w", err)
+		return nil, fmt.Errorf("the session key, %s: %w", r.Where(k), err)
 	}
-	defer func() { _ = root.Close() }()
-	if _, err := root.Lstat("http-token"); err == nil {
-		return path, nil
+	return key, nil
+}
+
+func ownToken() records.Key { return records.Key{Kind: records.Secret, Name: "http-token"} }
+
+// TokenPath returns the path of a store's own token, whether the file exists or not.
+func TokenPath(store string) string { return records.InDir(store).Where(ownToken()) }
+
+// KeepToken returns the own token of a server, as [ReadTokens] does, and where it is kept. It creates a random one if
+// there is none yet.
+func KeepToken(r records.Store) (tokens map[string]string, where string, err error) {
+	where = r.Where(ownToken())
+	b, err := records.Once(r, ownToken(), func() []byte { return []byte(rand.Text() + rand.Text() + "\n") })
+	if err == nil {
+		tokens, err = parseTokens(bytes.NewReader(b))
 	}
-	// Write a temporary file and link it: of two servers that start at once, both use the token of the first.
-	tmp := "http-token." + rand.Text()
-	defer func() { _ = root.Remove(tmp) }()
-	if err := root.WriteFile(tmp, []byte(rand.Text()+rand.Text()+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("keep a token: %w", err)
+	if err != nil {
+		err = fmt.Errorf("the token in %s: %w", where, err)
 	}
-	if err := root.Link(tmp, "http-token"); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("keep a token: %w", err)
-	}
-	return path, nil
+	return tokens, where, err
 }

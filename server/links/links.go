@@ -10,7 +10,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
@@ -83,17 +82,7 @@ func New(base string, r records.Store) (*Links, error) {
 
 // keyIn returns the key of a store: of several servers that make one at once, all use the first.
 func keyIn(r records.Store) ([]byte, error) {
-	old, err := r.Get(Key())
-	key := old.Body
-	if errors.Is(err, fs.ErrNotExist) {
-		err = r.Update(Key(), func(old records.Record) ([]byte, error) {
-			if key = old.Body; key != nil {
-				return nil, nil
-			}
-			key = []byte(rand.Text() + rand.Text() + "\n")
-			return key, nil
-		})
-	}
+	key, err := records.Once(r, Key(), func() []byte { return []byte(rand.Text() + rand.Text() + "\n") })
 	if err == nil && len(bytes.TrimSpace(key)) < 32 {
 		err = errors.New("it is too short; delete it, and the next start makes another one")
 	}

@@ -28,7 +28,7 @@ const (
 	callTimeout    = 20 * time.Second // for all of a batch or transaction, of whose statements each has 10 s
 	attempts       = 5                // of a transaction that others stood in the way of
 	poolSize       = 8                // connections, unless pool_max_conns of the URL says otherwise
-	maxLocks       = 32               // that are held or waited for, each with a connection
+	maxLocks       = 16               // that are held or waited for, each with a connection
 	readOnly       = "25006"
 )
 

@@ -34,7 +34,7 @@ func (db *DB) key(name string) int64 {
 
 // Lock takes the lock of a name, which one caller of all processes has at a time. The returned function unlocks it. Lock
 // tries again until wait is over; then the error is [ErrBusy]. The context ends with ctx, and if the connection that
-// holds the lock is lost: another process may have it from then on. Each lock has a connection, at most 32 a process.
+// holds the lock is lost: another process may have it from then on. Each lock has a connection, at most 16 a process.
 func (db *DB) Lock(ctx context.Context, name string, wait time.Duration) (context.Context, func(), error) {
 	try, cancel := context.WithTimeout(ctx, wait+connectTimeout)
 	defer cancel()

@@ -1,0 +1,246 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+)
+
+// maxRow is how many bytes a record in a database may have, whatever its kind: each of them is in memory as a whole.
+const maxRow = 64 << 20
+
+// rows is a [Store] in a database.
+type rows struct {
+	db  *database.DB
+	now func() time.Time // the time of a use; tests set the clock
+}
+
+// InDatabase returns the records in a database, which the caller closes. Different from a directory, it knows owners:
+// one does not see the records of another, and [Store.List] returns all for the owner "" alone.
+func InDatabase(db *database.DB) Store { return &rows{db, time.Now} }
+
+// owner is that of the rows of a key.
+func (k Key) owner() string {
+	if k.Owner == "" {
+		return database.AllOwners
+	}
+	return k.Owner
+}
+
+// row is a record as it is stored; version is 0 if there is none.
+type row struct {
+	name    string
+	body    []byte
+	size    int64
+	used    time.Time
+	version int64
+}
+
+func (r row) record(k *Kind) Record {
+	if r.size > k.LimitOf(r.name) {
+		return Record{Name: r.name, Damaged: true}
+	}
+	return Record{Name: r.name, Body: r.body, Size: r.size, Used: r.used}
+}
+
+// query runs one statement. Its first arguments are the owner, kind and name of a key.
+func (s *rows) query(k Key, sql string, arguments ...any) (all []row, affected int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue(sql, append([]any{k.owner(), k.Kind.Name, k.Name}, arguments...)...)
+	err = s.db.Batch(context.Background(), k.owner(), b, func(results pgx.BatchResults) error {
+		found, err := results.Query()
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(found, func(one pgx.CollectableRow) (r row, err error) {
+			err = one.Scan(&r.name, &r.body, &r.size, &r.used, &r.version)
+			return r, err
+		})
+		affected = found.CommandTag().RowsAffected()
+		return err
+	})
+	return all, affected, err
+}
+
+const (
+	columns = " name, body, octet_length(body), used, version "
+	this    = " owner = $1 and kind = $2 and name = $3 "
+)
+
+func (s *rows) get(k Key) (row, error) {
+	all, _, err := s.query(k, "select"+columns+"from records where"+this)
+	if err != nil || len(all) == 0 {
+		return row{}, err
+	}
+	return all[0], nil
+}
+
+// Get implements [Store].
+func (s *rows) Get(k Key) (Record, error) {
+	r, err := s.get(k)
+	if err == nil && r.version == 0 {
+		err = fmt.Errorf("%s: %w", s.Where(k), fs.ErrNotExist)
+	}
+	if err != nil {
+		return Record{}, err
+	}
+	found := r.record(k.Kind)
+	if found.Damaged {
+		return Record{}, fmt.Errorf("%s: %w", s.Where(k), ErrDamaged)
+	}
+	return found, nil
+}
+
+// List implements [Store].
+func (s *rows) List(k Key, pattern string, bodies bool) ([]Record, error) {
+	regex := strings.NewReplacer(`\*`, "[^/]*", `\?`, "[^/]").Replace(regexp.QuoteMeta(pattern))
+	found, _, err := s.query(k, `select name, case when $5 then body end, octet_length(body), used, version from records
+		where (owner = $1 or $1 = '*') and kind = $2 and $3 = '' and name ~ ('^' || $4 || '$')`, regex, bodies)
+	all := make([]Record, len(found))
+	for i, r := range found {
+		all[i] = r.record(k.Kind)
+	}
+	return all, err
+}
+
+func (k Key) checkRow(body []byte) error {
+	if len(body) > maxRow {
+		return fmt.Errorf("%w: it has %d bytes, and a database keeps at most %d MiB", ErrFull, len(body), maxRow>>20)
+	}
+	return k.check(body)
+}
+
+// Put implements [Store].
+func (s *rows) Put(k Key, body []byte) error {
+	return s.put(k, body, `on conflict (owner, kind, name) do update
+		set body = excluded.body, used = excluded.used, version = records.version + 1`)
+}
+
+// put writes a record that is new, or that conflict says how to change. The error is [ErrBusy] if it has no effect.
+func (s *rows) put(k Key, body []byte, conflict string, arguments ...any) error {
+	if err := k.checkRow(body); err != nil {
+		return err
+	}
+	if body == nil {
+		body = []byte{} // not null
+	}
+	written, _, err := s.query(k, `insert into records (owner, kind, name, body, used, version)
+		values ($1, $2, $3, $4, $5, 1) `+conflict+" returning name, ''::bytea, 0, used, version", append([]any{body, s.now()}, arguments...)...)
+	if err == nil && len(written) == 0 {
+		return ErrBusy
+	}
+	if err == nil && written[0].version == 1 {
+		s.prune(k)
+	}
+	return err
+}
+
+// Update implements [Store]. If another process writes meanwhile it begins again.
+func (s *rows) Update(k Key, change func(Record) ([]byte, error)) error {
+	for until := time.Now().Add(k.Kind.Wait); ; {
+		old, err := s.get(k)
+		if err != nil {
+			return err
+		}
+		before := old.record(k.Kind)
+		body, err := change(before)
+		if err != nil || body == nil {
+			return err
+		}
+		if old.version == 0 {
+			err = s.put(k, body, "on conflict do nothing")
+		} else if err = k.checkRow(body); err == nil {
+			var changed int64
+			_, changed, err = s.query(k, "update records set body = $4, used = $5, version = version + 1 where"+this+
+				"and version = $6", body, s.now(), old.version)
+			if err == nil && changed == 0 {
+				err = ErrBusy
+			}
+		}
+		if !errors.Is(err, ErrBusy) || time.Now().After(until) {
+			return err
+		}
+		time.Sleep(rand.N(10 * time.Millisecond)) //nolint:gosec // so that those who collide do not again
+	}
+}
+
+// Append implements [Store].
+func (s *rows) Append(k Key, lines []byte) error {
+	most := min(k.Kind.LimitOf(k.Name), maxRow)
+	err := s.put(k, lines, `on conflict (owner, kind, name) do update
+		set used = excluded.used, version = records.version + 1, body = records.body ||
+			case when octet_length(records.body) = 0 or substr(records.body, octet_length(records.body)) = '\x0a'::bytea
+			then '' else '\x0a'::bytea end || excluded.body
+		where octet_length(records.body) + octet_length(excluded.body) <= $6`, most)
+	if errors.Is(err, ErrBusy) {
+		err = fmt.Errorf("%s has over %d MiB, and no more is added to it: %w", s.Where(k), most>>20, ErrFull)
+	}
+	return err
+}
+
+// Touch implements [Store].
+func (s *rows) Touch(k Key) error {
+	_, touched, err := s.query(k, "update records set used = $4 where"+this, s.now())
+	if err == nil && touched == 0 {
+		err = fmt.Errorf("%s: %w", s.Where(k), fs.ErrNotExist)
+	}
+	return err
+}
+
+// Delete implements [Store].
+func (s *rows) Delete(k Key) error {
+	_, _, err := s.query(k, `delete from records
+		where owner = $1 and kind = $2 and (name = $3 or starts_with(name, $3 || '/'))`)
+	return err
+}
+
+// prune removes records after a new one was made: of all owners those that were not used for the age of their kind, and
+// of its owner the least recently used quarter if there are too many.
+func (s *rows) prune(k Key) {
+	if k.Kind.Age == 0 && k.Kind.Most == 0 {
+		return
+	}
+	_, _, _ = s.query(Key{Kind: k.Kind}, `delete from records where (owner, kind, name) in (
+		select owner, kind, name from records where $1 = '*' and kind = $2 and $3 = '' and used < $4
+		limit 1000 for update skip locked)`, s.now().Add(-k.Kind.Age))
+	if k.Kind.Most > 0 {
+		_, _, _ = s.query(k, `delete from records where owner = $1 and kind = $2 and name in (
+			select name from records where owner = $1 and kind = $2 and name <> $3 order by used limit
+				(select case when count(*) > $4 then $4 / 4 else 0 end from records where owner = $1 and kind = $2))`,
+			k.Kind.Most)
+	}
+}
+
+// Lock implements [Store].
+func (s *rows) Lock(k Key) (unlock func(), err error) {
+	name := path.Join("records", k.owner(), k.Kind.Name, k.Kind.lock(k.Name))
+	_, unlock, err = s.db.Lock(context.Background(), name, k.Kind.Wait)
+	if errors.Is(err, database.ErrBusy) {
+		err = ErrBusy
+	}
+	return unlock, err
+}
+
+// Where implements [Store].
+func (s *rows) Where(k Key) string {
+	return fmt.Sprintf("the record %s of kind %s and owner %s in the database", k.Name, k.Kind.Name, k.owner())
+}
+
+// Process implements [Store].
+func (s *rows) Process() (string, error) { return s.db.Process(), nil }
+
+// Alive implements [Store].
+func (s *rows) Alive(process string) bool { return s.db.Alive(process) }
+
+// Close implements [Store].
+func (s *rows) Close() {}
