@@ -91,9 +91,8 @@ func OpenOn(b backend.Backend, local *files.Store, o Options) *Store {
 // MaxObservation returns how many bytes of one observation are stored; without a limit more than there can be.
 func (s *Store) MaxObservation() int64 { return s.options.MaxObservation }
 
-// List returns this owner's observations, newest first; "" selects all owners. It has those of Listing: tombstones only
-// if asked for, no receipts (they are most of a sidecar): use Stat. The slices and maps of an observation are shared:
-// nobody may change them.
+// List returns the observations of Listing, newest first. Receipts are left out (they are most of a sidecar): use Stat.
+// The slices and maps of an observation are shared: nobody may change them.
 func (s *Store) List(owner string, tombstones bool) ([]Observation, error) {
 	shared, _, err := s.Listing(owner, tombstones, false)
 	if err != nil {

@@ -215,19 +215,16 @@ func (r *Recording) flushAll() error {
 	if !r.writing {
 		r.small = r.buf
 	}
-	all := len(r.buf)
-	if _, err := r.reserveRoom(all, 0); err != nil {
+	if _, err := r.reserveRoom(len(r.buf), 0); err != nil {
 		return err
 	}
-	if r.flushed+int64(all) == 0 && r.dropped > 0 { // an empty observation would claim there was no output
+	if r.Size() == 0 && r.dropped > 0 { // an empty observation would claim there was no output
 		return r.Err()
 	}
-	r.flush(r.buf, 0)
-	if r.diskErr != nil {
-		return r.diskErr
+	if r.flush(r.buf, 0); r.diskErr == nil {
+		r.buf = nil
 	}
-	r.buf = nil
-	return nil
+	return r.diskErr
 }
 
 // Discard deletes an uncommitted recording. After a successful Commit it only closes the file ReadAt opened. It may be
@@ -235,6 +232,9 @@ func (r *Recording) flushAll() error {
 func (r *Recording) Discard() error {
 	if r.state != committed {
 		r.state, r.buf, r.small = discarded, nil, nil
+	}
+	if !r.writing {
+		return nil
 	}
 	return r.w.Discard()
 }
