@@ -223,19 +223,19 @@ func (s *Server) discover(ctx context.Context, k *call) (any, error) {
 }
 
 // ownInstructions returns our own instructions.
-func (s *Server) ownInstructions(k *call) string {
+func (s *Server) ownInstructions(ctx context.Context, k *call) string {
 	names := ""
-	if !k.conn.hasRoots() {
+	if !k.conn.hasRoots() && ctx.Value(grantKey{}) == nil {
 		names = s.options.Sources(k.conn.account).RootNames()
 	}
 	return prompts.Instructions(names)
 }
 
 // instructions returns the server's instructions, with the names of its roots if there are several, but not if the
-// client's roots, which are not known yet, will narrow them. The instructions of upstream servers follow; it is an error
-// if none of these can be started.
+// token, or the client's roots, which are not known yet, will narrow them. The instructions of upstream servers follow;
+// it is an error if none of these can be started.
 func (s *Server) instructions(ctx context.Context, k *call) (string, error) {
-	text := s.ownInstructions(k)
+	text := s.ownInstructions(ctx, k)
 	up, err := k.upstreams()
 	if up == nil || err != nil {
 		return text, err

@@ -167,9 +167,40 @@ func dirOf(uri string) (dir, why string) {
 	return dir, ""
 }
 
-// narrowedSources narrows sources to the client's roots. The caller must call the returned function when the sources
-// are no longer used.
+type grantKey struct{}
+
+// WithRoots narrows the roots of the calls of ctx to dirs, absolute paths: those of the token that came with the
+// request, whatever the session had before. nil narrows nothing.
+func WithRoots(ctx context.Context, dirs []string) context.Context {
+	if dirs == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, grantKey{}, dirs)
+}
+
+// errNoGrant is the error if no root of the token lies within a root of the server.
+var errNoGrant = errors.New("no root: your token grants no directory of this server; ask its operator for an entry in roots " +
+	"(obs:ID sources work without one)")
+
+// narrowedSources narrows sources to the roots of the request's token, then to those of the client. The caller must
+// call the returned function when the sources are no longer used.
 func (k *call) narrowedSources(ctx context.Context, sources source.Set) (source.Set, func(), error) {
+	dirs, narrows := ctx.Value(grantKey{}).([]string)
+	if !narrows {
+		return k.clientSources(ctx, sources)
+	}
+	granted, end := sources.Narrow(dirs)
+	granted.Absent, granted.NoRoot = nil, errNoGrant // absent ones may be of others
+	narrowed, done, err := k.clientSources(ctx, granted)
+	if err != nil {
+		end()
+		return narrowed, done, err
+	}
+	return narrowed, func() { done(); end() }, nil
+}
+
+// clientSources narrows sources to the client's roots, as narrowedSources does.
+func (k *call) clientSources(ctx context.Context, sources source.Set) (source.Set, func(), error) {
 	if k.frame.Stateless() { // its protocol deprecates roots, and would need a query with every call
 		return sources, func() {}, nil
 	}

@@ -93,7 +93,7 @@ func (s toolArea) listTools(ctx context.Context, k *call) (any, error) {
 			list.Tools = append(list.Tools, s.masked(t.Listing))
 		}
 	}
-	k.conn.listed.Do(func() { s.traceList(k, list.Tools[:len(s.offers.Tools)]) })
+	k.conn.listed.Do(func() { s.traceList(ctx, k, list.Tools[:len(s.offers.Tools)]) })
 	return list, nil
 }
 
@@ -105,7 +105,7 @@ type toolList struct {
 
 // traceList traces the tokens of our own tools and instructions. Those of upstream servers would cost the same without
 // us.
-func (s toolArea) traceList(k *call, own []any) {
+func (s toolArea) traceList(ctx context.Context, k *call, own []any) {
 	text, err := json.Marshal(own)
 	if err != nil || len(own) == 0 {
 		return
@@ -114,7 +114,7 @@ func (s toolArea) traceList(k *call, own []any) {
 		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: json.RawMessage("{}"), Via: trace.ViaList, Uncut: true,
 	}
 	if k.addMeta(&r) == nil {
-		s.options.Funnel.Show(r, string(text)+s.ownInstructions(k))
+		s.options.Funnel.Show(r, string(text)+s.ownInstructions(ctx, k))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
@@ -55,6 +56,9 @@ func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error 
 		goVersion, rootsFound, settingsWork, storeWorks, tokenizerWorks, usageReported, workerWorks, commandsWork,
 	} {
 		all = append(all, check(s)...)
+	}
+	if s.OAuthIssuer != "" {
+		all = append(all, issuerAnswers(ctx, s)...)
 	}
 	if d.Endpoint {
 		all = append(all, endpointAnswers(ctx, s)...)
@@ -172,6 +176,17 @@ func endpointAnswers(ctx context.Context, s *cli.Settings) []finding {
 		text += "; its context window is unknown, set --endpoint-context"
 	}
 	return []finding{{what: "endpoint", text: text, weak: r.Text == "" || client.Context() == 0}}
+}
+
+// issuerAnswers gets the issuer's document and keys, and compares its clock with ours.
+func issuerAnswers(ctx context.Context, s *cli.Settings) []finding {
+	v, _ := oauth.New(s.Options().OAuth) // the settings were checked
+	keys, ahead, err := v.Check(ctx)
+	if err != nil {
+		return bad("oauth", err.Error())
+	}
+	return []finding{{what: "oauth", bad: ahead.Abs() > oauth.Skew, text: fmt.Sprintf(
+		"%s: %d keys; its clock is %s ahead of ours, %s are allowed", s.OAuthIssuer, keys, ahead.Round(time.Second), oauth.Skew)}}
 }
 
 // commandsWork tests whether commands can be contained, if the tool run is offered.

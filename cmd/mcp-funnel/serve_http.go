@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
 )
 
@@ -35,6 +36,12 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 	}
 	options := s.Options().HTTP
 	options.Identities, options.Links, options.Draining = identities, a.Links, draining
+	if s.OAuthIssuer != "" {
+		o := s.Options().OAuth
+		o.Log = a.Log
+		options.OAuth, _ = oauth.New(o) // the settings were checked
+		go options.OAuth.Run(ctx)
+	}
 	if err := options.Check(); err != nil {
 		return cli.Usagef("%w", err)
 	}
@@ -105,6 +112,8 @@ func identities(s *cli.Settings, a *cli.App) (map[string]string, tokenSource, er
 			err = cli.Usagef("%s: %w", cli.TokenVariable, err)
 		}
 		return tokens, tokenSource{text: "token from " + cli.TokenVariable}, err
+	case s.OAuthIssuer != "":
+		return nil, tokenSource{text: "access tokens of " + s.OAuthIssuer}, nil
 	case a.Store == nil:
 		return nil, tokenSource{}, fmt.Errorf("there is no store to keep a token in: set --token-file or %s",
 			cli.TokenVariable)

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -22,7 +24,8 @@ import (
 type guard struct {
 	tokens  []credential
 	noToken bool
-	hosts   []string // as in the Host header, in lower case
+	oauth   *oauth.Verifier // nil: access tokens count as unknown
+	hosts   []string        // as in the Host header, in lower case
 	origins []string
 	linked  string // host of links, allowed for them alone; "": none
 	maxBody int64
@@ -35,7 +38,7 @@ type credential struct {
 }
 
 func newGuard(o Options, maxBody int64) (*guard, error) {
-	g := &guard{noToken: o.NoToken, maxBody: maxBody}
+	g := &guard{noToken: o.NoToken, oauth: o.OAuth, maxBody: maxBody}
 	if o.Links != nil {
 		g.linked = o.Links.Host()
 	}
@@ -48,7 +51,7 @@ func newGuard(o Options, maxBody int64) (*guard, error) {
 		}
 		g.tokens = append(g.tokens, credential{sha256.Sum256([]byte(token)), owner})
 	}
-	if len(g.tokens) == 0 && !g.noToken {
+	if len(g.tokens) == 0 && !g.noToken && g.oauth == nil {
 		return nil, errors.New("HTTP needs a token")
 	}
 	for _, host := range o.Hosts {
@@ -72,7 +75,7 @@ func newGuard(o Options, maxBody int64) (*guard, error) {
 
 // several reports whether the tokens belong to more than one identity.
 func (g *guard) several() bool {
-	return slices.ContainsFunc(g.tokens, func(c credential) bool { return c.owner != g.tokens[0].owner })
+	return g.oauth != nil || slices.ContainsFunc(g.tokens, func(c credential) bool { return c.owner != g.tokens[0].owner })
 }
 
 // check returns who sent the request, or why it is refused. It sets the CORS headers that let an allowed page read
@@ -105,10 +108,14 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller,
 		return caller{preflight: true}, nil
 	}
 	who, no := g.identify(r, to)
-	if no != nil {
-		h.Set("WWW-Authenticate", `Bearer realm="mcp-funnel"`)
-	} else {
+	switch {
+	case no == nil:
 		no = g.checkBody(w, r, to)
+	case no.status == http.StatusServiceUnavailable: // says nothing of the token
+	case g.oauth != nil:
+		h.Set("WWW-Authenticate", g.oauth.Challenge(no.code))
+	default:
+		h.Set("WWW-Authenticate", `Bearer realm="mcp-funnel"`)
 	}
 	if no != nil {
 		no.close = true
@@ -237,7 +244,7 @@ func (g *guard) identify(r *http.Request, to route) (caller, *refusal) {
 	all := r.Header.Values("Authorization")
 	if len(all) == 0 {
 		return caller{}, refuse(http.StatusUnauthorized,
-			"a token is required: Authorization: Bearer TOKEN; the server printed the name of its token file at start")
+			"a token is required: Authorization: Bearer TOKEN; the server printed at start where tokens come from")
 	}
 	scheme, token, _ := strings.Cut(all[0], " ")
 	if len(all) > 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -250,10 +257,29 @@ func (g *guard) identify(r *http.Request, to route) (caller, *refusal) {
 			owner = c.owner
 		}
 	}
-	if owner == "" {
-		return caller{}, refuse(http.StatusUnauthorized, "unknown token; use one of this server's")
+	switch {
+	case owner != "":
+		return caller{owner: owner}, nil
+	case g.oauth != nil:
+		return g.verify(r.Context(), token)
 	}
-	return caller{owner: owner}, nil
+	return caller{}, refuse(http.StatusUnauthorized, "unknown token; use one of this server's")
+}
+
+// verify returns who sent an access token.
+func (g *guard) verify(ctx context.Context, token string) (caller, *refusal) {
+	owner, roots, err := g.oauth.Verify(ctx, token)
+	no := &refusal{status: http.StatusUnauthorized, code: "invalid_token"}
+	switch {
+	case err == nil:
+		return caller{owner: owner, roots: roots}, nil
+	case errors.Is(err, oauth.ErrUnavailable):
+		no.status = http.StatusServiceUnavailable
+	case errors.Is(err, oauth.ErrScope):
+		no.status, no.code = http.StatusForbidden, "insufficient_scope"
+	}
+	no.text = jsonrpc.Echo(err.Error())
+	return caller{}, no
 }
 
 // checkBody refuses wrong methods, bodies over the limit, and content types other than JSON, which a page can send to

@@ -7,6 +7,7 @@
 //	            /metrics          metrics.go
 //	            /healthz, /readyz (drain.go)
 //	            /link             links.go, upload.go: only with Options.Links
+//	            /.well-known/oauth-protected-resource: only with Options.OAuth
 //
 // It passes each message to [server.Conn.Accept], as stdio does. It keeps the HTTP sessions; package server keeps what
 // a session has negotiated and what it runs.
@@ -48,8 +49,8 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	connections := cmp.Or(max(o.Connections, 0), DefaultConnections)
 	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
-		server: s, log: set.Log, authorize: g.check, sse: o.SSE, links: o.Links, maxMessage: set.MaxMessage,
-		write:     set.WriteTimeout,
+		server: s, log: set.Log, authorize: g.check, sse: o.SSE, links: o.Links, oauth: o.OAuth,
+		maxMessage: set.MaxMessage, write: set.WriteTimeout,
 		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
 		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
 		drain: o.Draining,
@@ -97,6 +98,15 @@ func (h *httpServer) routes() []route {
 	}
 	if h.links != nil {
 		all = append(all, linkRoutes...)
+	}
+	if h.oauth != nil {
+		document, paths := h.oauth.Metadata()
+		serve := func(_ *httpServer, w http.ResponseWriter, _ *http.Request, _ caller) {
+			writeJSON(w, http.StatusOK, document)
+		}
+		for _, path := range paths {
+			all = append(all, route{path: path, methods: []string{http.MethodGet, http.MethodHead}, open: true, handle: serve})
+		}
 	}
 	return all
 }
@@ -149,7 +159,7 @@ func (h *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		defer h.requests.Release(who.owner, 1)
 		passed = true
-		to.handle(h, w, r, who)
+		to.handle(h, w, r.WithContext(server.WithRoots(r.Context(), who.roots)), who)
 	}
 }
 

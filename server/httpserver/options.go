@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/server/links"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 )
 
 // Defaults of [Options].
@@ -39,6 +40,8 @@ type Options struct {
 	SSE        bool              // also serves /sse and /message, of protocol 2024-11-05
 	// Hosts are allowed in the Host header besides loopback names and the address itself, with or without a port.
 	Hosts []string
+	// OAuth checks access tokens, besides the tokens of Identities; nil: there are none.
+	OAuth *oauth.Verifier
 	// Links are the links that are served; nil: none. They need a server with a store.
 	Links   *links.Links
 	Origins []string // web origins allowed besides the server's own, as browsers send them

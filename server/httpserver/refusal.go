@@ -13,8 +13,9 @@ import (
 type refusal struct {
 	status   int
 	text     string
-	close    bool // closes the connection
-	skipBody bool // does not wait for the rest of the request
+	code     string // of RFC 6750, for an access token; "": none was sent
+	close    bool   // closes the connection
+	skipBody bool   // does not wait for the rest of the request
 }
 
 func refuse(status int, format string, args ...any) *refusal {

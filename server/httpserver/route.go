@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/links"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -27,7 +28,8 @@ type route struct {
 // caller is the sender of a request that passed the guard.
 type caller struct {
 	owner     string
-	preflight bool // a browser's CORS preflight: no request yet
+	roots     []string // of the access token; nil: all
+	preflight bool     // a browser's CORS preflight: no request yet
 }
 
 // httpServer is the HTTP handler of a server.
@@ -46,6 +48,7 @@ type httpServer struct {
 	bodyPause   time.Duration
 	sse         bool
 	links       *links.Links // nil: none are served
+	oauth       *oauth.Verifier
 	write       time.Duration
 	ctx         context.Context // parent of all MCP connections
 	end         context.CancelCauseFunc

@@ -68,7 +68,7 @@ func (h *httpServer) serveMessage(w http.ResponseWriter, r *http.Request, who ca
 		).write(w)
 		return
 	}
-	work := s.conn.Accept(s.conn.Context(), body, func(m []byte, last func()) error {
+	work := s.conn.Accept(server.WithRoots(s.conn.Context(), who.roots), body, func(m []byte, last func()) error {
 		return stream.SendDetached(eventOf(m), last)
 	})
 	if work == nil {

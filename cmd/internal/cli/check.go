@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/session/hook"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
@@ -30,6 +31,7 @@ func (s *Settings) AfterApply(k *kong.Context, file *FileResolver) error {
 			return err
 		}
 	}
+	s.TokenRoots = file.TokenRoots
 	return s.check(k.Model.Flags)
 }
 
@@ -78,6 +80,11 @@ func (s *Settings) check(settings []*kong.Flag) error {
 		if name != allToolsets && !slices.Contains(server.Toolsets, name) {
 			return fmt.Errorf("--toolsets: there is no toolset %.60q; there are %s and %s",
 				name, strings.Join(server.Toolsets, ", "), allToolsets)
+		}
+	}
+	if len(s.OAuthIssuer)+len(s.OAuthAudience)+len(s.OAuthScope) > 0 || s.TokenRoots != nil {
+		if _, err := oauth.New(s.Options().OAuth); err != nil {
+			return err
 		}
 	}
 	if s.Extraction == "model" && !s.AsksModel() {

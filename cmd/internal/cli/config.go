@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,8 @@ const maxConfig = 1 << 20
 type FileResolver struct {
 	Servers []upstream.Options // the other servers of the file, in its order
 	values  map[string]any     // nil: the file has not been read yet
+
+	TokenRoots map[string]map[string][]string // directories of access tokens, by claim and value; nil: no key roots
 }
 
 // ConfigError is an error in the file itself. kong puts the name of the setting that it was resolving before every
@@ -214,11 +217,15 @@ func (r *FileResolver) parse(path string, text []byte, known map[string]*kong.Fl
 			if comment := commentIn(e.Key); comment != nil {
 				return commented(path, text, comment)
 			}
-			if name == upstreamsKey || name == clientsKey {
+			if name == upstreamsKey || name == clientsKey || name == tokenRootsKey {
 				if comment := commentIn(e.Value); comment != nil {
 					return commented(path, text, comment)
 				}
-				if err := r.addServers(path, name, e.Value); err != nil {
+				add := r.addServers
+				if name == tokenRootsKey {
+					add = r.setTokenRoots
+				}
+				if err := add(path, name, e.Value); err != nil {
 					return err
 				}
 				continue
@@ -229,7 +236,7 @@ func (r *FileResolver) parse(path string, text []byte, known map[string]*kong.Fl
 					return at(path, e.Key,
 						fmt.Errorf("unknown key %q; write %s in its place for the servers of a client", name, clientsKey))
 				}
-				keys := append(slices.Sorted(maps.Keys(known)), upstreamsKey, clientsKey)
+				keys := append(slices.Sorted(maps.Keys(known)), upstreamsKey, clientsKey, tokenRootsKey)
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
 					return at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
@@ -244,6 +251,27 @@ func (r *FileResolver) parse(path string, text []byte, known map[string]*kong.Fl
 				return at(path, e.Value, fmt.Errorf("%s: %w", name, err))
 			}
 			r.values[name] = v
+		}
+	}
+	return nil
+}
+
+// setTokenRoots reads directories by claim and value. Relative ones are below the directory of the file.
+func (r *FileResolver) setTokenRoots(path, _ string, n ast.Node) error {
+	v, err := valueOf(n)
+	if err == nil {
+		text, _ := json.Marshal(v) // plain values
+		err = json.Unmarshal(text, &r.TokenRoots)
+	}
+	if err != nil || r.TokenRoots == nil {
+		return at(path, n, errors.New("roots has lists of directories by claim and value of an access token, such as "+
+			"`sub: {anna: [/srv/anna]}`; the directories of this server are root"))
+	}
+	for _, byValue := range r.TokenRoots {
+		for _, dirs := range byValue {
+			for i, dir := range dirs {
+				dirs[i] = ExpandPath(besideFile(dir, path).(string))
+			}
 		}
 	}
 	return nil

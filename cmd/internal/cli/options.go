@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
+	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -31,6 +32,7 @@ type Options struct {
 	Endpoint chat.Options
 	Server   server.Options
 	HTTP     httpserver.Options
+	OAuth    oauth.Options
 }
 
 // fields yields every setting.

@@ -50,6 +50,8 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 			value.Set(reflect.ValueOf(server.Rate{PerSecond: 1, Burst: 1}))
 		case reflect.Slice:
 			value.Set(reflect.ValueOf([]string{"x"}))
+		case reflect.Map:
+			value.Set(reflect.MakeMap(value.Type()))
 		}
 		if reflect.DeepEqual(s.Options(), zero) {
 			t.Errorf("%s: its value does not arrive in %s", field.Name, field.Tag.Get("to"))

@@ -24,6 +24,8 @@ import (
 const (
 	upstreamsKey = "upstreams"
 	clientsKey   = "mcpServers"
+
+	tokenRootsKey = "roots" // directories that access tokens grant
 )
 
 // otherClientsKeys are what VS Code, Zed and Codex write in place of mcpServers.

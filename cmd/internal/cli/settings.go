@@ -134,12 +134,17 @@ type httpSettings struct {
 	HTTP            string   `name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
 	SSE             bool     `to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
 	TokenFile       string   `placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
+	OAuthIssuer     string   `to:"OAuth.Issuer" name:"oauth-issuer" placeholder:"URL" help:"Also accept access tokens of this OAuth issuer, written as in its tokens: https, or http on this machine. No other token is generated then."`
+	OAuthAudience   []string `to:"OAuth.Audiences" name:"oauth-audience" placeholder:"URI" sep:"," help:"What access tokens are for (aud), one of several: first the URL of /mcp as clients know it, such as https://funnel.example/mcp."`
+	OAuthScope      []string `to:"OAuth.Scopes" name:"oauth-scope" placeholder:"SCOPE" sep:"," help:"Scope that access tokens need; of several all."`
 	AllowHost       []string `to:"HTTP.Hosts" placeholder:"NAME" sep:"," help:"Host name that HTTP clients may use for this server besides localhost; repeatable."`
 	AllowOrigin     []string `to:"HTTP.Origins" placeholder:"ORIGIN" sep:"," help:"Origin of web pages that may call this server, besides its own; repeatable."`
 	LinkBase        string   `placeholder:"URL" help:"URL at which others reach this server, such as https://funnel.example: receipts over HTTP then have a link that reads the output without a token for 15 minutes, and mcp-funnel link makes more."`
 	HTTPConnections int      `min:"1" to:"HTTP.Connections" name:"http-connections" default:"1024" placeholder:"N" help:"Maximum number of HTTP connections; idle ones are closed first. With several identities each may use three quarters."`
 	HTTPSessions    int      `min:"1" to:"HTTP.Sessions" name:"http-sessions" default:"1024" placeholder:"N" help:"Maximum number of HTTP sessions; idle ones end first."`
 	HTTPIdle        Age      `min:"1" to:"HTTP.Idle" name:"http-idle" default:"12h" placeholder:"TIME" help:"Time after which an unused HTTP session ends."`
+
+	TokenRoots map[string]map[string][]string `kong:"-" to:"OAuth.Roots"` // the key roots of the configuration file
 
 	SessionKeyFile string `placeholder:"FILE" help:"32 random bytes or more, mode 0600, that all replicas behind one address share: each then continues the HTTP sessions of the others, up to --http-idle after they were opened. Default: sessions end with their server."`
 	Replica        string `placeholder:"NAME" help:"Name of this server among its replicas, in log lines, metrics and _meta. Default: the name of the host."`

@@ -30,6 +30,7 @@ func (s *Settings) Warnings() (all []string) {
 	}
 	for setting, value := range map[string]string{
 		"--token-file": s.TokenFile, "--session-key-file": s.SessionKeyFile, "--replica": s.Replica,
+		"--oauth-issuer": s.OAuthIssuer,
 	} {
 		if value != "" && s.HTTP == "" {
 			add("%s has no effect without --http", setting)
