@@ -160,6 +160,7 @@ func TestAttacksOnAccessTokens(t *testing.T) {
 	srv, ran := touched(t)
 	v := p.verifier(oauth.Options{Scopes: []string{"funnel"}})
 	w := serveWeb(t, srv, func(o *Options) { o.OAuth, o.Identities = v, nil })
+	ago := func(d time.Duration) int64 { return time.Now().Add(-d).Unix() }
 	good := p.token(nil)
 	parts := strings.Split(good, ".")
 	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + "."
@@ -180,8 +181,8 @@ func TestAttacksOnAccessTokens(t *testing.T) {
 		"wrong iss":         {as(p.token(jwt.MapClaims{"iss": "https://login.example"})), 401, "invalid_token"},
 		"wrong aud":         {as(p.token(jwt.MapClaims{"aud": "https://funnel.example"})), 401, "invalid_token"},
 		"list of wrong aud": {as(p.token(jwt.MapClaims{"aud": []string{"a", "b"}})), 401, "invalid_token"},
-		"expired":           {as(p.token(jwt.MapClaims{"exp": time.Now().Add(-2 * time.Minute).Unix()})), 401, "invalid_token"},
-		"not valid yet":     {as(p.token(jwt.MapClaims{"nbf": time.Now().Add(2 * time.Minute).Unix()})), 401, "invalid_token"},
+		"expired":           {as(p.token(jwt.MapClaims{"exp": ago(2 * time.Minute)})), 401, "invalid_token"},
+		"not valid yet":     {as(p.token(jwt.MapClaims{"nbf": ago(-2 * time.Minute)})), 401, "invalid_token"},
 		"no scope":          {as(p.token(jwt.MapClaims{"scope": nil})), 403, "insufficient_scope"},
 		"static token":      {as(testToken), 401, "invalid_token"},
 		"no token":          {without("Authorization"), 401, ""},
@@ -213,7 +214,23 @@ func TestAttacksOnAccessTokens(t *testing.T) {
 	}
 	expect.Equal(t, ran.Load(), 0, "calls")
 	w.post(touch, anna, theirs).is(t, http.StatusOK)
-	expect.Equal(t, ran.Load(), 1, "the control")
+	expect.Equal(t, ran.Load(), 1, "calls")
+	// The control: a guard that reads the claims of a token and checks nothing runs calls of forged ones.
+	h := expect.Value(newHTTP(t.Context(), srv, Options{OAuth: v}))(t)
+	h.authorize = func(_ http.ResponseWriter, r *http.Request, _ route) (caller, *refusal) {
+		var claims struct{ Sub string }
+		parts := strings.Split(r.Header.Get("Authorization"), ".")
+		text := expect.Value(base64.RawURLEncoding.DecodeString(parts[1]))(t)
+		expect.Must(t, json.Unmarshal(text, &claims))
+		return caller{owner: claims.Sub}, nil
+	}
+	weak := serveHandler(t, h)
+	session := weak.open(anna)
+	wrong := p.token(jwt.MapClaims{"iss": "https://login.example", "aud": "x"})
+	for _, forged := range []string{none, hmac, wrong, p.token(jwt.MapClaims{"exp": 1})} {
+		weak.post(touch, as(forged), session).is(t, http.StatusOK)
+	}
+	expect.Equal(t, ran.Load(), 5, "calls of forged tokens that a weak guard lets in")
 }
 
 // Without keys the answer is 503, and the server serves everyone else.
@@ -268,8 +285,11 @@ func TestRootsOfAccessTokens(t *testing.T) {
 	} {
 		c.at.post(list, c.with...).is(t, http.StatusOK, c.want)
 	}
-	modern := []with{header("Mcp-Protocol-Version", "2026-07-28"), header("Mcp-Method", "tools/call"), header("Mcp-Name", "roots")}
-	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"roots","arguments":{},` + servertest.ModernMeta + "}}"
+	modern := []with{
+		header("Mcp-Protocol-Version", "2026-07-28"), header("Mcp-Method", "tools/call"), header("Mcp-Name", "roots"),
+	}
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"roots","arguments":{},` +
+		servertest.ModernMeta + "}}"
 	a.post(call, append(modern, anna)...).is(t, http.StatusOK, `"[/a]"`)
 	a.post(call, append(modern, more)...).is(t, http.StatusOK, `"[/a][/b/sub]"`)
 	batch := a.post(strings.Replace(servertest.Initialize, "2025-06-18", "2025-03-26", 1), more)

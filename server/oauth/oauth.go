@@ -68,8 +68,8 @@ type Verifier struct {
 // New returns a verifier, or what is wrong with the options.
 func New(o Options) (*Verifier, error) {
 	if _, err := secureURL(o.Issuer); err != nil {
-		return nil, fmt.Errorf("--oauth-issuer %.100q: %w; roots in the configuration, --oauth-audience and --oauth-scope are "+
-			"for its tokens", o.Issuer, err)
+		return nil, fmt.Errorf("--oauth-issuer %.100q: %w; roots in the configuration, --oauth-audience and --oauth-scope "+
+			"are for its tokens", o.Issuer, err)
 	}
 	resource, err := secureURL(strings.Join(o.Audiences[:min(1, len(o.Audiences))], ""))
 	if err != nil || slices.Contains(o.Audiences, "") {
@@ -211,8 +211,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (identity string, r
 		return "", nil, errors.New("the token is not valid yet (nbf)")
 	case !slices.ContainsFunc(t.Audience, func(a string) bool { return slices.Contains(v.options.Audiences, a) }):
 		return "", nil, fmt.Errorf("the token is for another server: its aud is %.200q", t.Audience)
-	case t.Subject == "":
-		return "", nil, errors.New("the token has no sub")
+	case t.Subject == "" || strings.Contains(token, "{"): // go-jose also takes a signature in JSON
+		return "", nil, errors.New("the token has no sub, or is not compact")
 	case lacks >= 0:
 		return "", nil, fmt.Errorf("%w: %s", ErrScope, v.options.Scopes[lacks])
 	}
@@ -253,10 +253,12 @@ const metadataPath = "/.well-known/oauth-protected-resource"
 
 // Metadata returns that document, and its paths: without and with the path of /mcp.
 func (v *Verifier) Metadata() (document any, paths []string) {
-	document = map[string]any{
-		"resource": v.options.Audiences[0], "authorization_servers": []string{v.options.Issuer},
-		"bearer_methods_supported": []string{"header"}, "scopes_supported": append([]string{}, v.options.Scopes...),
-	}
+	document = struct {
+		Resource string   `json:"resource"`
+		Issuers  []string `json:"authorization_servers"`
+		Methods  []string `json:"bearer_methods_supported"`
+		Scopes   []string `json:"scopes_supported,omitempty"`
+	}{v.options.Audiences[0], []string{v.options.Issuer}, []string{"header"}, v.options.Scopes}
 	return document, []string{metadataPath, metadataPath + cmp.Or(strings.TrimRight(v.resource.Path, "/"), "/mcp")}
 }
 

@@ -17,6 +17,8 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,7 +88,8 @@ func (i *issuer) set(change func()) {
 // claims are those of a valid token, with changes; nil removes one.
 func (i *issuer) claims(change map[string]any) map[string]any {
 	c := map[string]any{
-		"iss": i.URL + "/realm", "aud": audience, "sub": "anna", "exp": time.Now().Add(time.Hour).Unix(), "scope": "read funnel",
+		"iss": i.URL + "/realm", "aud": audience, "sub": "anna", "exp": time.Now().Add(time.Hour).Unix(),
+		"scope": "read funnel",
 	}
 	maps.Copy(c, change)
 	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
@@ -278,7 +281,7 @@ func TestForgedTokens(t *testing.T) {
 		"key in the token": sign(t, jose.RS256, jose.JSONWebKey{Key: other.rsa, KeyID: "rsa"}, "rsa",
 			i.claims(map[string]any{"jwk": public[0]})),
 		"unknown critical header": header(`{"alg":"RS256","kid":"rsa","crit":["x"],"x":1}`) + "." + parts[1] + "." + parts[2],
-		"JSON form":               `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `x"}`,
+		"JSON form":               fmt.Sprintf(`{"payload":%q,"protected":%q,"signature":%q}`, parts[1], parts[0], parts[2]),
 		"huge":                    valid + strings.Repeat("A", 16<<10),
 		"padded":                  valid + "=",
 	}
@@ -408,13 +411,13 @@ func TestDocuments(t *testing.T) {
 func TestOptions(t *testing.T) {
 	good := Options{Issuer: "https://login.example/realm", Audiences: []string{audience}}
 	for want, change := range map[string]func(*Options){
-		"":                 func(o *Options) { o.Issuer = "http://localhost:8080" },
-		"--oauth-issuer":   func(o *Options) { o.Issuer = "" },
-		"not https":        func(o *Options) { o.Issuer = "http://login.example" },
-		"a host":           func(o *Options) { o.Issuer = "login.example" },
-		"--oauth-audience": func(o *Options) { o.Audiences = nil },
-		"URL of /mcp":      func(o *Options) { o.Audiences = []string{"api://funnel"} },
-		"--oauth-audience [\"https://a.example/mcp\" \"\"]": func(o *Options) { o.Audiences = []string{"https://a.example/mcp", ""} },
+		"":                             func(o *Options) { o.Issuer = "http://localhost:8080" },
+		"--oauth-issuer":               func(o *Options) { o.Issuer = "" },
+		"not https":                    func(o *Options) { o.Issuer = "http://login.example" },
+		"a host":                       func(o *Options) { o.Issuer = "login.example" },
+		"--oauth-audience":             func(o *Options) { o.Audiences = nil },
+		"URL of /mcp":                  func(o *Options) { o.Audiences = []string{"api://funnel"} },
+		`["https://a.example/mcp" ""]`: func(o *Options) { o.Audiences = []string{"https://a.example/mcp", ""} },
 	} {
 		o := good
 		change(&o)
@@ -457,6 +460,11 @@ func TestIdentity(t *testing.T) {
 	i := newIssuer(t, openID)
 	i.rotate(public...)
 	v := i.newVerifier()
+	const command = `printf '%s\0%s' "$0" "$1" | openssl dgst -sha256 -binary | head -c 15 | base32 | tr A-Z a-z`
+	if page, err := os.ReadFile("../../docs/HTTP.md"); err != nil || !strings.Contains(string(page),
+		strings.Replace(command, `"$0" "$1"`, "https://login.example/realm SUBJECT", 1)) {
+		t.Errorf("docs/HTTP.md has another command: %v", err)
+	}
 	seen := map[string]string{}
 	for _, sub := range []string{"anna", "Anna", "bert", strings.Repeat("x", 1000), "\x00"} {
 		identity, _, err := v.Verify(t.Context(), sign(t, jose.RS256, k.rsa, "rsa", i.claims(map[string]any{"sub": sub})))
@@ -465,25 +473,36 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%q and %q are one identity", sub, other)
 		}
 		seen[identity] = sub
+		for _, program := range []string{"sh", "openssl", "base32"} {
+			if _, missing := exec.LookPath(program); missing != nil {
+				t.Skip(missing)
+			}
+		}
+		if sub != "\x00" { // no argument of a command
+			computed := expect.Value(exec.CommandContext(t.Context(), "sh", "-c", command, i.URL+"/realm", sub).Output())(t)
+			expect.Equal(t, "o-"+strings.TrimSpace(string(computed)), identity, "%.20q", sub)
+		}
 	}
 }
 
 // What clients read, and where.
 func TestMetadata(t *testing.T) {
 	v := expect.Value(New(Options{
-		Issuer: "https://login.example", Audiences: []string{"https://funnel.example/team/mcp/", "api://x"}, Scopes: []string{"a b"},
+		Issuer: "https://login.example", Audiences: []string{"https://funnel.example/team/mcp/", "api://x"},
+		Scopes: []string{"a b"},
 	}))(t)
 	document, paths := v.Metadata()
 	text := string(expect.Value(json.Marshal(document))(t))
-	expect.Equal(t, text, `{"authorization_servers":["https://login.example"],"bearer_methods_supported":["header"],`+
-		`"resource":"https://funnel.example/team/mcp/","scopes_supported":["a","b"]}`)
-	_, paths = v.Metadata()
+	expect.Equal(t, text, `{"resource":"https://funnel.example/team/mcp/",`+
+		`"authorization_servers":["https://login.example"],`+
+		`"bearer_methods_supported":["header"],"scopes_supported":["a","b"]}`)
 	expect.EqualList(t, paths, []string{metadataPath, metadataPath + "/team/mcp"})
 	at := `Bearer resource_metadata="https://funnel.example/.well-known/oauth-protected-resource/team/mcp", scope="a b"`
 	expect.Equal(t, v.Challenge(""), at)
 	expect.Equal(t, v.Challenge("invalid_token"), at+`, error="invalid_token"`)
 	v = expect.Value(New(Options{Issuer: "https://login.example", Audiences: []string{"https://funnel.example"}}))(t)
-	_, paths = v.Metadata()
+	document, paths = v.Metadata()
+	expect.Lacks(t, string(expect.Value(json.Marshal(document))(t)), "scopes") // RFC 9728 has empty lists left out
 	expect.EqualList(t, paths, []string{metadataPath, metadataPath + "/mcp"})
-	expect.Equal(t, v.Challenge(""), `Bearer resource_metadata="https://funnel.example/.well-known/oauth-protected-resource"`)
+	expect.Equal(t, v.Challenge(""), `Bearer resource_metadata="https://funnel.example`+metadataPath+`"`)
 }
