@@ -19,7 +19,9 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/links"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -36,6 +38,7 @@ type provider struct {
 func newProvider(t testing.TB) provider {
 	m := expect.Value(mockoidc.Run())(t)
 	t.Cleanup(func() { _ = m.Shutdown() })
+	_ = expect.Value(m.Keypair.KeyID())(t) // mockoidc computes it at the first use, without a lock
 	return provider{m, t}
 }
 
@@ -245,6 +248,28 @@ func TestIssuerUnreachable(t *testing.T) {
 		t.Errorf("%v", got.header)
 	}
 	w.post(say, w.open()).is(t, http.StatusOK)
+}
+
+// The identity of a token has a rate, observations and links of its own.
+func TestIdentityOfAccessTokens(t *testing.T) {
+	p := newProvider(t)
+	store := servertest.NewTestStore(t)
+	l := expect.Value(links.New(linkBase, records.InDir(store.Dir())))(t)
+	run := expect.Value(funnel.New(funnel.Options{Store: store}))(t)
+	w := serveWeb(t, newTestServer(t, func(o *server.Options) {
+		o.Store, o.Funnel, o.Rate = store, run, server.Rate{PerSecond: 0.001, Burst: 1}
+	}), func(o *Options) { o.OAuth, o.Links = p.verifier(oauth.Options{}), l })
+	anna, bert := as(p.token(nil)), as(p.token(jwt.MapClaims{"sub": "bert"}))
+	w.post(say, anna, w.open(anna)).is(t, http.StatusOK)
+	w.post(say, as(p.token(jwt.MapClaims{"jti": "a new token"})), w.open(anna)).is(t, http.StatusTooManyRequests)
+	w.post(say, bert, w.open(bert)).is(t, http.StatusOK)
+	var link struct{ URL string }
+	expect.Must(t, json.Unmarshal([]byte(w.do(http.MethodPost, "/link", "{}", anna).body), &link))
+	stored := w.do(http.MethodPut, strings.TrimPrefix(link.URL, linkBase), "a text", without("Authorization"))
+	expect.MustEqual(t, stored.status, http.StatusCreated, stored.body)
+	w.do(http.MethodPost, "/link", stored.body, bert).is(t, http.StatusNotFound)
+	w.do(http.MethodPost, "/link", stored.body, as(testToken)).is(t, http.StatusNotFound)
+	w.do(http.MethodPost, "/link", stored.body, anna).is(t, http.StatusOK, linkBase)
 }
 
 // A token narrows the roots, never widens them, and those of a session are those of the token of each request: at
