@@ -262,11 +262,12 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil
 	}
-	store, err := c.OpenStore()
+	kept, err := c.OpenKept(nil)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = store.Close() }()
+	defer kept.Close()
+	store := kept.Store
 	list, _, err := c.Observations.list(store, false)
 	if err != nil {
 		return nil

@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
@@ -123,11 +122,12 @@ func settingsWork(s *cli.Settings) (all []finding) {
 }
 
 func storeWorks(s *cli.Settings) []finding {
-	store, err := s.OpenStore()
+	kept, err := s.OpenKept(nil)
 	if err != nil {
 		return bad("store", err.Error())
 	}
-	defer func() { _ = store.Close() }()
+	defer kept.Close()
+	store := kept.Store
 	err = cli.ExplainWrite(store, roundTrip(store))
 	if errors.Is(err, cli.ErrUnwritable) { // the error names the directory
 		return bad("store", err.Error())
@@ -317,12 +317,12 @@ func usageReported(s *cli.Settings) (all []finding) {
 		}
 		all = append(all, finding{what: "usage", weak: err != nil, text: "--usage-from " + s.UsageFrom + ": " + path})
 	}
-	store, err := s.OpenStore()
+	kept, err := s.OpenKept(nil)
 	if err != nil {
 		return all // storeWorks has said so
 	}
-	defer func() { _ = store.Close() }()
-	sessions, err := clientusage.OpenAccounts(records.InDir(store.Dir())).List()
+	defer kept.Close()
+	sessions, err := clientusage.OpenAccounts(kept.Records).List()
 	if err != nil {
 		return append(all, bad("usage", err.Error())...)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/records"
 )
 
 type linkCmd struct {
@@ -32,8 +31,9 @@ func (c *linkCmd) Run(s *cli.Settings, w *cli.Streams) error {
 	case !c.Put && c.ID == "":
 		return cli.Usagef("name what the link reads, as in mcp-funnel link obs:ID, or write --put for a link that stores")
 	}
-	return s.WithStore(func(store *observations.Store) error {
-		all, err := s.Links(store, records.InDir(store.Dir()))
+	return s.WithKept(func(k *cli.Kept) error {
+		store := k.Store
+		all, err := s.Links(store, k.Records)
 		if err != nil {
 			return err
 		}

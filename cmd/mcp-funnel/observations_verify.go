@@ -17,11 +17,12 @@ type obsVerify struct {
 }
 
 func (c *obsVerify) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
-	store, err := s.OpenStore()
+	kept, err := s.OpenKept(nil)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = store.Close() }()
+	defer kept.Close()
+	store := kept.Store
 	ids, err := parseIDs(c.IDs)
 	if err != nil {
 		return err

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
-	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
@@ -31,7 +29,7 @@ refused until a person has looked at it (diff) and approved it (approve).`
 
 // withRecords calls f with the records of the store.
 func withRecords(s *cli.Settings, f func(upstream.Records) error) error {
-	return s.WithStore(func(store *observations.Store) error { return f(upstream.RecordsIn(records.InDir(store.Dir()))) })
+	return s.WithKept(func(k *cli.Kept) error { return f(upstream.RecordsIn(k.Records)) })
 }
 
 type upstreamList struct{}

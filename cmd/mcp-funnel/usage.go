@@ -13,8 +13,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
-	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/records"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -80,10 +78,10 @@ func (c *usageCmd) Run(s *cli.Settings, w *cli.Streams) (err error) {
 func (c *usageCmd) account(
 	s *cli.Settings, session string, enter func(*clientusage.Accounts) error,
 ) (a clientusage.Account, err error) {
-	err = s.WithStore(func(store *observations.Store) (err error) {
-		all := clientusage.OpenAccounts(records.InDir(store.Dir()))
+	err = s.WithKept(func(k *cli.Kept) (err error) {
+		all := clientusage.OpenAccounts(k.Records)
 		if err := enter(all); err != nil {
-			return cli.ExplainWrite(store, err)
+			return cli.ExplainWrite(k.Store, err)
 		}
 		a, err = all.Read(c.Owner, session)
 		return err

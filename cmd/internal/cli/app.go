@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/investigator"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
-	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/links"
@@ -36,9 +35,8 @@ import (
 
 // App holds the wired parts that commands use.
 type App struct {
-	Store     *observations.Store // nil if it could not be opened: answers then say "not kept"
-	Records   records.Store       // nil without a store
-	Trace     *trace.Log          // nil if it could not be opened: calls are then not traced
+	*Kept                // without a store if it could not be opened: answers then say "not kept"
+	Trace     *trace.Log // nil if it could not be opened: calls are then not traced
 	Counter   *tokens.Counter
 	Catalog   []tools.Tool // of the toolsets that are offered
 	Funnel    *funnel.Funnel
@@ -75,16 +73,16 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 			a.Close()
 		}
 	}()
-	var noStore error
-	if a.Store, noStore = observations.OpenStore(o.Store); noStore != nil {
+	kept, noStore := s.OpenKept(a.Log)
+	if noStore != nil && s.IsRemote() { // other replicas serve; this one would keep nothing until it is started again
+		return nil, noStore
+	}
+	if a.Kept = kept; noStore != nil {
 		a.Log.Warn("nothing will be kept", "cause", noStore)
-		a.Store = nil
+		a.Kept = &Kept{}
 	} else if cause := a.Store.Unwritable(); cause != nil {
 		a.Log.Warn("nothing can be kept or traced now; what was kept can be read; make the store writable, or choose another with --store",
 			"store", a.Store.Dir(), "cause", cause)
-	}
-	if a.Store != nil {
-		a.Records = records.InDir(a.Store.Dir())
 	}
 	traceDir := ""
 	if a.Store != nil && !isPermanent(a.Store.Unwritable()) {
@@ -385,8 +383,7 @@ func (a *App) Close() {
 		_ = a.Trace.Close()
 	}
 	if a.Store != nil {
-		a.Records.Close()
-		_ = a.Store.Close()
+		a.Kept.Close()
 	}
 }
 

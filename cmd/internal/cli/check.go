@@ -51,8 +51,11 @@ func (s *Settings) check(settings []*kong.Flag) error {
 			return checkRoot(dir)
 		}
 	}
-	for _, path := range []*string{&s.Config, &s.Store, &s.TokenFile, &s.SessionKeyFile} {
-		if *path != "" {
+	if err := s.checkStore(); err != nil {
+		return err
+	}
+	for _, path := range []*string{&s.Config, &s.Store, &s.Cache, &s.TokenFile, &s.SessionKeyFile} {
+		if *path != "" && (path != &s.Store || !s.IsRemote()) {
 			*path = ExpandPath(*path)
 		}
 	}

@@ -1,35 +1,150 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/observations/files"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote"
+	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
 )
 
-// StoreDir returns the directory of the store, which may be missing.
+// Kept is what is kept between calls: in a directory, or in a bucket and a database that replicas share.
+type Kept struct {
+	Store    *observations.Store
+	Records  records.Store
+	Database *database.DB   // nil for a directory
+	Bucket   *remote.Bucket // nil for a directory
+}
+
+// Where says where observations are, for people.
+func (k *Kept) Where() string {
+	if k.Bucket != nil {
+		return k.Bucket.String()
+	}
+	return k.Store.Dir()
+}
+
+// Close closes all of it.
+func (k *Kept) Close() {
+	k.Records.Close()
+	_ = k.Store.Close()
+	if k.Database != nil {
+		k.Database.Close()
+	}
+}
+
+// IsRemote reports whether observations are in a bucket.
+func (s *Settings) IsRemote() bool { return strings.HasPrefix(s.Store, remote.Scheme) }
+
+// StoreDir returns the directory of the store, or of its cache, which may be missing.
 func (s *Settings) StoreDir() (string, error) {
-	if s.Store != "" {
+	switch {
+	case s.IsRemote() && s.Cache != "":
+		return s.Cache, nil
+	case s.IsRemote():
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			err = fmt.Errorf("%w: name a directory with --cache DIR", err)
+		}
+		return filepath.Join(dir, "mcp-funnel"), err
+	case s.Store != "":
 		return s.Store, nil
 	}
 	return observations.DefaultDir()
 }
 
-// OpenStore opens the store for commands that cannot work without it.
-func (s *Settings) OpenStore() (*observations.Store, error) {
-	return observations.OpenStore(s.Options().Store)
+// openTimeout is how long a command waits for the database.
+const openTimeout = 15 * time.Second
+
+// Open opens what is kept, for commands that cannot work without it.
+func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
+	limits := s.Options().Store
+	if !s.IsRemote() {
+		store, err := observations.OpenStore(limits)
+		if err != nil {
+			return nil, err
+		}
+		return &Kept{Store: store, Records: records.InDir(store.Dir())}, nil
+	}
+	bucket, err := remote.OpenBucket(remote.BucketOptions{
+		URL: s.Store, Endpoint: s.S3Endpoint, Region: s.S3Region, Insecure: s.S3Insecure,
+	})
+	if err != nil {
+		return nil, UsageError{err}
+	}
+	dir, err := s.StoreDir()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	name := ""
+	if s.HTTP != "" {
+		name = s.ReplicaName()
+	}
+	db, err := database.Open(ctx, database.Options{URL: s.Database, Replica: name, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	cache, err := files.Open(observations.Options{
+		Dir: dir, Quota: int64(s.CacheSize), MaxObservation: -1, MinFree: limits.MinFree, MaxAge: limits.MaxAge, Cache: true,
+	})
+	if err == nil && cache.Unwritable() != nil {
+		err = fmt.Errorf("--cache %s: %w", dir, cache.Unwritable())
+		_ = cache.Close()
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	b := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: limits, Log: log})
+	return &Kept{observations.OpenOn(b, cache, limits), records.InDatabase(db), db, bucket}, nil
+}
+
+// WithKept runs do with what is kept.
+func (s *Settings) WithKept(do func(*Kept) error) error {
+	kept, err := s.OpenKept(nil)
+	if err != nil {
+		return err
+	}
+	defer kept.Close()
+	return do(kept)
 }
 
 // WithStore runs do with the store open.
 func (s *Settings) WithStore(do func(*observations.Store) error) error {
-	store, err := s.OpenStore()
-	if err != nil {
-		return err
+	return s.WithKept(func(k *Kept) error { return do(k.Store) })
+}
+
+// checkStore checks the settings of a bucket and its database.
+func (s *Settings) checkStore() error {
+	if !s.IsRemote() {
+		for name, given := range map[string]bool{
+			"--database": s.Database != "", "--s3-endpoint": s.S3Endpoint != "", "--s3-region": s.S3Region != "",
+			"--s3-insecure": s.S3Insecure, "--cache": s.Cache != "",
+		} {
+			if given {
+				return fmt.Errorf("%s goes with --store s3://BUCKET/PREFIX, which is not set", name)
+			}
+		}
+		return nil
 	}
-	defer func() { _ = store.Close() }()
-	return do(store)
+	if s.Database == "" {
+		return errors.New("--store s3://… goes with --database postgres://USER@HOST/NAME, which is not set")
+	}
+	_, err := remote.OpenBucket(remote.BucketOptions{URL: s.Store, Endpoint: s.S3Endpoint, Insecure: s.S3Insecure})
+	return err
 }
 
 // ExplainWrite adds to the error of a change what to do if the store cannot be written to.

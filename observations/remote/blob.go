@@ -1,0 +1,273 @@
+package remote
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"syscall"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+)
+
+const (
+	// wholeAt is how many bytes of an object are read in ranges before all of it is copied to the cache.
+	wholeAt = 1 << 20
+	// window is how many bytes a range has at least: a line is looked up, then the text behind it is read.
+	window = 256 << 10
+)
+
+// blob implements [backend.Blob]. Its bytes are in the row, in the cache, or read in ranges from the bucket and compared
+// with the hashes of their blocks.
+type blob struct {
+	s     *Store
+	o     stored
+	small *bytes.Reader // nil if the bytes are in an object
+
+	mu     sync.Mutex
+	copied backend.Blob // in the cache; nil if there is none
+	no     bool         // the cache has no room for it
+	closed bool
+	asked  int64 // bytes read in ranges
+	lines  []byte
+	sums   []byte
+	at     int64  // of part
+	part   []byte // the last range
+}
+
+func (s *Store) open(o stored) (backend.Blob, error) {
+	b := &blob{s: s, o: o}
+	if o.inRow {
+		if err := b.compare(int64(len(o.body)), sha256.Sum256(o.body)); err != nil {
+			return nil, err
+		}
+		b.small = bytes.NewReader(o.body)
+	} else if copied, err := s.cached(o); err == nil {
+		b.copied = copied
+	}
+	return b, nil
+}
+
+func (b *blob) compare(size int64, sum [sha256.Size]byte) error {
+	if size != b.o.Bytes {
+		return fmt.Errorf("%w: obs:%s: %d bytes were stored, but there are %d", backend.ErrDamaged, b.o.ID, b.o.Bytes, size)
+	}
+	if has := hex.EncodeToString(sum[:]); has != b.o.SHA256 {
+		return fmt.Errorf("%w: obs:%s: its sha256 was %s and is %s", backend.ErrDamaged, b.o.ID, b.o.SHA256, has)
+	}
+	return nil
+}
+
+// cached opens the copy in the cache.
+func (s *Store) cached(o stored) (backend.Blob, error) {
+	at, copied, err := s.cache.Open(o.Owner, o.ID)
+	if err != nil {
+		return nil, err
+	}
+	if at.SHA256 != o.SHA256 {
+		_ = copied.Close()
+		return nil, fs.ErrNotExist
+	}
+	_ = s.cache.Use(o.ID, s.limits.Now()) // it goes earlier if that cannot be noted
+	return copied, nil
+}
+
+// ReadAt implements [io.ReaderAt].
+func (b *blob) ReadAt(p []byte, off int64) (int, error) {
+	if b.small != nil {
+		return b.small.ReadAt(p, off)
+	}
+	if off < 0 {
+		return 0, errors.New("read observation: negative offset")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, fs.ErrClosed
+	}
+	b.asked += int64(len(p))
+	if b.copied == nil && !b.no && (b.o.Bytes <= wholeAt || b.asked > wholeAt) {
+		if err := b.copy(); err != nil {
+			return 0, err
+		}
+	}
+	if b.copied != nil {
+		return b.copied.ReadAt(p, off)
+	}
+	n := 0
+	for n < len(p) && off < b.o.Bytes {
+		if off < b.at || off >= b.at+int64(len(b.part)) {
+			if err := b.fetch(off, len(p)-n); err != nil {
+				return n, err
+			}
+		}
+		k := copy(p[n:], b.part[off-b.at:])
+		n, off = n+k, off+int64(k)
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// fetch reads the range around an offset, in whole blocks, and compares their hashes.
+func (b *blob) fetch(off int64, n int) error {
+	if err := b.index(); err != nil {
+		return err
+	}
+	at := off - off%backend.BlockSize
+	end := min(b.o.Bytes, max(at+window, roundUp(off+int64(min(n, wholeAt)))))
+	part := make([]byte, end-at)
+	if err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(b.o.ID)), part, at); err != nil {
+		return b.failed(err)
+	}
+	for i := int64(0); i < int64(len(part)); i += backend.BlockSize {
+		sum := sha256.Sum256(part[i:min(i+backend.BlockSize, int64(len(part)))])
+		k := (at + i) / backend.BlockSize * sumSize
+		if !bytes.Equal(sum[:sumSize], b.sums[k:k+sumSize]) {
+			return fmt.Errorf("%w: obs:%s: the bytes from %d on are not those that were stored", backend.ErrDamaged, b.o.ID, at+i)
+		}
+	}
+	b.at, b.part = at, part
+	return nil
+}
+
+func roundUp(n int64) int64 {
+	return (n + backend.BlockSize - 1) / backend.BlockSize * backend.BlockSize
+}
+
+// failed says that the object is missing, or why it cannot be read now.
+func (b *blob) failed(err error) error {
+	if errors.Is(err, errMissing) {
+		if _, gone := b.s.Stat(b.o.Owner, b.o.ID); errors.Is(gone, backend.ErrExpired) {
+			return gone // it was removed meanwhile
+		}
+		return fmt.Errorf("%w: obs:%s: %w", backend.ErrDamaged, b.o.ID, err)
+	}
+	return fmt.Errorf("read obs:%s: %w", b.o.ID, err)
+}
+
+// index loads line index and hashes.
+func (b *blob) index() error {
+	if b.sums != nil {
+		return nil
+	}
+	type row struct{ Lines, Sums []byte }
+	all, err := query(b.s, b.o.Owner, pgx.RowToStructByPos[row], "select lines, sums from blocks where id = $1", string(b.o.ID))
+	if err != nil {
+		return b.failed(err)
+	}
+	if len(all) == 0 || int64(len(all[0].Sums)) != roundUp(b.o.Bytes)/backend.BlockSize*sumSize {
+		return b.failed(errMissing)
+	}
+	b.lines, b.sums = all[0].Lines, all[0].Sums
+	return nil
+}
+
+// copy copies all bytes to the cache, once for all goroutines, and compares their hash.
+func (b *blob) copy() error {
+	defer b.s.filling.lock(b.o.ID)()
+	copied, err := b.s.cached(b.o)
+	if err != nil {
+		if err := b.index(); err != nil {
+			return err
+		}
+		switch err := b.download(); {
+		case errors.Is(err, backend.ErrNoRoom):
+			b.no = true
+			return nil
+		case err != nil:
+			return err
+		}
+		if copied, err = b.s.cached(b.o); err != nil { // another process may have made room already
+			b.no = true
+			return nil //nolint:nilerr // ranges go on
+		}
+	}
+	b.copied, b.part = copied, nil
+	return nil
+}
+
+func (b *blob) download() error {
+	o := b.o.Observation
+	w, err := b.s.cache.CreateAs(o.ID, backend.Provenance{Owner: o.Owner, Tool: o.Tool}, o.Created)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = w.Discard() }()
+	if n, err := w.Room(o.Bytes, 0); err != nil {
+		return err
+	} else if n < o.Bytes {
+		return backend.ErrNoRoom
+	}
+	hash, size := sha256.New(), int64(0)
+	ctx, cancel := b.s.bucket.within(b.s.ctx, o.Bytes)
+	defer cancel()
+	buf := make([]byte, 4*backend.BlockSize)
+	for tries := 0; size < o.Bytes; {
+		body, err := b.s.bucket.get(ctx, b.s.bucket.key(string(o.ID)), size, o.Bytes)
+		if err == nil {
+			var n int64
+			n, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, hash)}, struct{ io.Reader }{io.LimitReader(body, o.Bytes-size)}, buf)
+			_ = body.Close()
+			size += n
+		}
+		if tries++; size < o.Bytes && (tries == 3 || errors.Is(err, errMissing) || ctx.Err() != nil) {
+			return b.failed(errors.Join(err, ctx.Err()))
+		}
+	}
+	if err := b.compare(size, [sha256.Size]byte(hash.Sum(nil))); err != nil {
+		return err
+	}
+	_, err = w.Commit(o, b.lines)
+	return err
+}
+
+// Lines implements [backend.Blob].
+func (b *blob) Lines() ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.small != nil {
+		return nil, fs.ErrNotExist // rebuilt at once
+	}
+	err := b.index()
+	return b.lines, err
+}
+
+// SetLines implements [backend.Blob].
+func (b *blob) SetLines([]byte) {}
+
+// SyscallConn implements [backend.Blob]: whoever maps a file reads most of it.
+func (b *blob) SyscallConn() (syscall.RawConn, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.small == nil && b.copied == nil && !b.no && !b.closed {
+		if err := b.copy(); err != nil {
+			return nil, err
+		}
+	}
+	if b.copied == nil {
+		return nil, errors.ErrUnsupported
+	}
+	return b.copied.SyscallConn()
+}
+
+// Close implements [io.Closer].
+func (b *blob) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	if b.copied != nil {
+		return b.copied.Close()
+	}
+	return nil
+}

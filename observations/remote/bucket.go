@@ -1,0 +1,288 @@
+package remote
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// partSize is how many bytes of a recording are uploaded at once; S3 takes at least 5 MiB and at most 10,000 parts.
+const partSize = 8 << 20
+
+// Scheme begins the URL of a bucket.
+const Scheme = "s3://"
+
+// Bucket is where the bytes of large observations are: the objects below a prefix.
+type Bucket struct {
+	core         *minio.Core
+	name, prefix string
+	patience     time.Duration // for a request, beside the time for its bytes
+}
+
+// BucketOptions name a bucket. Credentials come from the environment, a shared file, a web identity or the role of the
+// instance, in the order of minio-go.
+type BucketOptions struct {
+	URL      string // s3://BUCKET/PREFIX
+	Endpoint string // host, host:port or URL; default: Amazon's
+	Region   string // default: as the server says
+	Insecure bool   // allow plain HTTP to a host that is not loopback
+}
+
+// OpenBucket checks the options; it sends no request.
+func OpenBucket(o BucketOptions) (*Bucket, error) {
+	at, err := url.Parse(o.URL)
+	if err != nil || at.Scheme != "s3" || at.Host == "" || at.User != nil || at.RawQuery != "" {
+		return nil, errors.New("--store takes a directory or s3://BUCKET/PREFIX, without a key")
+	}
+	host, secure, err := endpoint(o)
+	if err != nil {
+		return nil, err
+	}
+	core, err := minio.NewCore(host, &minio.Options{
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+		}),
+		Secure: secure, Region: o.Region, MaxRetries: 3, Transport: transport(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--s3-endpoint %s: %w", host, err)
+	}
+	prefix := strings.Trim(at.Path, "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	return &Bucket{core, at.Host, prefix, 10 * time.Second}, nil
+}
+
+func endpoint(o BucketOptions) (host string, secure bool, err error) {
+	host, secure = cmp.Or(o.Endpoint, "s3.amazonaws.com"), true
+	if strings.Contains(host, "://") {
+		u, err := url.Parse(host)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+			return "", false, errors.New("--s3-endpoint takes HOST:PORT or its http or https URL, without a path or a key")
+		}
+		host, secure = u.Host, u.Scheme == "https"
+	}
+	name := host
+	if only, _, err := net.SplitHostPort(host); err == nil {
+		name = only
+	}
+	if ip := net.ParseIP(name); !secure && !o.Insecure && name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", false, fmt.Errorf("--s3-endpoint http://%s: observations would cross the network in plain text; "+
+			"use https, or add --s3-insecure", host)
+	}
+	return host, secure, nil
+}
+
+func transport() http.RoundTripper {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	t.ResponseHeaderTimeout = 10 * time.Second
+	t.MaxIdleConnsPerHost = 32
+	t.DisableCompression = true // the bytes are those that were stored
+	return t
+}
+
+// String returns the bucket and its prefix as a URL.
+func (b *Bucket) String() string { return Scheme + b.name + "/" + strings.TrimSuffix(b.prefix, "/") }
+
+func (b *Bucket) key(id string) string { return b.prefix + "observations/" + id }
+
+// within bounds a request that moves n bytes: 10 s, and 1 s for each MiB.
+func (b *Bucket) within(ctx context.Context, n int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, b.patience+b.patience/10*time.Duration(n>>20))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const checksumHeader = "X-Amz-Checksum-Crc32c"
+
+func checksum(sum uint32) string {
+	return base64.StdEncoding.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+}
+
+func hexSHA256(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// put stores an object in one request. The server compares the checksum.
+func (b *Bucket) put(ctx context.Context, key string, data []byte) error {
+	ctx, cancel := b.within(ctx, int64(len(data)))
+	defer cancel()
+	sum := checksum(crc32.Checksum(data, castagnoli))
+	info, err := b.core.PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), "", hexSHA256(data),
+		minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: sum}, DisableContentSha256: true})
+	if err != nil {
+		return b.failed("store", err)
+	}
+	return b.compare(ctx, key, info, int64(len(data)), sum)
+}
+
+// compare checks size and checksum of what the server has, as it says.
+func (b *Bucket) compare(ctx context.Context, key string, info minio.UploadInfo, size int64, sum string) error {
+	at, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{Checksum: true})
+	if err != nil {
+		return b.failed("check", err)
+	}
+	if at.Size != size {
+		return fmt.Errorf("the object store has %d bytes of %d", at.Size, size)
+	}
+	for _, has := range []string{info.ChecksumCRC32C, at.ChecksumCRC32C} {
+		if has != "" && has != sum {
+			return errors.New("the object store has other bytes: its checksum differs")
+		}
+	}
+	return nil
+}
+
+// upload is an object that is stored in parts.
+type upload struct {
+	b   *Bucket
+	key string
+	id  string
+}
+
+func (b *Bucket) begin(ctx context.Context, key string) (*upload, error) {
+	ctx, cancel := b.within(ctx, 0)
+	defer cancel()
+	id, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{UserMetadata: map[string]string{
+		"X-Amz-Checksum-Algorithm": "CRC32C", "X-Amz-Checksum-Type": "FULL_OBJECT",
+	}})
+	if err != nil {
+		return nil, b.failed("begin to store", err)
+	}
+	return &upload{b, key, id}, nil
+}
+
+// part stores a part; they are numbered from 1.
+func (u *upload) part(ctx context.Context, number int, data []byte) (minio.CompletePart, error) {
+	ctx, cancel := u.b.within(ctx, int64(len(data)))
+	defer cancel()
+	sum := checksum(crc32.Checksum(data, castagnoli))
+	p, err := u.b.core.PutObjectPart(ctx, u.b.name, u.key, u.id, number, bytes.NewReader(data), int64(len(data)),
+		minio.PutObjectPartOptions{Sha256Hex: hexSHA256(data), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {sum}}})
+	if err != nil {
+		return minio.CompletePart{}, u.b.failed("store", err)
+	}
+	return minio.CompletePart{PartNumber: number, ETag: p.ETag, ChecksumCRC32C: p.ChecksumCRC32C}, nil
+}
+
+// complete makes the object of its parts.
+func (u *upload) complete(ctx context.Context, parts []minio.CompletePart, size int64, sum uint32) error {
+	ctx, cancel := u.b.within(ctx, size/16) // servers join parts far faster than they take them
+	defer cancel()
+	info, err := u.b.core.CompleteMultipartUpload(ctx, u.b.name, u.key, u.id, parts,
+		minio.PutObjectOptions{UserMetadata: map[string]string{
+			checksumHeader: checksum(sum), "X-Amz-Checksum-Type": "FULL_OBJECT",
+		}})
+	if err != nil {
+		return u.b.failed("complete", err)
+	}
+	return u.b.compare(ctx, u.key, info, size, checksum(sum))
+}
+
+func (u *upload) abort(ctx context.Context) error {
+	ctx, cancel := u.b.within(ctx, 0)
+	defer cancel()
+	return u.b.core.AbortMultipartUpload(ctx, u.b.name, u.key, u.id)
+}
+
+// get opens the bytes from an offset to another one, which is not included.
+func (b *Bucket) get(ctx context.Context, key string, from, to int64) (io.ReadCloser, error) {
+	var o minio.GetObjectOptions
+	if err := o.SetRange(from, to-1); err != nil {
+		return nil, err
+	}
+	body, _, _, err := b.core.GetObject(ctx, b.name, key, o)
+	if err != nil {
+		return nil, b.failed("read", err)
+	}
+	return body, nil
+}
+
+// read reads the bytes from an offset on; it tries three times, since a server may end an answer early.
+func (b *Bucket) read(ctx context.Context, key string, p []byte, from int64) (err error) {
+	ctx, cancel := b.within(ctx, int64(len(p)))
+	defer cancel()
+	for range 3 {
+		var body io.ReadCloser
+		if body, err = b.get(ctx, key, from, from+int64(len(p))); err == nil {
+			_, err = io.ReadFull(body, p)
+			_ = body.Close()
+			if err == nil {
+				return nil
+			}
+			err = b.failed("read", err)
+		}
+		if errors.Is(err, errMissing) || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (b *Bucket) remove(ctx context.Context, key string) error {
+	ctx, cancel := b.within(ctx, 0)
+	defer cancel()
+	return b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
+}
+
+var errMissing = errors.New("the object is missing")
+
+// failed says what could not be done. minio-go's errors hold no keys.
+func (b *Bucket) failed(what string, err error) error {
+	switch r := minio.ToErrorResponse(err); {
+	case r.Code == minio.NoSuchKey:
+		return errMissing
+	case r.Code != "" && r.StatusCode != 0:
+		return fmt.Errorf("%s in %s: the server answered %d %s: %s", what, b, r.StatusCode, r.Code, r.Message)
+	}
+	return fmt.Errorf("%s in %s: %w", what, b, err)
+}
+
+// uploads lists those that were begun and not completed.
+func (b *Bucket) uploads(ctx context.Context) <-chan minio.ObjectMultipartInfo {
+	return b.core.ListIncompleteUploads(ctx, b.name, b.key(""), true)
+}
+
+// old lists the objects of an age, a thousand at a time.
+func (b *Bucket) old(ctx context.Context, age time.Duration) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		var ids []string
+		for o := range b.core.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.key("")}) {
+			if o.Err != nil {
+				yield(nil, b.failed("list", o.Err))
+				return
+			}
+			if time.Since(o.LastModified) > age {
+				ids = append(ids, strings.TrimPrefix(o.Key, b.key("")))
+			}
+			if len(ids) == 1000 {
+				if !yield(ids, nil) {
+					return
+				}
+				ids = nil
+			}
+		}
+		if len(ids) > 0 {
+			yield(ids, nil)
+		}
+	}
+}

@@ -1,0 +1,346 @@
+// Package remote keeps observations where many machines can read them: the rows in Postgres, the bytes of large ones in
+// an S3 bucket. Any replica redeems any ID.
+//
+// An observation exists once its row is committed, the last step: its bytes are then in the row or, if they are more
+// than 64 KiB, in an object whose size and checksum the server has confirmed. While it is written it has a reservation
+// instead, which is replaced by the row in one transaction. A sweep that finds a reservation of a dead process deletes
+// the reservation first, so that nothing can be committed any more, then the object.
+//
+// A directory of this machine serves as spool and cache: what is written goes through it, what is read as a whole is
+// copied to it. All of it can be lost.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+	"github.com/mcp-funnel/mcp-funnel/observations/files"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+)
+
+const (
+	// maxRow is how many bytes of an observation are kept in its row, so that a small one needs no object.
+	maxRow = 64 << 10
+	// freshFor is the time after its last use in which an observation is never evicted or expired.
+	freshFor = time.Minute
+	// removeAfter is how long an evicted object stays for those who are reading it.
+	removeAfter = 10 * time.Minute
+
+	channel = "observations" // of notifications: an ID, after "-" one that was removed
+
+	local = "local" // the owner where a provenance names none
+)
+
+// Options say where observations are and bound them.
+type Options struct {
+	DB     *database.DB
+	Bucket *Bucket
+	Cache  *files.Store    // spool and cache, opened with [backend.Options.Cache]
+	Limits backend.Options // Quota, OwnerQuota, MaxAge and Now; its directory is not used
+	Log    *slog.Logger
+}
+
+// Store implements [backend.Backend].
+type Store struct {
+	db     *database.DB
+	bucket *Bucket
+	cache  *files.Store
+	limits backend.Options
+	clock  bool // Now was set: times are by it, else by the clock of the database
+	log    *slog.Logger
+
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	running sync.WaitGroup
+	parts   chan struct{} // one for each part of which a copy is in memory
+	filling keyed
+	changed atomic.Int64 // unix nanoseconds of the last change that was heard of
+	stop    func()       // ends listening
+	full    sync.Map     // by owner: until when no room is looked for, since none was found
+}
+
+var _ backend.Backend = (*Store)(nil)
+
+// Open starts sweeps and listens to changes. It sends no request to the bucket.
+func Open(o Options) *Store {
+	s := &Store{
+		db: o.DB, bucket: o.Bucket, cache: o.Cache, limits: o.Limits.Limits(), clock: o.Limits.Now != nil, log: o.Log,
+		parts: make(chan struct{}, 8), filling: keyed{held: map[backend.ID]*holder{}},
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.changed.Store(time.Now().UnixNano())
+	s.stop = s.db.Listen(channel, s.heard)
+	s.running.Go(s.sweepUntilClosed)
+	return s
+}
+
+// Close ends sweeps and closes the cache. The database stays open.
+func (s *Store) Close() error {
+	s.stop()
+	s.end()
+	s.running.Wait()
+	return s.cache.Close()
+}
+
+// Unwritable implements [backend.Backend]. What cannot be reached now may be reached at the next call.
+func (s *Store) Unwritable() error { return nil }
+
+// now returns the time for a statement: nil lets the database take its own, which all replicas share.
+func (s *Store) now() any {
+	if s.clock {
+		return s.limits.Now()
+	}
+	return nil
+}
+
+// heard notes a change by any replica. After a lost connection the text is empty.
+func (s *Store) heard(text string) {
+	s.changed.Store(time.Now().UnixNano())
+	if len(text) > 1 && text[0] == '-' {
+		s.cache.Drop(backend.ID(text[1:]))
+	}
+}
+
+// tell queues a notification that all replicas hear once the transaction is committed.
+func (s *Store) tell(b *pgx.Batch, id backend.ID, gone bool) {
+	text := string(id)
+	if gone {
+		text = "-" + text
+	}
+	s.db.QueueNotify(b, channel, text)
+}
+
+// one runs a batch of statements of an owner.
+func (s *Store) batch(owner string, b *pgx.Batch, read func(pgx.BatchResults) error) error {
+	return s.db.Batch(s.ctx, owner, b, read)
+}
+
+// query runs one statement of an owner and reads its rows.
+func query[T any](s *Store, owner string, row pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	err = s.batch(owner, b, func(r pgx.BatchResults) (err error) {
+		rows, _ := r.Query() // CollectRows returns its error
+		all, err = pgx.CollectRows(rows, row)
+		return err
+	})
+	return all, err
+}
+
+// stored is a row of an observation.
+type stored struct {
+	backend.Observation
+	counted int64 // bytes that count for the quota
+	body    []byte
+	inRow   bool // body has the bytes; false where it was not asked for
+}
+
+// columns are what scan takes.
+const columns = "id, sidecar, receipt, used, pinned, counted"
+
+func scan(row pgx.CollectableRow) (o stored, err error) { return scanWith(row) }
+
+func scanWith(row pgx.CollectableRow, more ...any) (o stored, err error) {
+	var id, receipt string
+	var sidecar []byte
+	var used time.Time
+	var pinned bool
+	if err := row.Scan(append([]any{&id, &sidecar, &receipt, &used, &pinned, &o.counted}, more...)...); err != nil {
+		return o, err
+	}
+	if o.Observation, err = backend.Decode(sidecar, backend.ID(id)); err != nil {
+		return o, fmt.Errorf("%w: obs:%s: %w", backend.ErrDamaged, id, err)
+	}
+	o.Stats.Receipt, o.Used, o.Pinned = receipt, used, pinned
+	return o, nil
+}
+
+func scanBody(row pgx.CollectableRow) (o stored, err error) {
+	var body []byte
+	o, err = scanWith(row, &body)
+	o.body, o.inRow = body, body != nil
+	return o, err
+}
+
+// find returns the row of an observation, which may be a tombstone.
+func (s *Store) find(owner string, id backend.ID, body bool) (stored, error) {
+	if !id.Valid() {
+		return stored{}, backend.Malformed(string(id))
+	}
+	sql, row := "select "+columns+" from observations where id = $1 and owner = $2", scan
+	if body {
+		sql, row = "select "+columns+", body from observations where id = $1 and owner = $2", scanBody
+	}
+	all, err := query(s, owner, row, sql, string(id), owner)
+	switch {
+	case err != nil:
+		return stored{}, fmt.Errorf("open obs:%s: %w", id, err)
+	case len(all) == 0:
+		return stored{}, backend.NotFound(id)
+	case all[0].Expired != nil:
+		return all[0], &backend.ExpiredError{Observation: all[0].Observation}
+	}
+	return all[0], nil
+}
+
+// Stat implements [backend.Backend].
+func (s *Store) Stat(owner string, id backend.ID) (backend.Observation, error) {
+	o, err := s.find(owner, id, false)
+	if err != nil {
+		return backend.Observation{}, err
+	}
+	return o.Observation, nil
+}
+
+// Owner implements [backend.Backend].
+func (s *Store) Owner(id backend.ID) (string, error) {
+	all, err := query(s, database.AllOwners, pgx.RowTo[string], "select owner from observations where id = $1", string(id))
+	if err != nil {
+		return "", fmt.Errorf("open obs:%s: %w", id, err)
+	}
+	if len(all) == 0 {
+		return "", backend.NotFound(id)
+	}
+	return all[0], nil
+}
+
+// Open implements [backend.Backend].
+func (s *Store) Open(owner string, id backend.ID) (backend.Observation, backend.Blob, error) {
+	o, err := s.find(owner, id, true)
+	if err != nil {
+		return backend.Observation{}, nil, err
+	}
+	if !o.Pinned && s.limits.Now().Sub(o.Used) > s.limits.MaxAge { // no sweep has removed it yet
+		if err := s.expireOld(id); err != nil {
+			return backend.Observation{}, nil, fmt.Errorf("open obs:%s: %w", id, err)
+		}
+		if o, err = s.find(owner, id, true); err != nil {
+			return backend.Observation{}, nil, err
+		}
+	}
+	b, err := s.open(o)
+	return o.Observation, b, err
+}
+
+// Use implements [backend.Backend]. Uses within 5 s of one another count as one.
+func (s *Store) Use(id backend.ID, at time.Time) error {
+	b := &pgx.Batch{}
+	b.Queue("update observations set used = coalesce($2::timestamptz, now()) where id = $1 and used < coalesce($2::timestamptz, now()) - interval '5 s'",
+		string(id), s.now())
+	_ = at // times are by one clock for all replicas
+	return s.batch(database.AllOwners, b, nil)
+}
+
+// Listing implements [backend.Backend]. Nothing is torn here: a row has all or is none.
+func (s *Store) Listing(owner string, tombstones, _ bool) (list []*backend.Observation, damaged []backend.ID, err error) {
+	as := owner
+	if owner == "" {
+		as = database.AllOwners
+	}
+	all, err := query(s, as, func(row pgx.CollectableRow) (*backend.Observation, error) {
+		o, err := scan(row)
+		return &o.Observation, err
+	}, "select id, sidecar, '', used, pinned, counted from observations where ($1 = '' or owner = $1) and ($2 or expired is null) order by id",
+		owner, tombstones)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list observations: %w", err)
+	}
+	return all, nil, nil
+}
+
+// IDs implements [backend.Backend].
+func (s *Store) IDs() (map[backend.ID]bool, error) {
+	all, err := query(s, database.AllOwners, pgx.RowTo[string], "select id from observations where expired is null")
+	if err != nil {
+		return nil, fmt.Errorf("list observations: %w", err)
+	}
+	ids := make(map[backend.ID]bool, len(all))
+	for _, id := range all {
+		ids[backend.ID(id)] = true
+	}
+	return ids, nil
+}
+
+// ModTime implements [backend.Backend]: it asks nobody, since replicas tell each other of changes.
+func (s *Store) ModTime() (time.Time, error) { return time.Unix(0, s.changed.Load()), nil }
+
+// Usage implements [backend.Backend]. Free is that of the disk with the cache.
+func (s *Store) Usage() (backend.Usage, error) {
+	cache, err := s.cache.Usage()
+	if err != nil {
+		return backend.Usage{}, err
+	}
+	u := backend.Usage{Quota: s.limits.Quota, Ahead: s.limits.Ahead(), Free: cache.Free}
+	b := &pgx.Batch{}
+	b.Queue("select count(*) from observations where expired is null")
+	b.Queue("select coalesce(sum(bytes), 0)::bigint from usage")
+	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error {
+		return errors.Join(r.QueryRow().Scan(&u.Observations), r.QueryRow().Scan(&u.Bytes))
+	})
+	if err != nil {
+		return backend.Usage{}, fmt.Errorf("measure store: %w", err)
+	}
+	return u, nil
+}
+
+// Pin implements [backend.Backend].
+func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
+	if _, err := s.Stat(owner, id); err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue("update observations set pinned = $3 where id = $1 and owner = $2 and expired is null", string(id), owner, pinned)
+	s.tell(b, id, false)
+	if err := s.batch(owner, b, nil); err != nil {
+		return fmt.Errorf("pin obs:%s: %w", id, err)
+	}
+	return nil
+}
+
+// Damaged implements [backend.Backend]: none are known until their bytes are read.
+func (s *Store) Damaged() ([]backend.ID, error) { return nil, nil }
+
+// RemoveDamaged implements [backend.Backend].
+func (s *Store) RemoveDamaged(id backend.ID) error { return backend.NotFound(id) }
+
+// keyed lets one goroutine at a time work on an ID.
+type keyed struct {
+	mu   sync.Mutex
+	held map[backend.ID]*holder
+}
+
+type holder struct {
+	sync.Mutex
+	users int
+}
+
+func (k *keyed) lock(id backend.ID) (unlock func()) {
+	k.mu.Lock()
+	h := k.held[id]
+	if h == nil {
+		h = &holder{}
+		k.held[id] = h
+	}
+	h.users++
+	k.mu.Unlock()
+	h.Lock()
+	return func() {
+		h.Unlock()
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if h.users--; h.users == 0 {
+			delete(k.held, id)
+		}
+	}
+}

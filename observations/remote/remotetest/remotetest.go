@@ -1,0 +1,62 @@
+// Package remotetest opens remote stores for tests: on a real Postgres, and on an S3 server in this process.
+package remotetest
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+	"github.com/mcp-funnel/mcp-funnel/observations/files"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+	"github.com/mcp-funnel/mcp-funnel/system/database/databasetest"
+)
+
+// Place is where replicas keep what they share.
+type Place struct {
+	Database string // URL
+	S3       string // URL of the server
+}
+
+// Bucket is the store's URL.
+const Bucket = "s3://observations/of/tests"
+
+// New makes an empty place, which ends with the test. It skips the test where Postgres is missing.
+func New(t testing.TB) Place {
+	t.Helper()
+	address := databasetest.URL(t)
+	memory := s3mem.New()
+	if err := memory.CreateBucket("observations"); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(gofakes3.New(memory).Server())
+	t.Cleanup(server.Close)
+	return Place{address, server.URL}
+}
+
+// Open opens a store as a replica does, with a cache of its own. Both are closed with the test.
+func (p Place) Open(t testing.TB, o backend.Options) (*remote.Store, *files.Store) {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+	db, err := database.Open(context.Background(), database.Options{URL: p.Database, Replica: t.Name()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	cache, err := files.Open(backend.Options{Dir: t.TempDir(), Cache: true, MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := remote.OpenBucket(remote.BucketOptions{URL: Bucket, Endpoint: p.S3, Region: "us-east-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: o})
+	t.Cleanup(func() { _ = s.Close() })
+	return s, cache
+}

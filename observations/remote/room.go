@@ -1,0 +1,426 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+)
+
+const (
+	// fullFor keeps an owner over its quota from having every call look for room.
+	fullFor = time.Second
+	// batchSize is how many observations one transaction removes at most.
+	batchSize    = 100
+	maxTombstone = 4 << 10
+)
+
+// evictable are observations that may make room: $1 is the owner, "" for all, $2 the time.
+const evictable = " from observations where expired is null and not pinned and ($1 = '' or owner = $1) " +
+	"and used < coalesce($2::timestamptz, now()) - interval '1 minute' "
+
+// reserve takes at least need bytes from the quota of an owner for an observation that is being written, and up to want
+// if there is room. If it gets less than need, err says why.
+func (s *Store) reserve(owner string, id backend.ID, first bool, need, want int64) (got int64, err error) {
+	for _, n := range []int64{want, need} {
+		if got, err := s.tryReserve(owner, id, first, n); err != nil || got {
+			return n, err
+		}
+	}
+	why := s.makeRoom(owner, need)
+	if why == nil {
+		if got, err := s.tryReserve(owner, id, first, need); err != nil || got {
+			return need, err
+		}
+		why = backend.ErrNoRoom // others took it
+	}
+	if !errors.Is(why, backend.ErrNoRoom) {
+		return 0, why
+	}
+	left, err := s.roomLeft(owner)
+	if err != nil || left.least() <= 0 {
+		return 0, errors.Join(err, why)
+	}
+	if got, err := s.tryReserve(owner, id, first, left.least()); err != nil || !got {
+		return 0, errors.Join(err, why)
+	}
+	return left.least(), why
+}
+
+// tryReserve is reserve of exactly n bytes. The quota of an owner is exact, that of the store as of this moment.
+func (s *Store) tryReserve(owner string, id backend.ID, first bool, n int64) (got bool, err error) {
+	left, err := s.roomLeft(owner)
+	if err != nil || left.store < n {
+		return false, err
+	}
+	take := "with room as (insert into usage as u select $2, $3::bigint where $3 <= $4::bigint on conflict (owner) " +
+		"do update set bytes = u.bytes + $3 where u.bytes + $3 <= $4 returning 1) "
+	hold := "insert into reservations (id, owner, bytes, process) select $1, $2, $3, $5 from room returning 1"
+	if !first { // a sweep may have deleted it: then it must not begin anew
+		hold = "update reservations set bytes = bytes + $3, at = now() from room where id = $1 and process = $5 returning 1"
+	}
+	all, err := query(s, owner, pgx.RowTo[int], take+hold, string(id), owner, n, s.limits.OwnerQuota, s.db.Process())
+	if err == nil && len(all) == 0 && !first && left.owner >= n {
+		err = errTakenForDead
+	}
+	return len(all) == 1, err
+}
+
+// room is how many bytes may still be stored.
+type room struct{ owner, store int64 }
+
+func (r room) least() int64 { return min(r.owner, r.store) }
+
+func (s *Store) roomLeft(owner string) (r room, err error) {
+	b := &pgx.Batch{}
+	b.Queue("select coalesce(sum(bytes), 0)::bigint, coalesce(sum(bytes) filter (where owner = $1), 0)::bigint from usage", owner)
+	var all, own int64
+	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&all, &own) })
+	return room{s.limits.OwnerQuota - own, s.limits.Quota - all}, err
+}
+
+// makeRoom evicts the least recently used until need bytes are free: those of the owner if its quota is used up, of all
+// owners if the store's is. It evicts none if that would not suffice.
+func (s *Store) makeRoom(owner string, need int64) error {
+	if until, found := s.full.Load(owner); found && time.Now().Before(until.(time.Time)) {
+		return backend.ErrOwnerQuota
+	}
+	left, err := s.roomLeft(owner)
+	if err == nil && left.owner < need {
+		var done bool
+		if done, err = s.evict(owner, need-left.owner); err == nil && !done {
+			s.full.Store(owner, time.Now().Add(fullFor))
+			err = backend.ErrOwnerQuota
+		}
+		if err == nil {
+			left, err = s.roomLeft(owner)
+		}
+	}
+	if err == nil && left.store < need {
+		var done bool
+		if done, err = s.evict("", need-left.store); err == nil && !done {
+			err = fmt.Errorf("%w: its quota of %s is used up (--quota)", backend.ErrNoRoom, backend.FormatBytes(s.limits.Quota))
+		}
+	}
+	return err
+}
+
+// evict removes the least recently used observations of an owner, "" for all, that have so many bytes.
+func (s *Store) evict(owner string, bytes int64) (done bool, err error) {
+	can, err := query(s, database.AllOwners, pgx.RowTo[int64],
+		"select coalesce(sum(counted), 0)::bigint"+evictable, owner, s.now())
+	if err != nil || can[0] < bytes {
+		return false, err
+	}
+	for bytes > 0 {
+		freed, n, err := s.expireBatch(backend.WhyQuota, bytes,
+			"select "+columns+", body is null"+evictable+"order by used limit 100 for update skip locked", owner, s.now())
+		if err != nil || n == 0 {
+			return false, err
+		}
+		bytes -= freed
+	}
+	return true, nil
+}
+
+// expireBatch replaces the observations of a query by tombstones, in one transaction, until they had so many bytes.
+func (s *Store) expireBatch(why string, bytes int64, sql string, args ...any) (freed int64, n int, err error) {
+	err = s.db.Tx(s.ctx, database.AllOwners, func(tx pgx.Tx) error {
+		freed, n = 0, 0
+		rows, _ := tx.Query(s.ctx, sql, args...) // CollectRows returns its error
+		type old struct {
+			stored
+			object bool
+		}
+		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o old, err error) {
+			o.stored, err = scanWith(row, &o.object)
+			return o, err
+		})
+		if err != nil {
+			return err
+		}
+		b := &pgx.Batch{}
+		for _, o := range all {
+			if freed >= bytes {
+				break
+			}
+			less, err := s.bury(b, o.stored, o.object, why, removeAfter)
+			if err != nil {
+				return err
+			}
+			freed += less
+			n++
+		}
+		return tx.SendBatch(s.ctx, b).Close()
+	})
+	return freed, n, err
+}
+
+// bury queues the statements that replace an observation by a tombstone, and returns how many bytes that frees. Its
+// object is removed later.
+func (s *Store) bury(b *pgx.Batch, o stored, object bool, why string, after time.Duration) (freed int64, err error) {
+	sidecar, receipt, err := encode(o.Tombstone(why, s.limits.Now()))
+	if err != nil {
+		return 0, err
+	}
+	counted := int64(len(sidecar) + len(receipt))
+	b.Queue("update observations set sidecar = $2, receipt = $3, counted = $4, body = null, pinned = false, "+
+		"expired = coalesce($5::timestamptz, now()), used = coalesce($5::timestamptz, now()) where id = $1", string(o.ID), sidecar, receipt, counted, s.now())
+	b.Queue("update usage set bytes = bytes - $2 where owner = $1", o.Owner, o.counted-counted)
+	if object {
+		b.Queue("delete from blocks where id = $1", string(o.ID))
+		b.Queue("insert into removals (id, owner, due) values ($1, $2, now() + $3::interval) on conflict do nothing", string(o.ID), o.Owner, after)
+	}
+	s.tell(b, o.ID, true)
+	return o.counted - counted, nil
+}
+
+// expireOld expires one observation if it is older than the maximum age.
+func (s *Store) expireOld(id backend.ID) error {
+	_, _, err := s.expireBatch(backend.WhyAge, 1, "select "+columns+", body is null"+tooOld+"and id = $3 for update skip locked",
+		s.now(), s.limits.MaxAge, string(id))
+	return err
+}
+
+// tooOld are observations beyond the maximum age: $1 is the time, $2 the age.
+const tooOld = " from observations where expired is null and not pinned and used < coalesce($1::timestamptz, now()) - $2::interval " +
+	"and used < coalesce($1::timestamptz, now()) - interval '1 minute' "
+
+// Remove implements [backend.Backend]. The object goes at once: who is reading it gets an error.
+func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) error {
+	object := false
+	err := s.db.Tx(s.ctx, owner, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(s.ctx, "select "+columns+", body is null from observations where id = $1 and owner = $2 for update",
+			string(id), owner)
+		o, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (stored, error) { return scanWith(row, &object) })
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return backend.NotFound(id)
+		case err != nil:
+			return err
+		case o.Expired != nil:
+			return &backend.ExpiredError{Observation: o.Observation}
+		}
+		o.By = by
+		b := &pgx.Batch{}
+		if _, err := s.bury(b, o, object, why, 0); err != nil {
+			return err
+		}
+		return tx.SendBatch(s.ctx, b).Close()
+	})
+	if errors.Is(err, backend.ErrNotFound) || errors.Is(err, backend.ErrExpired) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("remove obs:%s: %w", id, err)
+	}
+	if object {
+		_ = s.removeObjects(s.ctx) // else a sweep does
+	}
+	return nil
+}
+
+// Prune implements [backend.Backend].
+func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
+	if !dry {
+		if err := s.sweep(s.ctx); err != nil {
+			return p, fmt.Errorf("prune: %w", err)
+		}
+	}
+	now := s.now()
+	b := &pgx.Batch{}
+	b.Queue("select count(*), coalesce(sum(size), 0)::bigint from observations where expired is null")
+	var old, oldBytes int64
+	b.Queue("select count(*), coalesce(sum(size), 0)::bigint"+tooOld, now, s.limits.MaxAge)
+	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error {
+		return errors.Join(r.QueryRow().Scan(&p.Kept, &p.KeptBytes), r.QueryRow().Scan(&old, &oldBytes))
+	})
+	if err != nil {
+		return p, fmt.Errorf("prune: %w", err)
+	}
+	// First what is too old, then the least recently used: both are the first by their last use.
+	sizes, err := query(s, database.AllOwners, pgx.RowTo[int64], "select size"+evictable+"order by used", "", now)
+	if err != nil {
+		return p, fmt.Errorf("prune: %w", err)
+	}
+	for i, size := range sizes {
+		if int64(i) >= old && p.KeptBytes <= s.limits.Quota {
+			break
+		}
+		p.Removed++
+		p.Bytes += size
+		p.Kept--
+		p.KeptBytes -= size
+	}
+	for left := p.Removed; !dry && left > 0; {
+		why, limit := backend.WhyQuota, min(left, batchSize)
+		if done := int64(p.Removed - left); done < old {
+			why, limit = backend.WhyAge, min(limit, int(old-done))
+		}
+		_, n, err := s.expireBatch(why, 1<<62, "select "+columns+", body is null"+evictable+"order by used limit $3 for update skip locked",
+			"", now, limit)
+		if err != nil || n == 0 {
+			p.Busy += left
+			return p, err
+		}
+		left -= n
+	}
+	b = &pgx.Batch{}
+	over := p.KeptBytes > s.limits.Quota
+	b.Queue("select count(*) filter (where pinned and $3), count(*) filter (where not pinned and "+
+		"used >= coalesce($1::timestamptz, now()) - interval '1 minute' and ($3 or used < coalesce($1::timestamptz, now()) - $2::interval)) "+
+		"from observations where expired is null", now, s.limits.MaxAge, over)
+	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&p.Pinned, &p.Fresh) })
+	return p, err
+}
+
+const (
+	sweepEvery  = time.Minute
+	tidyEvery   = time.Hour      // between two checks for old observations and tombstones
+	scanEvery   = 24 * time.Hour // between two looks for objects and uploads that nothing knows
+	uploadAge   = 24 * time.Hour // of an upload that is given up
+	objectAge   = time.Hour      // of an object without a row that is removed
+	tombstoneIn = 90 * 24 * time.Hour
+	tombstones  = 10_000 // of one owner
+)
+
+// sweepUntilClosed has one replica at a time sweep.
+func (s *Store) sweepUntilClosed() {
+	var tidied, scanned time.Time
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(sweepEvery):
+		}
+		_, err := s.db.Leader(s.ctx, "sweep observations", func(ctx context.Context) error {
+			if err := s.sweep(ctx); err != nil {
+				return err
+			}
+			if time.Since(tidied) > tidyEvery {
+				if err := s.tidy(); err != nil {
+					return err
+				}
+				tidied = time.Now()
+			}
+			if time.Since(scanned) > scanEvery {
+				if err := s.removeStrays(ctx); err != nil {
+					return err
+				}
+				scanned = time.Now()
+			}
+			return nil
+		})
+		if err != nil && s.ctx.Err() == nil {
+			s.log.Warn("the store could not be swept; the next minute tries again", "error", err)
+		}
+	}
+}
+
+// sweep gives up the reservations of dead processes and removes objects that are due.
+func (s *Store) sweep(ctx context.Context) error {
+	type held struct{ ID, Process string }
+	all, err := query(s, database.AllOwners, pgx.RowToStructByPos[held],
+		"select id, process from reservations where at < now() - interval '1 minute'")
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		if s.db.Alive(h.Process) {
+			continue
+		}
+		b := &pgx.Batch{}
+		b.Queue("insert into removals (id, owner, due) select id, owner, now() from reservations where id = $1 on conflict do nothing", h.ID)
+		b.Queue("with held as (delete from reservations where id = $1 returning owner, bytes) "+
+			"update usage set bytes = usage.bytes - held.bytes from held where usage.owner = held.owner", h.ID)
+		if err := s.batch(database.AllOwners, b, nil); err != nil {
+			return err
+		}
+	}
+	return s.removeObjects(ctx)
+}
+
+// removeObjects removes the objects that are due. Several replicas may do so at once.
+func (s *Store) removeObjects(ctx context.Context) error {
+	for {
+		n := 0
+		err := s.db.Tx(ctx, database.AllOwners, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, "delete from removals where id in "+
+				"(select id from removals where due <= now() limit 100 for update skip locked) returning id")
+			ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			n = len(ids)
+			for _, id := range ids {
+				if err == nil {
+					err = s.bucket.remove(ctx, s.bucket.key(id))
+				}
+			}
+			return err
+		})
+		if err != nil || n < batchSize {
+			return err
+		}
+	}
+}
+
+// tidy expires what is too old and removes old tombstones.
+func (s *Store) tidy() error {
+	for n := batchSize; n == batchSize; {
+		var err error
+		_, n, err = s.expireBatch(backend.WhyAge, 1<<62,
+			"select "+columns+", body is null"+tooOld+"order by used limit 100 for update skip locked", s.now(), s.limits.MaxAge)
+		if err != nil {
+			return err
+		}
+	}
+	b := &pgx.Batch{}
+	b.Queue(`with gone as (delete from observations where id in (select id from (
+		select id, expired, row_number() over (partition by owner order by expired desc) as n from observations where expired is not null) t
+		where n > $1 or expired < coalesce($2::timestamptz, now()) - $3::interval) returning owner, counted),
+		sums as (select owner, sum(counted)::bigint as bytes from gone group by owner)
+		update usage set bytes = usage.bytes - sums.bytes from sums where usage.owner = sums.owner`,
+		tombstones, s.now(), tombstoneIn)
+	b.Queue("delete from usage where bytes <= 0 and not exists (select from reservations r where r.owner = usage.owner)")
+	return s.batch(database.AllOwners, b, nil)
+}
+
+// removeStrays removes uploads and objects that nothing in the database knows, after a database was restored or a
+// process died between two steps.
+func (s *Store) removeStrays(ctx context.Context) error {
+	for u := range s.bucket.uploads(ctx) {
+		if u.Err != nil {
+			return u.Err
+		}
+		if time.Since(u.Initiated) > uploadAge {
+			if err := (&upload{s.bucket, u.Key, u.UploadID}).abort(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	for ids, err := range s.bucket.old(ctx, objectAge) {
+		if err != nil {
+			return err
+		}
+		known, err := query(s, database.AllOwners, pgx.RowTo[string], "select id from observations where id = any($1) and expired is null "+
+			"union select id from reservations where id = any($1) union select id from removals where id = any($1)", ids)
+		if err != nil {
+			return err
+		}
+		keep := map[string]bool{}
+		for _, id := range known {
+			keep[id] = true
+		}
+		for _, id := range ids {
+			if !keep[id] {
+				if err := s.bucket.remove(ctx, s.bucket.key(id)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+package remote
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/minio/minio-go/v7"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+)
+
+// writer implements [backend.Writer]. Up to 64 KiB stay in memory and become part of the row. More goes to the spool,
+// and from there in parts to the bucket while the rest is written.
+type writer struct {
+	s          *Store
+	id         backend.ID
+	provenance backend.Provenance
+	created    time.Time
+
+	small    []byte         // all bytes, until they are too many
+	spool    backend.Writer // nil until then
+	size     int64
+	reserved int64
+	sums     sums
+	crc      uint32
+	ended    bool // committed or discarded
+
+	upload  *upload // nil until the first part is whole
+	sent    int64   // bytes of which the upload has begun
+	sending sync.WaitGroup
+	mu      sync.Mutex // of the next two
+	parts   []minio.CompletePart
+	failed  error
+}
+
+// Create implements [backend.Backend].
+func (s *Store) Create(p backend.Provenance, at time.Time) (backend.Writer, error) {
+	return s.CreateAs(backend.RandomID(), p, at)
+}
+
+// CreateAs is Create under a given ID.
+func (s *Store) CreateAs(id backend.ID, p backend.Provenance, at time.Time) (backend.Writer, error) {
+	if p.Owner == "" {
+		p.Owner = local
+	}
+	return &writer{s: s, id: id, provenance: p, created: at}, nil
+}
+
+// ID implements [backend.Writer].
+func (w *writer) ID() backend.ID { return w.id }
+
+// overhead is what an observation takes beside its data: at most its sidecar and receipt, its index and sums.
+func overhead(size int64) int64 {
+	return maxSidecar + backend.MaxIndex(size) + sumSize*(size/backend.BlockSize+1)
+}
+
+// maxSidecar is the part of a reservation that is left for the sidecar.
+const maxSidecar = 32 << 10
+
+// Room implements [backend.Writer]. What fits into a row is not reserved: its quota is taken when it is committed.
+func (w *writer) Room(n, ahead int64) (int64, error) {
+	if w.size+n <= maxRow {
+		return n, nil
+	}
+	if err := w.spoolAll(); err != nil {
+		return 0, err
+	}
+	got, why := n, error(nil)
+	if need := w.size + n + overhead(w.size+n) - w.reserved; need > 0 {
+		more, err := w.s.reserve(w.provenance.Owner, w.id, w.reserved == 0, need, max(need, ahead))
+		if w.reserved += more; more < need {
+			if !errors.Is(err, backend.ErrNoRoom) {
+				return 0, err
+			}
+			got, why = max(0, n-(need-more)), err
+		}
+	}
+	if fits, err := w.spool.Room(got, ahead); fits < got {
+		if !errors.Is(err, backend.ErrNoRoom) {
+			return 0, err
+		}
+		return fits, fmt.Errorf("%w (--cache-size)", err)
+	}
+	return got, why
+}
+
+// spoolAll moves what is in memory to the spool.
+func (w *writer) spoolAll() (err error) {
+	if w.spool != nil {
+		return nil
+	}
+	if w.spool, err = w.s.cache.CreateAs(w.id, w.provenance, w.created); err != nil {
+		return err
+	}
+	n, err := w.spool.Room(int64(len(w.small)), 0)
+	if err == nil && n < int64(len(w.small)) {
+		err = backend.ErrNoRoom
+	}
+	if err == nil {
+		_, err = w.spool.Write(w.small)
+	}
+	if err != nil {
+		return fmt.Errorf("%w (--cache-size)", err)
+	}
+	w.small = nil
+	return nil
+}
+
+// Write implements [backend.Writer].
+func (w *writer) Write(b []byte) (int, error) {
+	if w.spool == nil && w.size+int64(len(b)) > maxRow {
+		if err := w.spoolAll(); err != nil {
+			return 0, err
+		}
+	}
+	if w.spool == nil {
+		w.small = append(w.small, b...)
+	} else if n, err := w.spool.Write(b); err != nil {
+		return n, err
+	}
+	w.size += int64(len(b))
+	w.sums.write(b)
+	w.crc = crc32.Update(w.crc, castagnoli, b)
+	for w.size-w.sent >= partSize {
+		if err := w.send(partSize); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), w.uploadError()
+}
+
+func (w *writer) uploadError() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// send begins to upload the next n bytes. At most 8 parts of all writers are in memory: then it waits for one.
+func (w *writer) send(n int64) (err error) {
+	if w.upload == nil {
+		if w.upload, err = w.s.bucket.begin(w.s.ctx, w.s.bucket.key(string(w.id))); err != nil {
+			return err
+		}
+	}
+	w.s.parts <- struct{}{}
+	part := make([]byte, n)
+	if _, err := w.spool.ReadAt(part, w.sent); err != nil && !errors.Is(err, io.EOF) {
+		<-w.s.parts
+		return err
+	}
+	number := int(w.sent/partSize) + 1
+	w.sent += n
+	w.sending.Go(func() {
+		defer func() { <-w.s.parts }()
+		if w.uploadError() != nil {
+			return
+		}
+		p, err := w.upload.part(w.s.ctx, number, part)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err != nil {
+			w.failed = err
+		} else {
+			w.parts = append(w.parts, p)
+		}
+	})
+	return nil
+}
+
+// ReadAt implements [backend.Writer].
+func (w *writer) ReadAt(p []byte, off int64) (int, error) {
+	if w.spool != nil {
+		return w.spool.ReadAt(p, off)
+	}
+	return bytes.NewReader(w.small).ReadAt(p, off)
+}
+
+// Commit implements [backend.Writer].
+func (w *writer) Commit(o backend.Observation, lines []byte) (backend.Observation, error) {
+	if w.spool != nil {
+		if err := w.store(); err != nil {
+			return backend.Observation{}, err
+		}
+	}
+	sidecar, receipt, err := encode(o)
+	if err != nil {
+		return backend.Observation{}, err
+	}
+	stored, err := backend.Decode(sidecar, w.id) // long fields were cut
+	if err != nil {
+		return backend.Observation{}, err
+	}
+	stored.Stats.Receipt = receipt
+	if err := w.insert(o.Owner, sidecar, receipt, lines); err != nil {
+		return backend.Observation{}, err
+	}
+	w.ended, w.reserved = true, 0
+	stored.Used = w.s.limits.Now().Round(0)
+	if w.spool != nil { // the spool becomes the copy in the cache
+		if _, err := w.spool.Commit(o, lines); err != nil {
+			w.s.log.Debug("an observation is not in the cache", "id", w.id, "error", err)
+		}
+	}
+	return stored, nil
+}
+
+// encode returns a sidecar and the receipt, which is most of it and has a column of its own.
+func encode(o backend.Observation) (sidecar []byte, receipt string, err error) {
+	receipt = o.Stats.Receipt
+	o.Stats.Receipt = ""
+	sidecar, err = o.Encode(maxSidecar)
+	return sidecar, receipt, err
+}
+
+// store makes the object whole.
+func (w *writer) store() error {
+	key := w.s.bucket.key(string(w.id))
+	if w.upload == nil { // one request instead of three
+		all := make([]byte, w.size)
+		if _, err := w.spool.ReadAt(all, 0); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		return w.s.bucket.put(w.s.ctx, key, all)
+	}
+	if left := w.size - w.sent; left > 0 {
+		if err := w.send(left); err != nil {
+			return err
+		}
+	}
+	w.sending.Wait()
+	if err := w.uploadError(); err != nil {
+		return err
+	}
+	slices.SortFunc(w.parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
+	if err := w.upload.complete(w.s.ctx, w.parts, w.size, w.crc); err != nil {
+		return err
+	}
+	w.upload = nil
+	return nil
+}
+
+var errTakenForDead = errors.New("its reservation was deleted: this replica was taken for dead")
+
+// insert commits the row. The reservation of an object becomes the row in the same transaction.
+func (w *writer) insert(owner string, sidecar []byte, receipt string, lines []byte) error {
+	counted := w.size + int64(len(sidecar)+len(receipt))
+	b := &pgx.Batch{}
+	row := "insert into observations (id, owner, created, used, size, counted, sidecar, receipt, body) " +
+		"select $1, $2, $3::timestamptz, coalesce($4::timestamptz, now()), $5::bigint, $6::bigint, $7::bytea, $8, $9::bytea "
+	args := []any{string(w.id), owner, w.created, w.s.now(), w.size, counted, sidecar, receipt, w.small}
+	if w.spool == nil {
+		if w.small == nil {
+			args[8] = []byte{}
+		}
+		b.Queue("with room as (insert into usage as u select $2, $6::bigint where $6 <= $10::bigint on conflict (owner) do update set bytes = u.bytes + $6 "+
+			"where u.bytes + $6 <= $10 returning 1) "+row+"from room", append(args, w.s.limits.OwnerQuota)...)
+	} else {
+		sums := w.sums.finish()
+		counted += int64(len(lines) + len(sums))
+		args[5], args[8] = counted, nil
+		b.Queue("with held as (delete from reservations where id = $1 and owner = $2 returning bytes), "+
+			"settled as (update usage set bytes = usage.bytes + $6 - held.bytes from held where owner = $2 returning 1) "+
+			row+"from settled", args...)
+		b.Queue("insert into blocks (id, owner, lines, sums) select $1, $2, $3, $4 where exists (select from observations where id = $1)",
+			string(w.id), owner, lines, sums)
+	}
+	w.s.tell(b, w.id, false)
+	for {
+		inserted := false
+		err := w.s.batch(owner, b, func(r pgx.BatchResults) error {
+			tag, err := r.Exec()
+			inserted = err == nil && tag.RowsAffected() == 1
+			return err
+		})
+		switch {
+		case err != nil && w.committed():
+			return nil
+		case err != nil || inserted:
+			return err
+		case w.spool != nil:
+			return errTakenForDead
+		}
+		if err := w.s.makeRoom(owner, counted); err != nil {
+			return err
+		}
+	}
+}
+
+// committed reports whether the row is there after all: its transaction may have ended although its answer was lost.
+func (w *writer) committed() bool {
+	all, err := query(w.s, w.provenance.Owner, pgx.RowTo[int], "select 1 from observations where id = $1", string(w.id))
+	return err == nil && len(all) == 1
+}
+
+// Discard implements [backend.Writer]. It deletes the reservation first: without one nothing was or will be committed,
+// and only then may the object go.
+func (w *writer) Discard() error {
+	var err error
+	if w.spool != nil {
+		err = w.spool.Discard()
+	}
+	if w.ended || w.spool == nil {
+		return err
+	}
+	w.ended = true
+	w.sending.Wait()
+	if w.reserved == 0 {
+		return err
+	}
+	w.reserved = 0
+	gone, failed := w.s.giveUp(w.id)
+	if failed == nil && gone {
+		if w.upload != nil {
+			failed = w.upload.abort(w.s.ctx)
+		}
+		failed = errors.Join(failed, w.s.bucket.remove(w.s.ctx, w.s.bucket.key(string(w.id))))
+	}
+	return errors.Join(err, failed) // a sweep removes what is left
+}
+
+// giveUp deletes a reservation; gone is false if there was none.
+func (s *Store) giveUp(id backend.ID) (gone bool, err error) {
+	all, err := query(s, database.AllOwners, pgx.RowTo[int],
+		"with held as (delete from reservations where id = $1 returning owner, bytes) "+
+			"update usage set bytes = usage.bytes - held.bytes from held where usage.owner = held.owner returning 1", string(id))
+	return len(all) == 1, err
+}
+
+// sumSize is how many bytes of the SHA-256 of a block are kept: enough that nobody finds another block with them.
+const sumSize = 16
+
+// sums hashes blocks of [backend.BlockSize] bytes.
+type sums struct {
+	block []byte
+	out   []byte
+}
+
+func (x *sums) write(b []byte) {
+	for len(b) > 0 {
+		n := min(len(b), backend.BlockSize-len(x.block))
+		x.block = append(x.block, b[:n]...)
+		b = b[n:]
+		if len(x.block) == backend.BlockSize {
+			x.end()
+		}
+	}
+}
+
+func (x *sums) end() {
+	sum := sha256.Sum256(x.block)
+	x.out = append(x.out, sum[:sumSize]...)
+	x.block = x.block[:0]
+}
+
+func (x *sums) finish() []byte {
+	if len(x.block) > 0 {
+		x.end()
+	}
+	return x.out
+}
