@@ -11,9 +11,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
 	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
@@ -25,8 +27,13 @@ type Options struct {
 	Limits funnel.Limits
 	Policy funnel.Policy
 	Store  observations.Options
-	JQ     jq.Options
-	Shell  shell.Options
+
+	Bucket   remote.BucketOptions // of a store that is not a directory, as are the next two
+	Database database.Options
+	Cache    observations.Options
+
+	JQ    jq.Options
+	Shell shell.Options
 
 	Deliver  deliver.Options
 	Endpoint chat.Options

@@ -36,12 +36,12 @@ type setupSettings struct {
 	ClientRoots bool     `to:"!Server.IgnoreRoots" default:"true" negatable:"" help:"Let the roots that a client sends narrow what it may read; --no-client-roots ignores them. They never widen it."`
 	Store       string   `to:"Store.Dir" placeholder:"DIR" help:"Directory of the observations, or s3://BUCKET/PREFIX for those that replicas share. Default: $XDG_STATE_HOME/mcp-funnel, else ~/.local/state/mcp-funnel."`
 
-	Database   string `placeholder:"URL" help:"Postgres that replicas share, with --store s3://…: postgres://USER@HOST:PORT/NAME. The password comes from PGPASSFILE or PGPASSWORD, never from here."`
-	S3Endpoint string `name:"s3-endpoint" placeholder:"URL" help:"S3 server of --store, as HOST:PORT or URL. Keys come from the environment, a shared file, a web identity or the role of the instance. Default: Amazon's."`
-	S3Region   string `name:"s3-region" placeholder:"NAME" help:"Region of the bucket. Default: as the server says."`
-	S3Insecure bool   `name:"s3-insecure" help:"Allow plain HTTP to an S3 server that is not on this machine."`
-	Cache      string `placeholder:"DIR" help:"Directory of copies of what is in the bucket, and of all that can be made again. Default: mcp-funnel in the user's cache directory."`
-	CacheSize  size   `min:"1" default:"1GiB" placeholder:"SIZE" help:"Maximum size of those copies; the least recently used are removed."`
+	Database   string `to:"Database.URL" placeholder:"URL" help:"Postgres that replicas share, with --store s3://…: postgres://USER@HOST:PORT/NAME. The password comes from PGPASSFILE or PGPASSWORD, never from here."`
+	S3Endpoint string `to:"Bucket.Endpoint" name:"s3-endpoint" placeholder:"URL" help:"S3 server of --store, as HOST:PORT or URL. Keys come from the environment, a shared file, a web identity or the role of the instance. Default: Amazon's."`
+	S3Region   string `to:"Bucket.Region" name:"s3-region" placeholder:"NAME" help:"Region of the bucket. Default: as the server says."`
+	S3Insecure bool   `to:"Bucket.Insecure" name:"s3-insecure" help:"Allow plain HTTP to an S3 server that is not on this machine."`
+	Cache      string `to:"Cache.Dir" placeholder:"DIR" help:"Directory of copies of what is in the bucket, and of all that can be made again. Default: mcp-funnel in the user's cache directory."`
+	CacheSize  size   `to:"Cache.Quota" min:"1" default:"1GiB" placeholder:"SIZE" help:"Maximum size of those copies; the least recently used are removed."`
 }
 
 // shownSettings are how answers look.

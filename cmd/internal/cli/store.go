@@ -67,9 +67,10 @@ func (s *Settings) StoreDir() (string, error) {
 // openTimeout is how long a command waits for the database.
 const openTimeout = 15 * time.Second
 
-// Open opens what is kept, for commands that cannot work without it.
+// OpenKept opens what is kept, for commands that cannot work without it.
 func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
-	limits := s.Options().Store
+	o := s.Options()
+	limits := o.Store
 	if !s.IsRemote() {
 		store, err := observations.OpenStore(limits)
 		if err != nil {
@@ -77,31 +78,28 @@ func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 		}
 		return &Kept{Store: store, Records: records.InDir(store.Dir())}, nil
 	}
-	bucket, err := remote.OpenBucket(remote.BucketOptions{
-		URL: s.Store, Endpoint: s.S3Endpoint, Region: s.S3Region, Insecure: s.S3Insecure,
-	})
+	o.Bucket.URL = s.Store
+	bucket, err := remote.OpenBucket(o.Bucket)
 	if err != nil {
 		return nil, UsageError{err}
 	}
-	dir, err := s.StoreDir()
-	if err != nil {
+	if o.Cache.Dir, err = s.StoreDir(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	name := ""
+	o.Database.Log = log
 	if s.HTTP != "" {
-		name = s.ReplicaName()
+		o.Database.Replica = s.ReplicaName()
 	}
-	db, err := database.Open(ctx, database.Options{URL: s.Database, Replica: name, Log: log})
+	db, err := database.Open(ctx, o.Database)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := files.Open(observations.Options{
-		Dir: dir, Quota: int64(s.CacheSize), MaxObservation: -1, MinFree: limits.MinFree, MaxAge: limits.MaxAge, Cache: true,
-	})
+	o.Cache.Cache, o.Cache.MaxObservation, o.Cache.MinFree, o.Cache.MaxAge = true, -1, limits.MinFree, limits.MaxAge
+	cache, err := files.Open(o.Cache)
 	if err == nil && cache.Unwritable() != nil {
-		err = fmt.Errorf("--cache %s: %w", dir, cache.Unwritable())
+		err = fmt.Errorf("--cache %s: %w", o.Cache.Dir, cache.Unwritable())
 		_ = cache.Close()
 	}
 	if err != nil {
@@ -143,7 +141,9 @@ func (s *Settings) checkStore() error {
 	if s.Database == "" {
 		return errors.New("--store s3://… goes with --database postgres://USER@HOST/NAME, which is not set")
 	}
-	_, err := remote.OpenBucket(remote.BucketOptions{URL: s.Store, Endpoint: s.S3Endpoint, Insecure: s.S3Insecure})
+	o := s.Options().Bucket
+	o.URL = s.Store
+	_, err := remote.OpenBucket(o)
 	return err
 }
 
