@@ -26,7 +26,7 @@ type (
 type Options struct {
 	Store   *observations.Store // nil: nothing is stored, and every receipt says so
 	NoStore error               // why Store is nil; nil: no reason is given
-	Trace   *trace.Log          // nil: none
+	Trace   trace.Store         // nil: none
 	Counter *tokens.Counter     // nil: one for o200k_base
 	Model   string              // name of the model whose tokens Counter counts; "" for none
 	Policy  Policy

@@ -26,6 +26,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -59,6 +60,7 @@ type Funnel interface {
 type Options struct {
 	Funnel    Funnel
 	Store     *observations.Store             // nil: no observations are offered as resources
+	Trace     trace.Store                     // whose events are among the metrics; nil: none are
 	Tools     []tools.Tool                    // in the order of tools/list
 	Sources   func(funnel.Session) source.Set // the sources that a session may name
 	Version   string                          // of the program; "dev" by default

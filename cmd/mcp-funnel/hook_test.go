@@ -126,7 +126,7 @@ func TestHookTracesFiles(t *testing.T) {
 				t.Errorf("code %d: %q, %q", code, out, said)
 			}
 			var got []trace.Opened
-			for call, err := range trace.Read(trace.Dir(store), time.Time{}, nil) {
+			for call, err := range trace.InDir(trace.Dir(store)).Read(time.Time{}, nil) {
 				if err != nil || call.Session != "s-1/a1" || call.Owner != observations.Local || call.Tool != c.tool {
 					t.Errorf("%+v, %v", call, err)
 				}

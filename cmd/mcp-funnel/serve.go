@@ -111,7 +111,8 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o := s.Options().Server
 	o.Counter, o.Window = a.Counter, s.ContextWindow
 	o.EOFGrace = max(o.EOFGrace, 1) // 0 would be the default
-	o.Funnel, o.Store, o.Tools, o.Sources = a.Funnel, a.Store, a.Catalog, a.SourcesOf
+	o.Funnel, o.Store, o.Trace = a.Funnel, a.Store, a.Trace
+	o.Tools, o.Sources = a.Catalog, a.SourcesOf
 	if s.HTTP != "" {
 		o.Replica = s.ReplicaName()
 		if s.SessionKeyFile != "" {

@@ -42,19 +42,21 @@ Examples:
 }
 
 func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
-	dir, err := s.StoreDir()
-	if err != nil {
-		return err
-	}
 	sum, skipped := stats.New(), 0
 	var fail error
-	for call, err := range trace.Read(trace.Dir(dir), time.Now().Add(-time.Duration(c.Since)), &skipped) {
-		if err != nil {
-			cli.PrintMessage(w.Err, err)
-			fail = cli.ErrFailed
-			continue
+	err := s.WithTrace(func(log trace.Store) error {
+		for call, err := range log.Read(time.Now().Add(-time.Duration(c.Since)), &skipped) {
+			if err != nil {
+				cli.PrintMessage(w.Err, err)
+				fail = cli.ErrFailed
+				continue
+			}
+			sum.Add(call)
 		}
-		sum.Add(call)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	r := sum.Report(skipped)
 	switch {

@@ -74,7 +74,7 @@ func (b *bench) newRecords() *records.Files {
 // restart makes a new Investigator, as a new process has.
 func (b *bench) restart() {
 	b.records = b.newRecords()
-	b.i = investigate.New(investigate.Options{Records: b.records, Trace: trace.Dir(b.store.Dir())})
+	b.i = investigate.New(investigate.Options{Records: b.records, Trace: b.log})
 	b.t.Cleanup(b.i.Close)
 	for _, t := range server.Catalog(server.Parts{Investigator: b.i, Toolsets: server.Toolsets}) {
 		b.offers[t.Name] = t

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
-	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
@@ -117,7 +116,7 @@ func TestWhoseOrder(t *testing.T) {
 	text, _ := b.investigate(nil)
 	expect.Contains(t, text, "until yours is answered", o.Order+" (yours): directory . and ", "order="+o.Order+" alone shows it")
 	expect.Lacks(t, text, "no order is free")
-	second := investigate.New(investigate.Options{Records: b.newRecords(), Trace: trace.Dir(b.store.Dir())})
+	second := investigate.New(investigate.Options{Records: b.newRecords(), Trace: b.log})
 	t.Cleanup(second.Close)
 	b.offers["investigate"] = second.Tool()
 	text, _ = b.investigate(nil)

@@ -69,7 +69,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 		return nil, err
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
-	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store)
+	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store, set.Trace)
 	if set.Replica != "" {
 		h.metrics.all.NewGauge(fmt.Sprintf("mcp_funnel_replica_info{replica=%q}", set.Replica), func() float64 { return 1 })
 	}

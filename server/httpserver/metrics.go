@@ -63,11 +63,11 @@ const eventsEvery = time.Minute
 
 // addEvents adds gauges of the events since the start. They come from the trace, because other processes of the store
 // write events too, and because an event may depend on an earlier call.
-func (m *metrics) addEvents(store *observations.Store) {
+func (m *metrics) addEvents(calls trace.Store) {
 	began := time.Now()
 	report := cached(eventsEvery, func() (stats.Report, error) {
 		sum := stats.New()
-		for call, err := range trace.Read(trace.Dir(store.Dir()), began, nil) {
+		for call, err := range calls.Read(began, nil) {
 			if err != nil {
 				return stats.Report{}, err
 			}
@@ -94,8 +94,8 @@ func (m *metrics) addEvents(store *observations.Store) {
 	}
 }
 
-// newMetrics returns metrics whose gauges call these functions when /metrics is read; store may be nil.
-func newMetrics(calls, sessions func() int, store *observations.Store) *metrics {
+// newMetrics returns metrics whose gauges call these functions when /metrics is read; store and log may be nil.
+func newMetrics(calls, sessions func() int, store *observations.Store, log trace.Store) *metrics {
 	all := prom.NewSet()
 	m := &metrics{
 		all:   all,
@@ -107,7 +107,9 @@ func newMetrics(calls, sessions func() int, store *observations.Store) *metrics 
 	all.NewGauge("mcp_funnel_calls_in_flight", func() float64 { return float64(calls()) })
 	all.NewGauge("mcp_funnel_http_sessions", func() float64 { return float64(sessions()) })
 	if store != nil {
-		m.addEvents(store)
+		if log != nil {
+			m.addEvents(log)
+		}
 		usage := cached(usageEvery, store.Usage)
 		all.NewGauge("mcp_funnel_store_bytes", func() float64 { return float64(usage().Bytes) })
 		all.NewGauge("mcp_funnel_store_observations", func() float64 { return float64(usage().Observations) })

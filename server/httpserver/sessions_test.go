@@ -26,6 +26,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
@@ -491,6 +492,7 @@ func newHouse(t *testing.T, whose func(funnel.Session) string) (*server.Server, 
 	expect.Must(t, err)
 	s, err := server.New(server.Options{
 		Funnel: f, Store: store, Tools: server.Catalog(server.Parts{}), Version: "test",
+		Trace: trace.InDir(trace.Dir(store.Dir())),
 		Sources: func(who funnel.Session) source.Set {
 			return source.Set{Roots: []*tree.Root{root}, Places: []source.NamedPlace{source.Observations(store, whose(who))}}
 		},

@@ -31,6 +31,7 @@ const (
 // Log appends calls to <store>/trace/<YYYYMMDD>_<pid>-<random>.jsonl: one file (0600) per day in UTC and process. A nil
 // Log, and one without a directory, record nothing.
 type Log struct {
+	dir  string
 	root *os.Root
 	name string // this process's part of the file name
 	now  func() time.Time
@@ -61,11 +62,14 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	}
 	var random [4]byte
 	rand.Read(random[:])
-	return &Log{root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
+	return &Log{dir: dir, root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
 }
 
-// Append writes one line in one write, each text field truncated to 200 bytes. Safe for concurrent use. If it fails the
-// call is not in the trace, but the lines before and after it are complete.
+// InDir returns the log of a directory for reading: it creates nothing, and records nothing.
+func InDir(dir string) *Log { return &Log{dir: dir} }
+
+// Append implements [Store]: it writes one line in one write. Safe for concurrent use. If it fails the lines before and
+// after it are complete.
 func (l *Log) Append(c Call) error {
 	if l == nil || l.root == nil {
 		return nil

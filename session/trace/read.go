@@ -19,16 +19,13 @@ import (
 // maxLine is longer than any line that Append writes.
 const maxLine = 64 << 10
 
-// Read returns the calls since a time in the trace directory dir (see [Dir]): by day, and for each process in the order
-// they were written. It skips lines that are torn, foreign or of another [Version], and adds their number to skipped
-// unless that is nil; a missing directory has no calls.
-// If a file cannot be read it yields the error and continues with the next file. Memory does not grow with the trace.
-func Read(dir string, since time.Time, skipped *int) iter.Seq2[Call, error] {
+// Read implements [Store]. A missing directory has no calls.
+func (l *Log) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 	if skipped == nil {
 		skipped = new(int)
 	}
 	return func(yield func(Call, error) bool) {
-		root, err := os.OpenRoot(dir)
+		root, err := os.OpenRoot(l.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}

@@ -2,12 +2,15 @@
 // prompt. Totals and telemetry are computed from it.
 package trace
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Version of the lines written now. Readers skip lines of other versions.
 const Version = 1
 
-// Retention is how long a day's file is kept.
+// Retention is how long the calls of a day are kept.
 const Retention = 30 * 24 * time.Hour
 
 // Values of Call.Via: what a line is about.
@@ -19,6 +22,18 @@ const (
 	ViaCompaction = "compaction" // of a transcript: tokens before and after it
 	ViaObserved   = "observed"   // tools/call that was passed on whole; shown is what its receipt would have had
 )
+
+// Store keeps calls: a [Log] in files, or [Rows] in a database.
+type Store interface {
+	// Append adds a call, each text field truncated to 200 bytes. If it fails the call is not in the trace.
+	Append(Call) error
+	// Read returns the calls since a time: by day, and for each process in the order in which they were added. It skips
+	// lines that are torn, foreign or of another [Version], and adds their number to skipped unless that is nil.
+	// If a part cannot be read it yields the error and continues where it can. Memory does not grow with the trace.
+	Read(since time.Time, skipped *int) iter.Seq2[Call, error]
+	// Close may be called again.
+	Close() error
+}
 
 // Call is one tool call: what was asked, seen and shown, and its cost. Fields that older lines do not have are empty
 // in them.

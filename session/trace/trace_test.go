@@ -36,7 +36,7 @@ func write(t testing.TB, l *Log, c Call) {
 
 func read(t testing.TB, dir string, since time.Time) (calls []Call) {
 	t.Helper()
-	for c, err := range Read(dir, since, nil) {
+	for c, err := range InDir(dir).Read(since, nil) {
 		expect.Must(t, err)
 		calls = append(calls, c)
 	}
@@ -158,7 +158,7 @@ func TestReadTolerates(t *testing.T) {
 	if len(calls) != 2 || calls[0].Tool != "good" || calls[1].Tool != "good" {
 		t.Errorf("read %+v", calls)
 	}
-	for _, err := range Read(dir, time.Time{}, nil) {
+	for _, err := range InDir(dir).Read(time.Time{}, nil) {
 		expect.Must(t, err)
 		break // stopping early is no trouble
 	}
@@ -219,7 +219,7 @@ func TestOpenedFitALine(t *testing.T) {
 		write(t, l, Call{Tool: "search", Opened: opened, Error: strings.Repeat("<", 1000)})
 		skipped := 0
 		var calls []Call
-		for c, err := range Read(dir, time.Time{}, &skipped) {
+		for c, err := range InDir(dir).Read(time.Time{}, &skipped) {
 			expect.Must(t, err)
 			calls = append(calls, c)
 		}
@@ -275,7 +275,7 @@ func FuzzRead(f *testing.F) {
 		dir := t.TempDir()
 		expect.Must(t, os.WriteFile(filepath.Join(dir, "20260314_1-0123abcd.jsonl"), b, 0o600))
 		n := 0
-		for _, err := range Read(dir, time.Time{}, nil) {
+		for _, err := range InDir(dir).Read(time.Time{}, nil) {
 			expect.Must(t, err)
 			n++
 		}

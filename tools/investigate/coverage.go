@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/plan"
 )
@@ -35,10 +34,10 @@ func (w covered) openedFiles() *opened {
 		return w.seen
 	}
 	w.seen = &opened{shown: map[string]int64{}}
-	if w.i.options.Trace == "" {
+	if w.i.options.Trace == nil {
 		return w.seen
 	}
-	for c, err := range trace.Read(w.i.options.Trace, w.meta.StartedAt, nil) {
+	for c, err := range w.i.options.Trace.Read(w.meta.StartedAt, nil) {
 		if err != nil || c.Owner != w.in.Owner || len(c.Opened) == 0 {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate/entries"
@@ -34,7 +35,7 @@ type Options struct {
 	Records  records.Store          // where investigations are kept; nil: nothing can be kept, and the tool refuses
 	ReadOnly error                  // why the store cannot be written: views work, orders are refused
 	Limit    int64                  // bytes of all investigations: the least recently used ones are removed; 0: none
-	Trace    string                 // directory of the trace, for coverage; "": coverage is unknown
+	Trace    trace.Store            // for coverage; nil: that is unknown
 	Secret   func(text string) bool // reports a secret in a text: mechanical notes quote none. nil: nothing is looked for
 	Slice    time.Duration          // a call that thinks through an endpoint answers within it; 45 s
 	Thinker  Thinker                // answers orders through an endpoint; nil: the caller does

@@ -35,8 +35,7 @@ import (
 
 // App holds the wired parts that commands use.
 type App struct {
-	*Kept                // without a store if it could not be opened: answers then say "not kept"
-	Trace     *trace.Log // nil if it could not be opened: calls are then not traced
+	*Kept     // without a store if it could not be opened: answers then say "not kept", and nothing is traced
 	Counter   *tokens.Counter
 	Catalog   []tools.Tool // of the toolsets that are offered
 	Funnel    *funnel.Funnel
@@ -79,21 +78,22 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	}
 	if a.Kept = kept; noStore != nil {
 		a.Log.Warn("nothing will be kept", "cause", noStore)
-		a.Kept = &Kept{}
+		a.Kept = &Kept{Trace: trace.InDir("")}
 	} else if cause := a.Store.Unwritable(); cause != nil {
 		a.Log.Warn("nothing can be kept or traced now; what was kept can be read; make the store writable, or choose another with --store",
 			"store", a.Store.Dir(), "cause", cause)
 	}
-	traceDir := ""
-	if a.Store != nil && !isPermanent(a.Store.Unwritable()) {
-		traceDir = trace.Dir(a.Store.Dir())
-	}
-	if a.Trace, err = trace.Open(traceDir); err != nil {
-		a.Log.Warn("calls will not be traced", "cause", err)
-		a.Trace = nil
+	if a.Store != nil && !s.IsRemote() && !isPermanent(a.Store.Unwritable()) {
+		dir := trace.Dir(a.Store.Dir())
+		log, err := trace.Open(dir)
+		if err != nil {
+			a.Log.Warn("calls will not be traced", "cause", err)
+		} else {
+			a.Trace = log
+		}
 	}
 	a.Shell = s.NewShell(o, a.Store)
-	a.Investigator = a.newInvestigator(o, traceDir, s.Masker().Holds)
+	a.Investigator = a.newInvestigator(o, s.Masker().Holds)
 	a.Asker = a.newAsker(o)
 	a.Catalog = server.Catalog(server.Parts{
 		JQ: o.JQ, Shell: a.Shell, Deliver: s.Deliver(), Investigator: a.Investigator, Asker: a.Asker,
@@ -270,9 +270,9 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 const investigationsShare = 4
 
 // newInvestigator returns the investigator.
-func (a *App) newInvestigator(o Options, traceDir string, secret func(string) bool) *investigate.Investigator {
+func (a *App) newInvestigator(o Options, secret func(string) bool) *investigate.Investigator {
 	options := investigate.Options{
-		Trace: traceDir, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
+		Trace: a.Trace, Slice: o.Shell.Slice, Secret: secret, Limit: max(o.Store.Quota, 0) / investigationsShare,
 	}
 	if a.Store != nil {
 		options.Records, options.ReadOnly = a.Records, a.Store.Unwritable()
@@ -379,12 +379,7 @@ func (a *App) Close() {
 	a.Shell.Close()
 	a.Investigator.Close()
 	a.Sources.Close()
-	if a.Trace != nil {
-		_ = a.Trace.Close()
-	}
-	if a.Store != nil {
-		a.Kept.Close()
-	}
+	a.Kept.Close()
 }
 
 // SourcesOf returns what a session may name: all roots, and the observations of its owner.

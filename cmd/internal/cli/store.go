@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/files"
 	"github.com/mcp-funnel/mcp-funnel/observations/remote"
 	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/system/database"
 )
 
@@ -23,6 +24,7 @@ import (
 type Kept struct {
 	Store    *observations.Store
 	Records  records.Store
+	Trace    trace.Store
 	Database *database.DB   // nil for a directory
 	Bucket   *remote.Bucket // nil for a directory
 }
@@ -37,8 +39,11 @@ func (k *Kept) Where() string {
 
 // Close closes all of it.
 func (k *Kept) Close() {
-	k.Records.Close()
-	_ = k.Store.Close()
+	_ = k.Trace.Close()
+	if k.Store != nil {
+		k.Records.Close()
+		_ = k.Store.Close()
+	}
 	if k.Database != nil {
 		k.Database.Close()
 	}
@@ -69,6 +74,9 @@ const openTimeout = 15 * time.Second
 
 // OpenKept opens what is kept, for commands that cannot work without it.
 func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	o := s.Options()
 	limits := o.Store
 	if !s.IsRemote() {
@@ -76,7 +84,7 @@ func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Kept{Store: store, Records: records.InDir(store.Dir())}, nil
+		return &Kept{Store: store, Records: records.InDir(store.Dir()), Trace: trace.InDir(trace.Dir(store.Dir()))}, nil
 	}
 	o.Bucket.URL = s.Store
 	bucket, err := remote.OpenBucket(o.Bucket)
@@ -107,7 +115,9 @@ func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 		return nil, err
 	}
 	b := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: limits, Log: log})
-	return &Kept{observations.OpenOn(b, cache, limits), records.InDatabase(db), db, bucket}, nil
+	return &Kept{
+		observations.OpenOn(b, cache, limits), records.InDatabase(db), trace.InDatabase(db, log), db, bucket,
+	}, nil
 }
 
 // WithKept runs do with what is kept.
@@ -118,6 +128,18 @@ func (s *Settings) WithKept(do func(*Kept) error) error {
 	}
 	defer kept.Close()
 	return do(kept)
+}
+
+// WithTrace runs do with the trace. A directory that is missing has no calls.
+func (s *Settings) WithTrace(do func(trace.Store) error) error {
+	if s.IsRemote() {
+		return s.WithKept(func(k *Kept) error { return do(k.Trace) })
+	}
+	dir, err := s.StoreDir()
+	if err != nil {
+		return err
+	}
+	return do(trace.InDir(trace.Dir(dir)))
 }
 
 // WithStore runs do with the store open.

@@ -40,7 +40,7 @@ create table trace (
 	seq bigint not null default nextval('trace_seq'),
 	line text not null
 ) partition by list (day);
-create index trace_seq_index on trace (seq);
+create index trace_order on trace (day, seq);
 select funnel_protect('trace');
 
 -- Makes the partition of a day, unless another replica has.
@@ -54,4 +54,17 @@ begin
 		execute format('create table %I partition of trace for values in (%L)', part, d);
 		perform funnel_protect(part);
 	end if;
+end $$;
+
+-- Removes the partitions of days before one.
+create function funnel_trace_expire(before date) returns void language plpgsql as $$
+declare
+	part regclass;
+begin
+	perform set_config('lock_timeout', '2s', true); -- others must not wait behind it
+	for part in select inhrelid::regclass from pg_inherits join pg_class on pg_class.oid = inhrelid
+		where inhparent = 'trace'::regclass and relname < 'trace_' || to_char(before, 'YYYYMMDD')
+	loop
+		execute format('drop table %s', part);
+	end loop;
 end $$;

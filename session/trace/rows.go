@@ -1,0 +1,229 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/mcp-funnel/mcp-funnel/system/database"
+)
+
+const (
+	flushEvery = time.Second
+	flushAt    = 100  // calls that are written without waiting for that time
+	maxPending = 1000 // calls that wait for a database that is away
+	pageSize   = 500  // lines that Read has in memory
+)
+
+// Rows is a [Store] in a database, with a partition for each day. Calls are written after at most a second. If the
+// database is away, up to 1,000 calls wait; more are lost, which the log says.
+type Rows struct {
+	db  *database.DB
+	log *slog.Logger
+	now func() time.Time
+
+	writing sync.Mutex          // held while calls are written
+	days    map[string]struct{} // whose partitions exist
+	failed  bool
+
+	mu      sync.Mutex
+	pending []pending
+	lost    int
+	full    chan struct{}
+	end     chan struct{} // nil after Close
+	ended   chan struct{}
+}
+
+type pending struct {
+	owner, day, line string
+	at               time.Time
+}
+
+// InDatabase returns the trace in a database. Each process removes days beyond [Retention] at its first call of a day.
+func InDatabase(db *database.DB, log *slog.Logger) *Rows {
+	r := &Rows{
+		db: db, log: log, now: time.Now, days: map[string]struct{}{},
+		full: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go r.run(r.end)
+	return r
+}
+
+// Append implements [Store].
+func (r *Rows) Append(c Call) error {
+	line, err := c.bounded().line()
+	if err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.end == nil:
+		return errors.New("write trace: the log is closed")
+	case len(r.pending) >= maxPending:
+		r.lost++
+		return nil
+	}
+	owner := cmp.Or(c.Owner, database.AllOwners)
+	r.pending = append(r.pending, pending{owner, r.now().UTC().Format(time.DateOnly), string(line), c.At})
+	if len(r.pending) == flushAt {
+		select {
+		case r.full <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (r *Rows) run(end <-chan struct{}) {
+	defer close(r.ended)
+	for tick := time.Tick(flushEvery); ; {
+		select {
+		case <-end:
+			r.flush()
+			return
+		case <-r.full:
+		case <-tick:
+		}
+		r.flush()
+	}
+}
+
+// flush writes what waits. It logs the first failure, and how many calls were lost.
+func (r *Rows) flush() {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.mu.Lock()
+	batch := r.pending
+	r.mu.Unlock()
+	if len(batch) == 0 {
+		return
+	}
+	err := r.write(batch)
+	r.mu.Lock()
+	lost := 0
+	if !database.Unavailable(err) { // written, or never to be
+		r.pending = slices.Clone(r.pending[len(batch):])
+		lost, r.lost = r.lost, 0
+	}
+	if err != nil && !database.Unavailable(err) {
+		lost += len(batch)
+	}
+	waiting := len(r.pending)
+	r.mu.Unlock()
+	if lost > 0 || err != nil && !r.failed {
+		r.log.Warn("trace: calls wait for the database, or are lost", "waiting", waiting, "lost", lost, "error", err)
+	}
+	r.failed = err != nil
+}
+
+func (r *Rows) write(batch []pending) error {
+	b := &pgx.Batch{}
+	made := map[string]struct{}{}
+	var owners, days, lines []string
+	var ats []time.Time
+	for _, p := range batch {
+		if _, exists := r.days[p.day]; !exists {
+			made[p.day] = struct{}{}
+		}
+		owners, days, lines, ats = append(owners, p.owner), append(days, p.day), append(lines, p.line), append(ats, p.at)
+	}
+	for day := range made {
+		b.Queue("select funnel_trace_day($1::text::date)", day)
+	}
+	b.Queue(`insert into trace (owner, day, line, at)
+		select * from unnest($1::text[], $2::text[]::date[], $3::text[], $4::timestamptz[])`, owners, days, lines, ats)
+	if err := r.db.Batch(context.Background(), database.AllOwners, b, nil); err != nil {
+		clear(r.days) // a partition may be missing
+		return err
+	}
+	maps.Copy(r.days, made)
+	if len(made) > 0 {
+		r.expire()
+	}
+	return nil
+}
+
+// expire removes old days, unless another process does.
+func (r *Rows) expire() {
+	_, err := r.db.Leader(context.Background(), "trace", func(ctx context.Context) error {
+		b := &pgx.Batch{}
+		b.Queue("select funnel_trace_expire($1::text::date)", r.now().UTC().Add(-Retention).Format(time.DateOnly))
+		return r.db.Batch(ctx, database.AllOwners, b, nil)
+	})
+	if err != nil {
+		r.log.Warn("trace: old days were not removed", "error", err)
+	}
+}
+
+// Read implements [Store]. It writes first what waits, and returns the calls of all processes.
+func (r *Rows) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
+	if skipped == nil {
+		skipped = new(int)
+	}
+	return func(yield func(Call, error) bool) {
+		r.flush()
+		day, seq := since.UTC(), int64(0)
+		for {
+			type row struct {
+				Seq  int64
+				Day  time.Time
+				Line string
+			}
+			var page []row
+			b := &pgx.Batch{}
+			b.Queue(`select seq, day, line from trace where day >= $1::date and (day, seq) > ($1::date, $2)
+				order by day, seq limit $3`, day, seq, pageSize)
+			err := r.db.Batch(context.Background(), database.AllOwners, b, func(results pgx.BatchResults) (err error) {
+				rows, _ := results.Query()
+				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[row])
+				return err
+			})
+			if err != nil {
+				yield(Call{}, fmt.Errorf("read trace: %w", err))
+				return
+			}
+			for _, one := range page {
+				var c Call
+				if json.Unmarshal([]byte(one.Line), &c) != nil || c.V != Version {
+					*skipped++
+				} else if !c.At.Before(since) && !yield(c, nil) {
+					return
+				}
+				day, seq = one.Day, one.Seq
+			}
+			if len(page) < pageSize {
+				return
+			}
+		}
+	}
+}
+
+// Close implements [Store]: what waits is written, unless the database is away. The database is closed after it, by the
+// caller.
+func (r *Rows) Close() error {
+	r.mu.Lock()
+	end := r.end
+	r.end = nil
+	r.mu.Unlock()
+	if end != nil {
+		close(end)
+	}
+	<-r.ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.pending) + r.lost; n > 0 {
+		return fmt.Errorf("write trace: %d calls are lost", n)
+	}
+	return nil
+}
