@@ -11,15 +11,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/files"
 )
 
+// Local is the owner of every observation made over stdio or on the command line.
+const Local = "local"
+
+// Prefixes of an ID as text and as a URI, and the defaults of [Options].
 const (
-	// Local is the owner of every observation made over stdio or on the command line.
-	Local = "local"
-
-	// Prefixes of an ID as text and as a URI.
-	Prefix    = backend.Prefix
-	URIPrefix = backend.URIPrefix
-
-	// Defaults of [Options].
+	Prefix                = backend.Prefix
+	URIPrefix             = backend.URIPrefix
 	DefaultMaxObservation = backend.DefaultMaxObservation
 	DefaultQuota          = backend.DefaultQuota
 	DefaultMinFree        = backend.DefaultMinFree
@@ -37,18 +35,27 @@ var (
 	ErrDamaged    = backend.ErrDamaged
 )
 
-// The types of [backend] and [files] that callers use.
 type (
-	ID           = backend.ID
-	Observation  = backend.Observation
-	Provenance   = backend.Provenance
-	Stats        = backend.Stats
+	// ID names an observation: 12 random characters of Crockford's base32, lower case.
+	ID = backend.ID
+	// Observation is all that is known of one stored output.
+	Observation = backend.Observation
+	// Provenance describes the call that produced an observation.
+	Provenance = backend.Provenance
+	// Stats holds the results of one pass over the bytes.
+	Stats = backend.Stats
+	// ExpiredError names the call that made an expired observation, so that it can be repeated.
 	ExpiredError = backend.ExpiredError
-	Options      = backend.Options
-	Pruned       = backend.Pruned
-	Usage        = backend.Usage
-	OpenError    = files.OpenError
-	Cache        = files.Cache
+	// Options bound a store. Zero selects the default, a negative value disables the limit.
+	Options = backend.Options
+	// Pruned reports the result of a prune.
+	Pruned = backend.Pruned
+	// Usage is what a store holds now.
+	Usage = backend.Usage
+	// OpenError is why a directory could not be opened.
+	OpenError = files.OpenError
+	// Cache is a directory in the store that outlives the process, for files that can be made again.
+	Cache = files.Cache
 )
 
 // IsName reports whether a name begins with either prefix of an observation, in any case. It does not check the ID.

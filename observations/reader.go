@@ -48,7 +48,7 @@ func (s *Store) Peek(owner string, id ID) (*Reader, error) {
 // Use notes that the observation is used now. A store that became read-only can still be read: then nothing is noted.
 func (r *Reader) Use() {
 	now := r.s.options.Now()
-	if r.s.Backend.Use(r.Observation.ID, now) == nil {
+	if r.s.Use(r.Observation.ID, now) == nil {
 		r.Observation.Used = now.Round(0)
 	}
 }

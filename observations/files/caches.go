@@ -15,11 +15,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 )
 
-// cachesDir holds the caches of programs that commands run, one directory for each name.
-const cachesDir = "caches"
-
-// goneCache marks a cache that is being deleted.
-const goneCache = ".gone-"
+const (
+	cachesDir = "caches" // holds the caches of programs that commands run, one directory for each name
+	goneCache = ".gone-" // marks a cache that is being deleted
+)
 
 // Cache is a directory in the store that outlives the process, for files that can be made again. While it is open, no
 // process deletes it. Its size counts as part of the quota, and it is deleted before an observation has to go.

@@ -59,14 +59,10 @@ func (w *Writer) Room(n, ahead int64) (int64, error) {
 		return n, nil
 	}
 	got, err := w.s.quota.reserve(w.owner, w.key, w.reserved, w.roomNeeded(n)-w.reserved, ahead)
-	w.reserved += got
-	switch {
-	case w.roomNeeded(n) <= w.reserved:
-		return n, nil
-	case errors.Is(err, backend.ErrNoRoom):
-		return max(0, n-(w.roomNeeded(n)-w.reserved)), err
+	if w.reserved += got; err != nil && !errors.Is(err, backend.ErrNoRoom) {
+		return 0, err
 	}
-	return 0, err
+	return min(n, max(0, n-(w.roomNeeded(n)-w.reserved))), err
 }
 
 // roomNeeded returns the bytes the observation takes with n more bytes, its index and its sidecar.
