@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -46,6 +47,8 @@ type identityLimits struct {
 	running jsonrpc.OwnerLimiter
 	now     func() time.Time
 
+	replicas atomic.Int64 // among which a balancer spreads the calls; 0 is 1
+
 	mu      sync.Mutex
 	byOwner map[string]*rate.Limiter
 	swept   time.Time
@@ -56,6 +59,9 @@ var countedMethods = []string{string(mcp.MethodToolsCall), string(mcp.MethodReso
 
 // fewLimiters is how many limiters are kept without a look at their use.
 const fewLimiters = 1024
+
+// SetReplicas has each of n replicas allow its share of the rate of an identity. The burst is rounded up.
+func (s *Server) SetReplicas(n int) { s.identityLimit.replicas.Store(int64(n)) }
 
 func (l *identityLimits) set(r Rate, calls int) {
 	l.rate, l.now, l.byOwner = r, time.Now, map[string]*rate.Limiter{}
@@ -99,10 +105,15 @@ func (l *identityLimits) wait(owner string) time.Duration {
 	defer l.mu.Unlock()
 	now := l.now()
 	l.sweep(now)
+	share := max(float64(l.replicas.Load()), 1)
+	each, burst := rate.Limit(l.rate.PerSecond/share), max(int(math.Ceil(float64(l.rate.Burst)/share)), 1)
 	limiter := l.byOwner[owner]
 	if limiter == nil {
-		limiter = rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.Burst)
+		limiter = rate.NewLimiter(each, burst)
 		l.byOwner[owner] = limiter
+	} else if limiter.Limit() != each { // a replica came or went
+		limiter.SetLimitAt(now, each)
+		limiter.SetBurstAt(now, burst)
 	}
 	call := limiter.ReserveN(now, 1)
 	wait := call.DelayFrom(now)
@@ -120,7 +131,7 @@ func (l *identityLimits) sweep(now time.Time) {
 	}
 	busy := map[string]*rate.Limiter{} // a map keeps the memory of what is deleted from it
 	for owner, limiter := range l.byOwner {
-		if limiter.TokensAt(now) < float64(l.rate.Burst) {
+		if limiter.TokensAt(now) < float64(limiter.Burst()) {
 			busy[owner] = limiter
 		}
 	}

@@ -115,8 +115,12 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o.Tools, o.Sources = a.Catalog, a.SourcesOf
 	if s.HTTP != "" {
 		o.Replica = s.ReplicaName()
-		if s.SessionKeyFile != "" {
-			var err error
+		var err error
+		if s.SessionKeyFile == "" && a.Database != nil {
+			if o.SessionKey, err = httpserver.KeepSessionKey(a.Records); err != nil {
+				return nil, err
+			}
+		} else if s.SessionKeyFile != "" {
 			if o.SessionKey, err = httpserver.ReadSessionKey(s.SessionKeyFile); err != nil {
 				return nil, cli.Usagef("--session-key-file: %w", err)
 			}

@@ -11,9 +11,11 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
+	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
 )
 
 // serveHTTP serves MCP over HTTP until a signal ends it.
@@ -42,6 +44,10 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 		options.OAuth, _ = oauth.New(o) // the settings were checked
 		go options.OAuth.Run(ctx)
 	}
+	if a.Database != nil {
+		options.Relay = relay{a.Database}
+		go shareRates(ctx, a.Database, srv)
+	}
 	if err := options.Check(); err != nil {
 		return cli.Usagef("%w", err)
 	}
@@ -57,6 +63,36 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 		cli.PrintMessage(w.Err, hint)
 	}
 	return ended(ctx, a.Log, httpserver.Serve(ctx, srv, l, options))
+}
+
+// relay implements [httpserver.Relay] by notifications of the database.
+type relay struct{ db *database.DB }
+
+const relayChannel = "sessions"
+
+func (r relay) Publish(message []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // a client waits for it
+	defer cancel()
+	return r.db.Notify(ctx, relayChannel, string(message))
+}
+
+func (r relay) Hear(heard func([]byte)) (stop func()) {
+	return r.db.Listen(relayChannel, func(message string) { heard([]byte(message)) })
+}
+
+// shareRates divides the rate of each identity by the replicas that are alive. While the database is away it leaves the
+// shares as they are.
+func shareRates(ctx context.Context, db *database.DB, srv *server.Server) {
+	for {
+		if alive, err := db.Replicas(ctx); err == nil {
+			srv.SetReplicas(len(alive))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(5 * time.Second):
+		}
+	}
 }
 
 // describeAddress returns the URL at which this machine reaches the server, and a hint about --allow-host if other

@@ -16,6 +16,7 @@ package httpserver
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,7 +50,8 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	connections := cmp.Or(max(o.Connections, 0), DefaultConnections)
 	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
-		server: s, log: set.Log, authorize: g.check, sse: o.SSE, links: o.Links, oauth: o.OAuth,
+		server: s, log: set.Log, authorize: g.check, sse: o.SSE, links: o.Links, oauth: o.OAuth, relay: o.Relay,
+		process:    rand.Text(),
 		maxMessage: set.MaxMessage, write: set.WriteTimeout,
 		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
 		bodyBytes: newBodyBudget(allBodies), unreadBytes: newBodyBudget(allBodies),
@@ -69,6 +71,10 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 		return nil, err
 	}
 	h.ctx, h.end = context.WithCancelCause(ctx)
+	if h.relay != nil && h.sealer != nil {
+		stop := h.relay.Hear(h.heard)
+		context.AfterFunc(h.ctx, stop)
+	}
 	h.metrics = newMetrics(s.RunningCalls, h.sessions.count, set.Store, set.Trace)
 	if set.Replica != "" {
 		h.metrics.all.NewGauge(fmt.Sprintf("mcp_funnel_replica_info{replica=%q}", set.Replica), func() float64 { return 1 })

@@ -82,6 +82,10 @@ func (h *httpServer) servePost(w http.ResponseWriter, r *http.Request, who calle
 		return
 	}
 	defer h.sessions.release(s)
+	if h.relayPost(s, f, body) {
+		x.writeAccepted()
+		return
+	}
 	if other := h.server.Misdirected(f); other != "" {
 		x.writeFault(http.StatusMisdirectedRequest, nil, jsonrpc.BadRequest(
 			"replica %s waits for this response, and %s got it; have the balancer send all requests of a session to one replica",
@@ -296,7 +300,9 @@ func (h *httpServer) serveGet(w http.ResponseWriter, r *http.Request, who caller
 	ctx, stop := h.sessions.replaceStream(r.Context(), s)
 	defer stop()
 	h.serveStream(ctx, w, s, func(out *jsonrpc.Outbox) func() {
-		return s.conn.Listen(func(m []byte, last func()) error { return out.Send(eventOf(m), last) })
+		s.stream.Store(out)
+		end := s.conn.Listen(func(m []byte, last func()) error { return out.Send(eventOf(m), last) })
+		return func() { s.stream.CompareAndSwap(out, nil); end() }
 	})
 }
 
@@ -306,6 +312,7 @@ func (h *httpServer) serveDelete(w http.ResponseWriter, r *http.Request, who cal
 	if s == nil {
 		return
 	}
+	_ = h.publish(s, deleted, nil)
 	h.sessions.drop(s, errDeleted)
 	h.sessions.release(s)
 	w.WriteHeader(http.StatusNoContent)

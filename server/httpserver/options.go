@@ -50,6 +50,10 @@ type Options struct {
 	Sessions    int           // open at once
 	Idle        time.Duration // an unused session ends after this time
 
+	// Relay carries messages of sessions between replicas that share [server.Options.SessionKey]; nil: a message that
+	// reaches another replica than the one it is for is refused or lost.
+	Relay Relay
+
 	// Draining, when closed, makes [Serve] drain: /readyz turns to 503, what is new is refused, and Serve returns once no call
 	// runs, after 2 s at least. nil: it never drains.
 	Draining <-chan struct{}

@@ -49,6 +49,8 @@ type httpServer struct {
 	sse         bool
 	links       *links.Links // nil: none are served
 	oauth       *oauth.Verifier
+	relay       Relay  // nil: there is none
+	process     string // names this process among those that the relay reaches
 	write       time.Duration
 	ctx         context.Context // parent of all MCP connections
 	end         context.CancelCauseFunc

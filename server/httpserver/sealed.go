@@ -117,7 +117,9 @@ func (h *httpServer) addSession(owner string, n nonce, conn *server.Conn) (*http
 			"client", jsonrpc.Echo(content.Name), "without", left)
 	}
 	content.Handshake = server.Handshake{} // the connection has it
-	return h.sessions.open(&httpSession{id: id, owner: owner, conn: conn, uses: 1, sealed: &content})
+	mine := &httpSession{id: id, owner: owner, conn: conn, uses: 1, sealed: &content}
+	h.relayOwn(mine)
+	return h.sessions.open(mine)
 }
 
 // takeUp continues a session that another process has opened, or that this one has evicted. It returns nil if the ID is
@@ -141,6 +143,7 @@ func (h *httpServer) takeUp(owner, id string) (*httpSession, *refusal) {
 	}
 	was.Handshake = server.Handshake{} // the connection has it
 	mine := &httpSession{id: id, owner: owner, conn: conn, uses: 1, idle: idleness{proven: true}, sealed: &was}
+	h.relayOwn(mine)
 	x, no := h.sessions.open(mine)
 	if x != mine {
 		conn.End(errRetired)

@@ -64,6 +64,7 @@ type httpSession struct {
 	since     time.Time          // idle since then
 	endStream context.CancelFunc // ends the latest GET stream; nil: none was opened
 
+	stream atomic.Pointer[jsonrpc.Outbox] // the latest GET stream; nil: none is open
 	sealed *sealed                        // the content of the ID; nil: it is random
 	legacy atomic.Pointer[jsonrpc.Outbox] // the stream of a legacy client; nil for a streamable one
 }
@@ -131,14 +132,29 @@ func (s *sessionTable) drop(x *httpSession, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.sealed != nil {
-		old := s.now().Add(-s.idle).Unix() // IDs of that age open nothing
-		maps.DeleteFunc(s.deleted, func(_ string, d *deletedSessions) bool { return d.last < old })
-		if s.deleted[x.owner] == nil {
-			s.deleted[x.owner] = &deletedSessions{opened: map[nonce]int64{}}
-		}
-		s.deleted[x.owner].add(*x.sealed)
+		s.forget(x.owner, *x.sealed)
 	}
 	s.remove(x, cause)
+}
+
+// forget has the ID of a session open nothing any more. The caller holds s.mu.
+func (s *sessionTable) forget(owner string, was sealed) {
+	old := s.now().Add(-s.idle).Unix() // IDs of that age open nothing
+	maps.DeleteFunc(s.deleted, func(_ string, d *deletedSessions) bool { return d.last < old })
+	if s.deleted[owner] == nil {
+		s.deleted[owner] = &deletedSessions{opened: map[nonce]int64{}}
+	}
+	s.deleted[owner].add(was)
+}
+
+// forgetDeleted is drop of a session that another replica dropped, whether it is open here or not.
+func (s *sessionTable) forgetDeleted(owner, id string, was sealed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(owner, was)
+	if x := s.byID[id]; x != nil && x.owner == owner {
+		s.remove(x, errDeleted)
+	}
 }
 
 // remove is drop for callers that hold s.mu, as those of expire and evictOne do.

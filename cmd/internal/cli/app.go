@@ -234,7 +234,7 @@ func (s *Settings) Deliver() deliver.Options {
 func (s *Settings) NewShell(o Options, store *observations.Store) *shell.Shell {
 	o.Shell.Store, o.Shell.Hidden = store, s.hidden(store)
 	o.Shell.AllowRead, o.Shell.AllowCache = s.AllowRead, s.AllowCache
-	if s.SessionKeyFile != "" {
+	if s.HTTP != "" && (s.SessionKeyFile != "" || s.IsRemote()) {
 		o.Shell.Replica = s.ReplicaName()
 	}
 	o.Shell.Output, o.Shell.MinFree = max(o.Store.MaxObservation, 0), max(o.Store.MinFree, 0)
