@@ -37,20 +37,10 @@ func (k Key) owner() string {
 	return k.Owner
 }
 
-// row is a record as it is stored; version is 0 if there is none.
+// row is a record as it is stored. Its version is 0 if there is none; no other version of any record is the same.
 type row struct {
-	name    string
-	body    []byte
-	size    int64
-	used    time.Time
+	Record
 	version int64
-}
-
-func (r row) record(k *Kind) Record {
-	if r.size > k.LimitOf(r.name) {
-		return Record{Name: r.name, Damaged: true}
-	}
-	return Record{Name: r.name, Body: r.body, Size: r.size, Used: r.used}
 }
 
 // query runs one statement. Its first arguments are the owner, kind and name of a key.
@@ -63,7 +53,10 @@ func (s *rows) query(k Key, sql string, arguments ...any) (all []row, affected i
 			return err
 		}
 		all, err = pgx.CollectRows(found, func(one pgx.CollectableRow) (r row, err error) {
-			err = one.Scan(&r.name, &r.body, &r.size, &r.used, &r.version)
+			err = one.Scan(&r.Name, &r.Body, &r.Size, &r.Used, &r.version)
+			if r.Size > k.Kind.LimitOf(r.Name) {
+				r.Record = Record{Name: r.Name, Damaged: true}
+			}
 			return r, err
 		})
 		affected = found.CommandTag().RowsAffected()
@@ -85,30 +78,24 @@ func (s *rows) get(k Key) (row, error) {
 	return all[0], nil
 }
 
-// Get implements [Store].
 func (s *rows) Get(k Key) (Record, error) {
 	r, err := s.get(k)
 	if err == nil && r.version == 0 {
 		err = fmt.Errorf("%s: %w", s.Where(k), fs.ErrNotExist)
 	}
-	if err != nil {
-		return Record{}, err
+	if err == nil && r.Damaged {
+		r.Record, err = Record{}, fmt.Errorf("%s: %w", s.Where(k), ErrDamaged)
 	}
-	found := r.record(k.Kind)
-	if found.Damaged {
-		return Record{}, fmt.Errorf("%s: %w", s.Where(k), ErrDamaged)
-	}
-	return found, nil
+	return r.Record, err
 }
 
-// List implements [Store].
 func (s *rows) List(k Key, pattern string, bodies bool) ([]Record, error) {
 	regex := strings.NewReplacer(`\*`, "[^/]*", `\?`, "[^/]").Replace(regexp.QuoteMeta(pattern))
 	found, _, err := s.query(k, `select name, case when $5 then body end, octet_length(body), used, version from records
 		where (owner = $1 or $1 = '*') and kind = $2 and $3 = '' and name ~ ('^' || $4 || '$')`, regex, bodies)
 	all := make([]Record, len(found))
 	for i, r := range found {
-		all[i] = r.record(k.Kind)
+		all[i] = r.Record
 	}
 	return all, err
 }
@@ -120,10 +107,9 @@ func (k Key) checkRow(body []byte) error {
 	return k.check(body)
 }
 
-// Put implements [Store].
 func (s *rows) Put(k Key, body []byte) error {
 	return s.put(k, body, `on conflict (owner, kind, name) do update
-		set body = excluded.body, used = excluded.used, version = records.version + 1`)
+		set body = excluded.body, used = excluded.used, version = excluded.version`)
 }
 
 // put writes a record that is new, or that conflict says how to change. The error is [ErrBusy] if it has no effect.
@@ -135,25 +121,25 @@ func (s *rows) put(k Key, body []byte, conflict string, arguments ...any) error 
 		body = []byte{} // not null
 	}
 	written, _, err := s.query(k, `insert into records (owner, kind, name, body, used, version)
-		values ($1, $2, $3, $4, $5, 1) `+conflict+" returning name, ''::bytea, 0, used, version", append([]any{body, s.now()}, arguments...)...)
+		values ($1, $2, $3, $4, $5, nextval('records_version')) `+conflict+`
+		returning name, ''::bytea, 0, used, case when xmax = 0 then 1 else 0 end`, append([]any{body, s.now()}, arguments...)...)
 	if err == nil && len(written) == 0 {
 		return ErrBusy
 	}
-	if err == nil && written[0].version == 1 {
+	if err == nil && written[0].version == 1 { // it is new
 		s.prune(k)
 	}
 	return err
 }
 
-// Update implements [Store]. If another process writes meanwhile it begins again.
+// Update begins again if another process writes meanwhile.
 func (s *rows) Update(k Key, change func(Record) ([]byte, error)) error {
 	for until := time.Now().Add(k.Kind.Wait); ; {
 		old, err := s.get(k)
 		if err != nil {
 			return err
 		}
-		before := old.record(k.Kind)
-		body, err := change(before)
+		body, err := change(old.Record)
 		if err != nil || body == nil {
 			return err
 		}
@@ -161,7 +147,7 @@ func (s *rows) Update(k Key, change func(Record) ([]byte, error)) error {
 			err = s.put(k, body, "on conflict do nothing")
 		} else if err = k.checkRow(body); err == nil {
 			var changed int64
-			_, changed, err = s.query(k, "update records set body = $4, used = $5, version = version + 1 where"+this+
+			_, changed, err = s.query(k, "update records set body = $4, used = $5, version = nextval('records_version') where"+this+
 				"and version = $6", body, s.now(), old.version)
 			if err == nil && changed == 0 {
 				err = ErrBusy
@@ -174,11 +160,10 @@ func (s *rows) Update(k Key, change func(Record) ([]byte, error)) error {
 	}
 }
 
-// Append implements [Store].
 func (s *rows) Append(k Key, lines []byte) error {
 	most := min(k.Kind.LimitOf(k.Name), maxRow)
 	err := s.put(k, lines, `on conflict (owner, kind, name) do update
-		set used = excluded.used, version = records.version + 1, body = records.body ||
+		set used = excluded.used, version = excluded.version, body = records.body ||
 			case when octet_length(records.body) = 0 or substr(records.body, octet_length(records.body)) = '\x0a'::bytea
 			then '' else '\x0a'::bytea end || excluded.body
 		where octet_length(records.body) + octet_length(excluded.body) <= $6`, most)
@@ -188,7 +173,6 @@ func (s *rows) Append(k Key, lines []byte) error {
 	return err
 }
 
-// Touch implements [Store].
 func (s *rows) Touch(k Key) error {
 	_, touched, err := s.query(k, "update records set used = $4 where"+this, s.now())
 	if err == nil && touched == 0 {
@@ -197,7 +181,6 @@ func (s *rows) Touch(k Key) error {
 	return err
 }
 
-// Delete implements [Store].
 func (s *rows) Delete(k Key) error {
 	_, _, err := s.query(k, `delete from records
 		where owner = $1 and kind = $2 and (name = $3 or starts_with(name, $3 || '/'))`)
@@ -221,7 +204,6 @@ func (s *rows) prune(k Key) {
 	}
 }
 
-// Lock implements [Store].
 func (s *rows) Lock(k Key) (unlock func(), err error) {
 	name := path.Join("records", k.owner(), k.Kind.Name, k.Kind.lock(k.Name))
 	_, unlock, err = s.db.Lock(context.Background(), name, k.Kind.Wait)
@@ -231,16 +213,12 @@ func (s *rows) Lock(k Key) (unlock func(), err error) {
 	return unlock, err
 }
 
-// Where implements [Store].
 func (s *rows) Where(k Key) string {
 	return fmt.Sprintf("the record %s of kind %s and owner %s in the database", k.Name, k.Kind.Name, k.owner())
 }
 
-// Process implements [Store].
 func (s *rows) Process() (string, error) { return s.db.Process(), nil }
 
-// Alive implements [Store].
 func (s *rows) Alive(process string) bool { return s.db.Alive(process) }
 
-// Close implements [Store].
 func (s *rows) Close() {}

@@ -265,6 +265,32 @@ func TestPruneFiles(t *testing.T) {
 	expect.OK(t, expect.Err(os.Stat(stranger)), "a file that is no record")
 }
 
+// TestUpdateComparesVersions has a record that another process deletes and makes again while it is changed.
+func TestUpdateComparesVersions(t *testing.T) {
+	everywhere(t, func(t *testing.T, p place) {
+		s, other := p.open(t), p.open(t)
+		if _, ok := s.(*Files); ok {
+			t.Skip("a directory has locks instead")
+		}
+		k := Key{Account, "a", "x"}
+		expect.Must(t, s.Put(k, []byte("old")))
+		var seen []string
+		expect.Must(t, s.Update(k, func(old Record) ([]byte, error) {
+			if seen = append(seen, string(old.Body)); len(seen) == 1 {
+				expect.Must(t, other.Delete(k))
+				expect.Must(t, other.Put(k, []byte("new")))
+			}
+			return append(old.Body, '+'), nil
+		}))
+		expect.EqualList(t, seen, []string{"old", "new"})
+		r := expect.Value(s.Get(k))(t)
+		expect.Equal(t, string(r.Body), "new+")
+		expect.ErrorIs(t, s.Update(Key{Account, "a", "y"}, func(Record) ([]byte, error) {
+			return make([]byte, Account.Limit+1), nil
+		}), ErrFull)
+	})
+}
+
 // TestOnce has several processes that make a record at once.
 func TestOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, p place) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -32,8 +31,7 @@ type Rows struct {
 	log *slog.Logger
 	now func() time.Time
 
-	writing sync.Mutex          // held while calls are written
-	days    map[string]struct{} // whose partitions exist
+	writing sync.Mutex // held while calls are written
 	failed  bool
 
 	mu      sync.Mutex
@@ -49,10 +47,10 @@ type pending struct {
 	at               time.Time
 }
 
-// InDatabase returns the trace in a database. Each process removes days beyond [Retention] at its first call of a day.
+// InDatabase returns the trace in a database. Days beyond [Retention] are removed at the first call of a day.
 func InDatabase(db *database.DB, log *slog.Logger) *Rows {
 	r := &Rows{
-		db: db, log: log, now: time.Now, days: map[string]struct{}{},
+		db: db, log: log, now: time.Now,
 		full: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go r.run(r.end)
@@ -128,30 +126,24 @@ func (r *Rows) flush() {
 }
 
 func (r *Rows) write(batch []pending) error {
-	b := &pgx.Batch{}
-	made := map[string]struct{}{}
-	var owners, days, lines []string
-	var ats []time.Time
+	b, day, begun := &pgx.Batch{}, "", false
 	for _, p := range batch {
-		if _, exists := r.days[p.day]; !exists {
-			made[p.day] = struct{}{}
+		if p.day != day {
+			day = p.day
+			b.Queue("select funnel_trace_day($1::text::date)", day).QueryRow(func(row pgx.Row) error {
+				var made bool
+				err := row.Scan(&made)
+				begun = begun || made
+				return err
+			})
 		}
-		owners, days, lines, ats = append(owners, p.owner), append(days, p.day), append(lines, p.line), append(ats, p.at)
+		b.Queue("insert into trace (owner, at, day, line) values ($1, $2, $3::text::date, $4)", p.owner, p.at, p.day, p.line)
 	}
-	for day := range made {
-		b.Queue("select funnel_trace_day($1::text::date)", day)
-	}
-	b.Queue(`insert into trace (owner, day, line, at)
-		select * from unnest($1::text[], $2::text[]::date[], $3::text[], $4::timestamptz[])`, owners, days, lines, ats)
-	if err := r.db.Batch(context.Background(), database.AllOwners, b, nil); err != nil {
-		clear(r.days) // a partition may be missing
-		return err
-	}
-	maps.Copy(r.days, made)
-	if len(made) > 0 {
+	err := r.db.Batch(context.Background(), database.AllOwners, b, nil)
+	if err == nil && begun {
 		r.expire()
 	}
-	return nil
+	return err
 }
 
 // expire removes old days, unless another process does.

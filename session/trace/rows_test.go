@@ -90,7 +90,8 @@ func TestStores(t *testing.T) {
 		slices.Sort(all)
 		expect.EqualList(t, all, []string{"long", "old", "search"})
 		expect.EqualList(t, toolsOf(t, a, now.Add(time.Minute)), []string{"long"})
-		for range a.Read(time.Time{}, nil) {
+		for _, err := range a.Read(time.Time{}, nil) {
+			expect.Must(t, err)
 			break // stopping early is no trouble
 		}
 	})

@@ -3,6 +3,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -110,14 +111,10 @@ func parse(address string) (*pgxpool.Config, error) {
 	}
 	config.PingTimeout = connectTimeout / 2 // there is time for another connection
 	config.ConnConfig.ConnectTimeout = connectTimeout
-	for name, value := range map[string]string{
-		"statement_timeout": "10s", "application_name": "mcp-funnel",
-		"idle_in_transaction_session_timeout": "30s", "tcp_keepalives_idle": "15", // so a dead machine keeps no lock
-	} {
-		if params := config.ConnConfig.RuntimeParams; params[name] == "" {
-			params[name] = value
-		}
-	}
+	params := config.ConnConfig.RuntimeParams
+	params["application_name"] = cmp.Or(params["application_name"], "mcp-funnel")
+	params["statement_timeout"], params["idle_in_transaction_session_timeout"] = "10s", "30s"
+	params["tcp_keepalives_idle"] = "15" // so a dead machine keeps no lock
 	return config, nil
 }
 

@@ -18,7 +18,8 @@ create table replicas (
 );
 select funnel_protect('replicas');
 
--- Small things that are kept between calls.
+-- Small things that are kept between calls. A version does not return when a record is made again.
+create sequence records_version;
 create table records (
 	owner text not null check (owner <> ''),
 	kind text not null,
@@ -43,17 +44,21 @@ create table trace (
 create index trace_order on trace (day, seq);
 select funnel_protect('trace');
 
--- Makes the partition of a day, unless another replica has.
-create function funnel_trace_day(d date) returns void language plpgsql as $$
+-- Makes the partition of a day, if there is none; returns whether it did.
+create function funnel_trace_day(d date) returns boolean language plpgsql as $$
 declare
 	part text := 'trace_' || to_char(d, 'YYYYMMDD');
 begin
-	perform pg_advisory_xact_lock(hashtextextended(current_schema() || '.trace', 0));
-	-- Not to_regclass, which would answer from a cache that is older than the lock.
-	if not exists (select from pg_class where relname = part and relnamespace = current_schema()::regnamespace) then
-		execute format('create table %I partition of trace for values in (%L)', part, d);
-		perform funnel_protect(part);
-	end if;
+	for attempt in 1..2 loop
+		-- Not to_regclass, which would answer from a cache that is older than the lock.
+		if exists (select from pg_class where relname = part and relnamespace = current_schema()::regnamespace) then
+			return false;
+		end if;
+		perform pg_advisory_xact_lock(hashtextextended(current_schema() || '.trace', 0));
+	end loop;
+	execute format('create table %I partition of trace for values in (%L)', part, d);
+	perform funnel_protect(part);
+	return true;
 end $$;
 
 -- Removes the partitions of days before one.
