@@ -198,10 +198,11 @@ func (u *upload) complete(ctx context.Context, parts []minio.CompletePart, size 
 	return u.b.compare(ctx, u.key, info, size, checksum(sum))
 }
 
-func (u *upload) abort(ctx context.Context) error {
-	ctx, cancel := u.b.within(ctx, 0)
+// abandon removes an object that nobody needs, and the parts of one that was not completed.
+func (b *Bucket) abandon(ctx context.Context, key string) error {
+	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	return u.b.core.AbortMultipartUpload(ctx, u.b.name, u.key, u.id)
+	return errors.Join(b.core.RemoveIncompleteUpload(ctx, b.name, key), b.remove(ctx, key))
 }
 
 // get opens the bytes from an offset to another one, which is not included.

@@ -8,6 +8,11 @@
 //
 // A directory of this machine serves as spool and cache: what is written goes through it, what is read as a whole is
 // copied to it. All of it can be lost.
+//
+// It differs from a directory in what one machine cannot know of others. What is open may expire; its bytes stay for 10
+// minutes. Times of use are by the clock of the database, unless [backend.Options.Now] is set, and uses within 5 s count
+// as one. [Store.ModTime] follows changes of other machines a moment later. Up to 64 KiB are kept whole or not at all,
+// never in part. Tombstones are trimmed each hour and by [Store.Prune], not when room is made.
 package remote
 
 import (
@@ -29,8 +34,6 @@ import (
 const (
 	// maxRow is how many bytes of an observation are kept in its row, so that a small one needs no object.
 	maxRow = 64 << 10
-	// freshFor is the time after its last use in which an observation is never evicted or expired.
-	freshFor = time.Minute
 	// removeAfter is how long an evicted object stays for those who are reading it.
 	removeAfter = 10 * time.Minute
 
@@ -64,7 +67,9 @@ type Store struct {
 	filling keyed
 	changed atomic.Int64 // unix nanoseconds of the last change that was heard of
 	stop    func()       // ends listening
-	full    sync.Map     // by owner: until when no room is looked for, since none was found
+	full    sync.Map     // the last [refusal] by owner, "" for the store
+
+	unfinished sync.Map // IDs of reservations that could not be deleted
 }
 
 var _ backend.Backend = (*Store)(nil)
@@ -121,7 +126,7 @@ func (s *Store) tell(b *pgx.Batch, id backend.ID, gone bool) {
 	s.db.QueueNotify(b, channel, text)
 }
 
-// one runs a batch of statements of an owner.
+// batch runs a batch of statements of an owner.
 func (s *Store) batch(owner string, b *pgx.Batch, read func(pgx.BatchResults) error) error {
 	return s.db.Batch(s.ctx, owner, b, read)
 }
@@ -302,7 +307,9 @@ func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
 	b := &pgx.Batch{}
 	b.Queue("update observations set pinned = $3 where id = $1 and owner = $2 and expired is null", string(id), owner, pinned)
 	s.tell(b, id, false)
-	if err := s.batch(owner, b, nil); err != nil {
+	err := s.batch(owner, b, nil)
+	s.changed.Store(time.Now().UnixNano())
+	if err != nil {
 		return fmt.Errorf("pin obs:%s: %w", id, err)
 	}
 	return nil

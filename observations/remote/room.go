@@ -1,12 +1,14 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/system/database"
@@ -16,65 +18,54 @@ const (
 	// fullFor keeps an owner over its quota from having every call look for room.
 	fullFor = time.Second
 	// batchSize is how many observations one transaction removes at most.
-	batchSize    = 100
-	maxTombstone = 4 << 10
+	batchSize = 100
 )
 
-// evictable are observations that may make room: $1 is the owner, "" for all, $2 the time.
-const evictable = " from observations where expired is null and not pinned and ($1 = '' or owner = $1) " +
-	"and used < coalesce($2::timestamptz, now()) - interval '1 minute' "
+// fresh are observations used within the last minute, which stay; $1 is the time.
+const fresh = "used > coalesce($1::timestamptz, now()) - interval '1 minute' "
+
+// evictable are observations that may make room: $2 is the owner, "" for all.
+const evictable = " from observations where expired is null and not pinned and ($2 = '' or owner = $2) and not " + fresh
+
+// takeRoom adds $3 bytes to what owner $2 holds if that stays within $4, in a statement that has a row of held.
+const takeRoom = "room as (insert into usage as u select $2, $3::bigint from held where $3 <= $4::bigint on conflict (owner) " +
+	"do update set bytes = u.bytes + $3 where u.bytes + $3 <= $4 returning 1)"
 
 // reserve takes at least need bytes from the quota of an owner for an observation that is being written, and up to want
-// if there is room. If it gets less than need, err says why.
-func (s *Store) reserve(owner string, id backend.ID, first bool, need, want int64) (got int64, err error) {
-	for _, n := range []int64{want, need} {
-		if got, err := s.tryReserve(owner, id, first, n); err != nil || got {
-			return n, err
+// if there is room. If it gets less than need, err says why; less than least is nothing.
+func (s *Store) reserve(owner string, id backend.ID, first bool, least, need, want int64) (got int64, err error) {
+	for range 10 {
+		left, why := s.makeRoom(owner, need)
+		if why != nil && !errors.Is(why, backend.ErrNoRoom) || left < max(least, 1) {
+			return 0, why
+		}
+		got = min(left, want)
+		if took, err := s.take(owner, id, first, got); err != nil || took {
+			return got, cmp.Or(err, why)
 		}
 	}
-	why := s.makeRoom(owner, need)
-	if why == nil {
-		if got, err := s.tryReserve(owner, id, first, need); err != nil || got {
-			return need, err
-		}
-		why = backend.ErrNoRoom // others took it
-	}
-	if !errors.Is(why, backend.ErrNoRoom) {
-		return 0, why
-	}
-	left, err := s.roomLeft(owner)
-	if err != nil || left.least() <= 0 {
-		return 0, errors.Join(err, why)
-	}
-	if got, err := s.tryReserve(owner, id, first, left.least()); err != nil || !got {
-		return 0, errors.Join(err, why)
-	}
-	return left.least(), why
+	return 0, backend.ErrNoRoom // others took it each time
 }
 
-// tryReserve is reserve of exactly n bytes. The quota of an owner is exact, that of the store as of this moment.
-func (s *Store) tryReserve(owner string, id backend.ID, first bool, n int64) (got bool, err error) {
-	left, err := s.roomLeft(owner)
-	if err != nil || left.store < n {
-		return false, err
+// take reserves n bytes if the owner has room for them. A reservation that a sweep has deleted does not begin anew.
+func (s *Store) take(owner string, id backend.ID, first bool, n int64) (took bool, err error) {
+	sql := "with held as (select), " + takeRoom +
+		", hold as (insert into reservations (id, owner, bytes, process) select $1, $2, $3, $5 from room) "
+	if !first {
+		sql = "with held as (select from reservations where id = $1 and process = $5 for update), " + takeRoom +
+			", hold as (update reservations set bytes = bytes + $3, at = now() from room where id = $1) "
 	}
-	take := "with room as (insert into usage as u select $2, $3::bigint where $3 <= $4::bigint on conflict (owner) " +
-		"do update set bytes = u.bytes + $3 where u.bytes + $3 <= $4 returning 1) "
-	hold := "insert into reservations (id, owner, bytes, process) select $1, $2, $3, $5 from room returning 1"
-	if !first { // a sweep may have deleted it: then it must not begin anew
-		hold = "update reservations set bytes = bytes + $3, at = now() from room where id = $1 and process = $5 returning 1"
-	}
-	all, err := query(s, owner, pgx.RowTo[int], take+hold, string(id), owner, n, s.limits.OwnerQuota, s.db.Process())
-	if err == nil && len(all) == 0 && !first && left.owner >= n {
+	type result struct{ Held, Took bool }
+	all, err := query(s, owner, pgx.RowToStructByPos[result], sql+"select exists (select from held), exists (select from room)",
+		string(id), owner, n, s.limits.OwnerQuota, s.db.Process())
+	if err == nil && !all[0].Held {
 		err = errTakenForDead
 	}
-	return len(all) == 1, err
+	return err == nil && all[0].Took, err
 }
 
-// room is how many bytes may still be stored.
+// room is how many bytes may still be stored: that of the owner is exact, that of the store as of this moment.
 type room struct{ owner, store int64 }
-
-func (r room) least() int64 { return min(r.owner, r.store) }
 
 func (s *Store) roomLeft(owner string) (r room, err error) {
 	b := &pgx.Batch{}
@@ -84,48 +75,66 @@ func (s *Store) roomLeft(owner string) (r room, err error) {
 	return room{s.limits.OwnerQuota - own, s.limits.Quota - all}, err
 }
 
-// makeRoom evicts the least recently used until need bytes are free: those of the owner if its quota is used up, of all
-// owners if the store's is. It evicts none if that would not suffice.
-func (s *Store) makeRoom(owner string, need int64) error {
-	if until, found := s.full.Load(owner); found && time.Now().Before(until.(time.Time)) {
-		return backend.ErrOwnerQuota
-	}
-	left, err := s.roomLeft(owner)
-	if err == nil && left.owner < need {
-		var done bool
-		if done, err = s.evict(owner, need-left.owner); err == nil && !done {
-			s.full.Store(owner, time.Now().Add(fullFor))
-			err = backend.ErrOwnerQuota
-		}
-		if err == nil {
-			left, err = s.roomLeft(owner)
-		}
-	}
-	if err == nil && left.store < need {
-		var done bool
-		if done, err = s.evict("", need-left.store); err == nil && !done {
-			err = fmt.Errorf("%w: its quota of %s is used up (--quota)", backend.ErrNoRoom, backend.FormatBytes(s.limits.Quota))
-		}
-	}
-	return err
+// refusal is why there was no room a moment ago.
+type refusal struct {
+	until time.Time
+	need  int64
+	why   error
 }
 
-// evict removes the least recently used observations of an owner, "" for all, that have so many bytes.
-func (s *Store) evict(owner string, bytes int64) (done bool, err error) {
-	can, err := query(s, database.AllOwners, pgx.RowTo[int64],
-		"select coalesce(sum(counted), 0)::bigint"+evictable, owner, s.now())
-	if err != nil || can[0] < bytes {
-		return false, err
+// makeRoom returns how many bytes an owner may store. If they are fewer than need it evicts the least recently used:
+// those of the owner if its quota is used up, of all owners if the store's is; none if that would not suffice. If they
+// still are, the error is ErrNoRoom.
+func (s *Store) makeRoom(owner string, need int64) (left int64, err error) {
+	r, err := s.roomLeft(owner)
+	for _, of := range []string{owner, ""} {
+		lacks, why := need-r.owner, backend.ErrOwnerQuota
+		if of == "" {
+			lacks, why = need-r.store, fmt.Errorf("%w: its quota of %s is used up (--quota)", backend.ErrNoRoom,
+				backend.FormatBytes(s.limits.Quota))
+		}
+		if err != nil || lacks <= 0 {
+			continue
+		}
+		if no, found := s.full.Load(of); found && need >= no.(refusal).need && s.limits.Now().Before(no.(refusal).until) {
+			return min(r.owner, r.store), no.(refusal).why
+		}
+		young, failed := s.evict(of, lacks)
+		if r, err = s.roomLeft(owner); failed != nil || err != nil {
+			return 0, errors.Join(failed, err)
+		}
+		if of != "" && r.owner >= need || of == "" && r.store >= need {
+			continue
+		}
+		if of == "" && r.store+young >= need {
+			why = fmt.Errorf("%w; observations used within the last minute are not evicted", why)
+		}
+		s.full.Store(of, refusal{s.limits.Now().Add(fullFor), need, why})
+		return min(r.owner, r.store), why
 	}
-	for bytes > 0 {
+	return min(r.owner, r.store), err
+}
+
+// evict removes the least recently used observations of an owner, "" for all, that have so many bytes; more, if there
+// are, so that not every call has to. young is how many bytes stay since they were used within the last minute.
+func (s *Store) evict(owner string, bytes int64) (young int64, err error) {
+	b := &pgx.Batch{}
+	b.Queue("select coalesce(sum(counted) filter (where not "+fresh+"), 0)::bigint, coalesce(sum(counted) filter (where "+fresh+
+		"), 0)::bigint from observations where expired is null and not pinned and ($2 = '' or owner = $2)", s.now(), owner)
+	var can int64
+	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&can, &young) })
+	if err != nil || can < bytes {
+		return young, err
+	}
+	for bytes = max(bytes, min(can, s.limits.Ahead())); bytes > 0; {
 		freed, n, err := s.expireBatch(backend.WhyQuota, bytes,
-			"select "+columns+", body is null"+evictable+"order by used limit 100 for update skip locked", owner, s.now())
+			"select "+columns+", body is null"+evictable+"order by used limit 100 for update skip locked", s.now(), owner)
 		if err != nil || n == 0 {
-			return false, err
+			return young, err
 		}
 		bytes -= freed
 	}
-	return true, nil
+	return young, nil
 }
 
 // expireBatch replaces the observations of a query by tombstones, in one transaction, until they had so many bytes.
@@ -158,22 +167,23 @@ func (s *Store) expireBatch(why string, bytes int64, sql string, args ...any) (f
 		}
 		return tx.SendBatch(s.ctx, b).Close()
 	})
+	s.changed.Store(time.Now().UnixNano())
 	return freed, n, err
 }
 
 // bury queues the statements that replace an observation by a tombstone, and returns how many bytes that frees. Its
 // object is removed later.
 func (s *Store) bury(b *pgx.Batch, o stored, object bool, why string, after time.Duration) (freed int64, err error) {
-	sidecar, receipt, err := encode(o.Tombstone(why, s.limits.Now()))
+	sidecar, err := o.Tombstone(why, s.limits.Now()).Encode(backend.MaxTombstone)
 	if err != nil {
 		return 0, err
 	}
-	counted := int64(len(sidecar) + len(receipt))
-	b.Queue("update observations set sidecar = $2, receipt = $3, counted = $4, body = null, pinned = false, "+
-		"expired = coalesce($5::timestamptz, now()), used = coalesce($5::timestamptz, now()) where id = $1", string(o.ID), sidecar, receipt, counted, s.now())
+	counted := int64(len(sidecar))
+	b.Queue("update observations set sidecar = $2, receipt = '', counted = $3, body = null, pinned = false, "+
+		"expired = coalesce($4::timestamptz, now()), used = coalesce($4::timestamptz, now()) where id = $1",
+		string(o.ID), sidecar, counted, s.now())
 	b.Queue("update usage set bytes = bytes - $2 where owner = $1", o.Owner, o.counted-counted)
 	if object {
-		b.Queue("delete from blocks where id = $1", string(o.ID))
 		b.Queue("insert into removals (id, owner, due) values ($1, $2, now() + $3::interval) on conflict do nothing", string(o.ID), o.Owner, after)
 	}
 	s.tell(b, o.ID, true)
@@ -189,7 +199,7 @@ func (s *Store) expireOld(id backend.ID) error {
 
 // tooOld are observations beyond the maximum age: $1 is the time, $2 the age.
 const tooOld = " from observations where expired is null and not pinned and used < coalesce($1::timestamptz, now()) - $2::interval " +
-	"and used < coalesce($1::timestamptz, now()) - interval '1 minute' "
+	"and not " + fresh
 
 // Remove implements [backend.Backend]. The object goes at once: who is reading it gets an error.
 func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) error {
@@ -213,6 +223,7 @@ func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) e
 		}
 		return tx.SendBatch(s.ctx, b).Close()
 	})
+	s.changed.Store(time.Now().UnixNano())
 	if errors.Is(err, backend.ErrNotFound) || errors.Is(err, backend.ErrExpired) {
 		return err
 	}
@@ -244,7 +255,7 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 		return p, fmt.Errorf("prune: %w", err)
 	}
 	// First what is too old, then the least recently used: both are the first by their last use.
-	sizes, err := query(s, database.AllOwners, pgx.RowTo[int64], "select size"+evictable+"order by used", "", now)
+	sizes, err := query(s, database.AllOwners, pgx.RowTo[int64], "select size"+evictable+"order by used", now, "")
 	if err != nil {
 		return p, fmt.Errorf("prune: %w", err)
 	}
@@ -263,7 +274,7 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 			why, limit = backend.WhyAge, min(limit, int(old-done))
 		}
 		_, n, err := s.expireBatch(why, 1<<62, "select "+columns+", body is null"+evictable+"order by used limit $3 for update skip locked",
-			"", now, limit)
+			now, "", limit)
 		if err != nil || n == 0 {
 			p.Busy += left
 			return p, err
@@ -272,10 +283,12 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 	}
 	b = &pgx.Batch{}
 	over := p.KeptBytes > s.limits.Quota
-	b.Queue("select count(*) filter (where pinned and $3), count(*) filter (where not pinned and "+
-		"used >= coalesce($1::timestamptz, now()) - interval '1 minute' and ($3 or used < coalesce($1::timestamptz, now()) - $2::interval)) "+
-		"from observations where expired is null", now, s.limits.MaxAge, over)
+	b.Queue("select count(*) filter (where pinned and $3), count(*) filter (where not pinned and "+fresh+
+		"and ($3 or used < coalesce($1::timestamptz, now()) - $2::interval)) from observations where expired is null", now, s.limits.MaxAge, over)
 	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&p.Pinned, &p.Fresh) })
+	if err == nil && !dry {
+		err = s.trimTombstones()
+	}
 	return p, err
 }
 
@@ -297,6 +310,11 @@ func (s *Store) sweepUntilClosed() {
 		case <-s.ctx.Done():
 			return
 		case <-time.After(sweepEvery):
+		}
+		for id := range s.unfinished.Range {
+			if s.giveUp(s.ctx, id.(backend.ID)) == nil {
+				s.unfinished.Delete(id)
+			}
 		}
 		_, err := s.db.Leader(s.ctx, "sweep observations", func(ctx context.Context) error {
 			if err := s.sweep(ctx); err != nil {
@@ -334,15 +352,34 @@ func (s *Store) sweep(ctx context.Context) error {
 		if s.db.Alive(h.Process) {
 			continue
 		}
-		b := &pgx.Batch{}
-		b.Queue("insert into removals (id, owner, due) select id, owner, now() from reservations where id = $1 on conflict do nothing", h.ID)
-		b.Queue("with held as (delete from reservations where id = $1 returning owner, bytes) "+
-			"update usage set bytes = usage.bytes - held.bytes from held where usage.owner = held.owner", h.ID)
-		if err := s.batch(database.AllOwners, b, nil); err != nil {
+		if err := s.giveUp(ctx, backend.ID(h.ID)); err != nil {
 			return err
 		}
 	}
 	return s.removeObjects(ctx)
+}
+
+// giveUp deletes a reservation, so that nothing was or will be committed, and only then its object. If that fails, a
+// later sweep removes the object. Without a reservation it does nothing.
+func (s *Store) giveUp(ctx context.Context, id backend.ID) error {
+	b := &pgx.Batch{}
+	b.Queue("insert into removals (id, owner, due) select id, owner, now() from reservations where id = $1 on conflict do nothing", string(id))
+	b.Queue("with held as (delete from reservations where id = $1 returning owner, bytes) "+
+		"update usage set bytes = usage.bytes - held.bytes from held where usage.owner = held.owner", string(id))
+	deleted := false
+	err := s.batch(database.AllOwners, b, func(r pgx.BatchResults) error {
+		_, err := r.Exec()
+		if err == nil {
+			var tag pgconn.CommandTag
+			tag, err = r.Exec()
+			deleted = tag.RowsAffected() == 1
+		}
+		return err
+	})
+	if err != nil || !deleted {
+		return err
+	}
+	return s.bucket.abandon(ctx, s.bucket.key(string(id)))
 }
 
 // removeObjects removes the objects that are due. Several replicas may do so at once.
@@ -350,8 +387,9 @@ func (s *Store) removeObjects(ctx context.Context) error {
 	for {
 		n := 0
 		err := s.db.Tx(ctx, database.AllOwners, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, "delete from removals where id in "+
-				"(select id from removals where due <= now() limit 100 for update skip locked) returning id")
+			rows, _ := tx.Query(ctx, "with due as (delete from removals where id in "+
+				"(select id from removals where due <= now() limit 100 for update skip locked) returning id), "+
+				"unused as (delete from blocks using due where blocks.id = due.id) select id from due")
 			ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			n = len(ids)
 			for _, id := range ids {
@@ -377,13 +415,19 @@ func (s *Store) tidy() error {
 			return err
 		}
 	}
+	return s.trimTombstones()
+}
+
+// trimTombstones removes the old ones, and what takes more than a sixteenth of a quota.
+func (s *Store) trimTombstones() error {
 	b := &pgx.Batch{}
 	b.Queue(`with gone as (delete from observations where id in (select id from (
-		select id, expired, row_number() over (partition by owner order by expired desc) as n from observations where expired is not null) t
-		where n > $1 or expired < coalesce($2::timestamptz, now()) - $3::interval) returning owner, counted),
+		select id, expired, row_number() over own as n, sum(counted) over own as bytes, sum(counted) over (order by expired desc, id) as all_bytes
+		from observations where expired is not null window own as (partition by owner order by expired desc, id)) t
+		where n > $1 or bytes > $4 or all_bytes > $5 or expired < coalesce($2::timestamptz, now()) - $3::interval) returning owner, counted),
 		sums as (select owner, sum(counted)::bigint as bytes from gone group by owner)
 		update usage set bytes = usage.bytes - sums.bytes from sums where usage.owner = sums.owner`,
-		tombstones, s.now(), tombstoneIn)
+		tombstones, s.now(), tombstoneIn, s.limits.OwnerQuota/16, s.limits.Quota/16)
 	b.Queue("delete from usage where bytes <= 0 and not exists (select from reservations r where r.owner = usage.owner)")
 	return s.batch(database.AllOwners, b, nil)
 }
@@ -396,7 +440,7 @@ func (s *Store) removeStrays(ctx context.Context) error {
 			return u.Err
 		}
 		if time.Since(u.Initiated) > uploadAge {
-			if err := (&upload{s.bucket, u.Key, u.UploadID}).abort(ctx); err != nil {
+			if err := s.bucket.core.AbortMultipartUpload(ctx, s.bucket.name, u.Key, u.UploadID); err != nil {
 				return err
 			}
 		}

@@ -2,12 +2,14 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +17,6 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
-	"github.com/mcp-funnel/mcp-funnel/system/database"
 )
 
 // writer implements [backend.Writer]. Up to 64 KiB stay in memory and become part of the row. More goes to the spool,
@@ -30,6 +31,7 @@ type writer struct {
 	spool    backend.Writer // nil until then
 	size     int64
 	reserved int64
+	asked    bool // for a reservation: there may be one
 	sums     sums
 	crc      uint32
 	ended    bool // committed or discarded
@@ -60,29 +62,31 @@ func (w *writer) ID() backend.ID { return w.id }
 
 // overhead is what an observation takes beside its data: at most its sidecar and receipt, its index and sums.
 func overhead(size int64) int64 {
-	return maxSidecar + backend.MaxIndex(size) + sumSize*(size/backend.BlockSize+1)
+	return backend.MaxSidecar + backend.MaxIndex(size) + sumSize*(size/backend.BlockSize+1)
 }
-
-// maxSidecar is the part of a reservation that is left for the sidecar.
-const maxSidecar = 32 << 10
 
 // Room implements [backend.Writer]. What fits into a row is not reserved: its quota is taken when it is committed.
 func (w *writer) Room(n, ahead int64) (int64, error) {
 	if w.size+n <= maxRow {
 		return n, nil
 	}
-	if err := w.spoolAll(); err != nil {
-		return 0, err
-	}
 	got, why := n, error(nil)
 	if need := w.size + n + overhead(w.size+n) - w.reserved; need > 0 {
-		more, err := w.s.reserve(w.provenance.Owner, w.id, w.reserved == 0, need, max(need, ahead))
+		w.asked = true
+		more, err := w.s.reserve(w.provenance.Owner, w.id, w.reserved == 0, need-n, need, max(need, ahead))
 		if w.reserved += more; more < need {
 			if !errors.Is(err, backend.ErrNoRoom) {
 				return 0, err
 			}
 			got, why = max(0, n-(need-more)), err
 		}
+	}
+	if got == 0 && w.spool == nil { // what there is fits into a row
+		return 0, why
+	}
+	if err := w.spoolAll(); err != nil {
+		w.reserved = 0
+		return 0, errors.Join(err, w.s.giveUp(w.s.ctx, w.id))
 	}
 	if fits, err := w.spool.Room(got, ahead); fits < got {
 		if !errors.Is(err, backend.ErrNoRoom) {
@@ -94,34 +98,40 @@ func (w *writer) Room(n, ahead int64) (int64, error) {
 }
 
 // spoolAll moves what is in memory to the spool.
-func (w *writer) spoolAll() (err error) {
+func (w *writer) spoolAll() error {
 	if w.spool != nil {
 		return nil
 	}
-	if w.spool, err = w.s.cache.CreateAs(w.id, w.provenance, w.created); err != nil {
+	spool, err := w.s.cache.CreateAs(w.id, w.provenance, w.created)
+	if err != nil {
 		return err
 	}
-	n, err := w.spool.Room(int64(len(w.small)), 0)
+	n, err := spool.Room(int64(len(w.small)), 0)
 	if err == nil && n < int64(len(w.small)) {
 		err = backend.ErrNoRoom
 	}
 	if err == nil {
-		_, err = w.spool.Write(w.small)
+		_, err = spool.Write(w.small)
 	}
 	if err != nil {
+		_ = spool.Discard()
 		return fmt.Errorf("%w (--cache-size)", err)
 	}
-	w.small = nil
+	w.spool, w.small = spool, nil
 	return nil
+}
+
+// spooled reads n bytes from the spool.
+func (w *writer) spooled(at, n int64) ([]byte, error) {
+	part := make([]byte, n)
+	if k, err := w.spool.ReadAt(part, at); int64(k) < n {
+		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	return part, nil
 }
 
 // Write implements [backend.Writer].
 func (w *writer) Write(b []byte) (int, error) {
-	if w.spool == nil && w.size+int64(len(b)) > maxRow {
-		if err := w.spoolAll(); err != nil {
-			return 0, err
-		}
-	}
 	if w.spool == nil {
 		w.small = append(w.small, b...)
 	} else if n, err := w.spool.Write(b); err != nil {
@@ -152,8 +162,8 @@ func (w *writer) send(n int64) (err error) {
 		}
 	}
 	w.s.parts <- struct{}{}
-	part := make([]byte, n)
-	if _, err := w.spool.ReadAt(part, w.sent); err != nil && !errors.Is(err, io.EOF) {
+	part, err := w.spooled(w.sent, n)
+	if err != nil {
 		<-w.s.parts
 		return err
 	}
@@ -191,7 +201,7 @@ func (w *writer) Commit(o backend.Observation, lines []byte) (backend.Observatio
 			return backend.Observation{}, err
 		}
 	}
-	sidecar, receipt, err := encode(o)
+	sidecar, err := o.Encode(backend.MaxSidecar)
 	if err != nil {
 		return backend.Observation{}, err
 	}
@@ -199,8 +209,12 @@ func (w *writer) Commit(o backend.Observation, lines []byte) (backend.Observatio
 	if err != nil {
 		return backend.Observation{}, err
 	}
-	stored.Stats.Receipt = receipt
-	if err := w.insert(o.Owner, sidecar, receipt, lines); err != nil {
+	rest := stored // the receipt is most of a sidecar and has a column of its own
+	rest.Stats.Receipt = ""
+	if sidecar, err = rest.Encode(backend.MaxSidecar); err == nil {
+		err = w.insert(o.Owner, sidecar, stored.Stats.Receipt, lines)
+	}
+	if err != nil {
 		return backend.Observation{}, err
 	}
 	w.ended, w.reserved = true, 0
@@ -213,20 +227,12 @@ func (w *writer) Commit(o backend.Observation, lines []byte) (backend.Observatio
 	return stored, nil
 }
 
-// encode returns a sidecar and the receipt, which is most of it and has a column of its own.
-func encode(o backend.Observation) (sidecar []byte, receipt string, err error) {
-	receipt = o.Stats.Receipt
-	o.Stats.Receipt = ""
-	sidecar, err = o.Encode(maxSidecar)
-	return sidecar, receipt, err
-}
-
 // store makes the object whole.
 func (w *writer) store() error {
 	key := w.s.bucket.key(string(w.id))
 	if w.upload == nil { // one request instead of three
-		all := make([]byte, w.size)
-		if _, err := w.spool.ReadAt(all, 0); err != nil && !errors.Is(err, io.EOF) {
+		all, err := w.spooled(0, w.size)
+		if err != nil {
 			return err
 		}
 		return w.s.bucket.put(w.s.ctx, key, all)
@@ -241,11 +247,7 @@ func (w *writer) store() error {
 		return err
 	}
 	slices.SortFunc(w.parts, func(a, b minio.CompletePart) int { return a.PartNumber - b.PartNumber })
-	if err := w.upload.complete(w.s.ctx, w.parts, w.size, w.crc); err != nil {
-		return err
-	}
-	w.upload = nil
-	return nil
+	return w.upload.complete(w.s.ctx, w.parts, w.size, w.crc)
 }
 
 var errTakenForDead = errors.New("its reservation was deleted: this replica was taken for dead")
@@ -254,27 +256,31 @@ var errTakenForDead = errors.New("its reservation was deleted: this replica was 
 func (w *writer) insert(owner string, sidecar []byte, receipt string, lines []byte) error {
 	counted := w.size + int64(len(sidecar)+len(receipt))
 	b := &pgx.Batch{}
-	row := "insert into observations (id, owner, created, used, size, counted, sidecar, receipt, body) " +
-		"select $1, $2, $3::timestamptz, coalesce($4::timestamptz, now()), $5::bigint, $6::bigint, $7::bytea, $8, $9::bytea "
-	args := []any{string(w.id), owner, w.created, w.s.now(), w.size, counted, sidecar, receipt, w.small}
+	row := " insert into observations (id, owner, counted, created, used, size, sidecar, receipt, body) " +
+		"select $1, $2, $3::bigint, $4::timestamptz, coalesce($5::timestamptz, now()), $6::bigint, $7::bytea, $8, $9::bytea "
+	args := []any{string(w.id), owner, counted, w.created, w.s.now(), w.size, sidecar, receipt, w.small}
 	if w.spool == nil {
 		if w.small == nil {
 			args[8] = []byte{}
 		}
-		b.Queue("with room as (insert into usage as u select $2, $6::bigint where $6 <= $10::bigint on conflict (owner) do update set bytes = u.bytes + $6 "+
-			"where u.bytes + $6 <= $10 returning 1) "+row+"from room", append(args, w.s.limits.OwnerQuota)...)
+		b.Queue("with held as (select), "+strings.ReplaceAll(takeRoom, "$4", "$10")+row+"from room", append(args, w.s.limits.OwnerQuota)...)
 	} else {
 		sums := w.sums.finish()
 		counted += int64(len(lines) + len(sums))
-		args[5], args[8] = counted, nil
+		args[2], args[8] = counted, nil
 		b.Queue("with held as (delete from reservations where id = $1 and owner = $2 returning bytes), "+
-			"settled as (update usage set bytes = usage.bytes + $6 - held.bytes from held where owner = $2 returning 1) "+
+			"settled as (update usage set bytes = usage.bytes + $3 - held.bytes from held where owner = $2 returning 1)"+
 			row+"from settled", args...)
 		b.Queue("insert into blocks (id, owner, lines, sums) select $1, $2, $3, $4 where exists (select from observations where id = $1)",
 			string(w.id), owner, lines, sums)
 	}
 	w.s.tell(b, w.id, false)
 	for {
+		if w.spool == nil {
+			if _, err := w.s.makeRoom(owner, counted); err != nil {
+				return err
+			}
+		}
 		inserted := false
 		err := w.s.batch(owner, b, func(r pgx.BatchResults) error {
 			tag, err := r.Exec()
@@ -282,15 +288,13 @@ func (w *writer) insert(owner string, sidecar []byte, receipt string, lines []by
 			return err
 		})
 		switch {
-		case err != nil && w.committed():
+		case err == nil && inserted, err != nil && w.committed():
+			w.s.changed.Store(time.Now().UnixNano())
 			return nil
-		case err != nil || inserted:
+		case err != nil:
 			return err
 		case w.spool != nil:
 			return errTakenForDead
-		}
-		if err := w.s.makeRoom(owner, counted); err != nil {
-			return err
 		}
 	}
 }
@@ -301,38 +305,22 @@ func (w *writer) committed() bool {
 	return err == nil && len(all) == 1
 }
 
-// Discard implements [backend.Writer]. It deletes the reservation first: without one nothing was or will be committed,
-// and only then may the object go.
+// Discard implements [backend.Writer].
 func (w *writer) Discard() error {
 	var err error
 	if w.spool != nil {
 		err = w.spool.Discard()
 	}
-	if w.ended || w.spool == nil {
+	if w.ended || !w.asked {
 		return err
 	}
 	w.ended = true
 	w.sending.Wait()
-	if w.reserved == 0 {
-		return err
+	failed := w.s.giveUp(w.s.ctx, w.id)
+	if failed != nil { // this process lives, so no sweep of another one would
+		w.s.unfinished.Store(w.id, nil)
 	}
-	w.reserved = 0
-	gone, failed := w.s.giveUp(w.id)
-	if failed == nil && gone {
-		if w.upload != nil {
-			failed = w.upload.abort(w.s.ctx)
-		}
-		failed = errors.Join(failed, w.s.bucket.remove(w.s.ctx, w.s.bucket.key(string(w.id))))
-	}
-	return errors.Join(err, failed) // a sweep removes what is left
-}
-
-// giveUp deletes a reservation; gone is false if there was none.
-func (s *Store) giveUp(id backend.ID) (gone bool, err error) {
-	all, err := query(s, database.AllOwners, pgx.RowTo[int],
-		"with held as (delete from reservations where id = $1 returning owner, bytes) "+
-			"update usage set bytes = usage.bytes - held.bytes from held where usage.owner = held.owner returning 1", string(id))
-	return len(all) == 1, err
+	return errors.Join(err, failed)
 }
 
 // sumSize is how many bytes of the SHA-256 of a block are kept: enough that nobody finds another block with them.
