@@ -8,9 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations/files"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote/remotetest"
 )
 
 // clock is the time of a store, set by the test.
@@ -42,18 +47,43 @@ func scratch(t testing.TB) string {
 	return dir
 }
 
-// backends are those on which the tests of this package run.
-var backends = map[string]func(Options) (*Store, error){"files": OpenStore}
-
-// opener opens a store, which is closed at the end of the test. Without a directory it is an empty one.
+// opener opens a store, which is closed at the end of the test. Without a directory it is an empty one; two of the same
+// directory share what they store, as two processes do.
 type opener func(t testing.TB, o Options) *Store
 
 // each runs a test on every backend.
 func each(t *testing.T, test func(t *testing.T, open opener)) {
 	t.Helper()
-	for name, open := range backends {
-		t.Run(name, func(t *testing.T) { test(t, temporary(open)) })
+	t.Run("files", func(t *testing.T) { test(t, temporary(OpenStore)) })
+	t.Run("remote", func(t *testing.T) { test(t, replicas()) })
+}
+
+// replicas opens stores on Postgres and S3. The directory only names what they share.
+func replicas() opener {
+	places := map[string]remotetest.Place{}
+	return func(t testing.TB, o Options) *Store {
+		t.Helper()
+		p, found := places[o.Dir]
+		if _, again := t.(*try); found && again { // a new one takes long
+			p.Empty(t)
+		} else if !found || o.Dir == "" {
+			p = remotetest.New(t)
+			places[o.Dir] = p
+		}
+		b, cache := p.Open(t, o)
+		s := OpenOn(b, cache, o)
+		sharedBy.Store(s, p)
+		t.Cleanup(func() { sharedBy.Delete(s) })
+		return s
 	}
+}
+
+var sharedBy sync.Map // the place of each remote store
+
+// onDisk reports whether a store is a directory. A test asks where the stores differ, and says why they do.
+func onDisk(s *Store) bool {
+	_, is := s.Backend.(*files.Store)
+	return is
 }
 
 func temporary(open func(Options) (*Store, error)) opener {
@@ -65,6 +95,20 @@ func temporary(open func(Options) (*Store, error)) opener {
 		s := value(open(roomy(o)))
 		t.Cleanup(func() { _ = s.Close() })
 		return s
+	}
+}
+
+// try is one of many in a test, with a clean-up of its own. Its stores are empty ones.
+type try struct {
+	testing.TB
+	ends []func()
+}
+
+func (k *try) Cleanup(f func()) { k.ends = append(k.ends, f) }
+
+func (k *try) end() {
+	for _, f := range slices.Backward(k.ends) {
+		f()
 	}
 }
 
@@ -91,10 +135,14 @@ func dataOf(t testing.TB, s *Store, owner string, id ID) []byte {
 	return b
 }
 
-// consistent checks that the quota file of a directory matches its files, and that tmp/ has only the live files of
-// living processes.
+// consistent checks that nothing is being written and that what is counted is what is stored: the quota file of a
+// directory matches its files, and tmp/ has only the live files of living processes.
 func consistent(t testing.TB, s *Store) {
 	t.Helper()
+	if p, found := sharedBy.Load(s); found {
+		p.(remotetest.Place).Consistent(t, 0)
+		return
+	}
 	var l struct {
 		Kept int64
 		Held map[string]int64

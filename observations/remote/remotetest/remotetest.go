@@ -3,6 +3,7 @@ package remotetest
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"testing"
 
@@ -59,4 +60,24 @@ func (p Place) Open(t testing.TB, o backend.Options) (*remote.Store, *files.Stor
 	s := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: o})
 	t.Cleanup(func() { _ = s.Close() })
 	return s, cache
+}
+
+// Consistent fails the test unless the quota of each owner is that of its rows, and so many observations are written.
+func (p Place) Consistent(t testing.TB, writers int) {
+	t.Helper()
+	databasetest.Exec(t, p.Database, fmt.Sprintf(`do $$ declare wrong text; begin
+		select string_agg(format('%%s is counted with %%s bytes and has %%s', owner, counts, has), '; ') into wrong from (
+			select owner, sum(counts) as counts, sum(has) as has from (
+				select owner, bytes as counts, 0 as has from usage
+				union all select owner, 0, counted from observations
+				union all select owner, 0, bytes from reservations) rows group by owner) owners where counts <> has;
+		if wrong is not null or (select count(*) from reservations) <> %d then
+			raise '%%; %% are being written', wrong, (select count(*) from reservations);
+		end if; end $$`, writers))
+}
+
+// Empty removes all observations. No store may be open.
+func (p Place) Empty(t testing.TB) {
+	t.Helper()
+	databasetest.Exec(t, p.Database, "truncate observations, blocks, usage, reservations, removals")
 }
