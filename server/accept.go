@@ -118,7 +118,7 @@ func (c *Conn) handleNotification(f jsonrpc.Frame) {
 		c.SetReady()
 	case mcp.MethodNotificationRootsListChanged:
 		if c.ready.Load() {
-			c.rootsChanged()
+			c.roots.changed()
 			if up := c.server.openedUpstreams(c.account); up != nil {
 				go up.Tell(f.Method)
 			}

@@ -225,7 +225,7 @@ func TestListen(t *testing.T) {
 			return err
 		})
 	}
-	expect.ErrorIs(t, c.SendOwn([]byte("{}\n")), errNoStream)
+	expect.ErrorIs(t, c.SendOwn([]byte("{}\n")), ErrNoStream)
 	stop1 := on("first", nil)
 	stop2 := on("second", nil)
 	stop3 := on("broken", io.ErrClosedPipe)
@@ -234,6 +234,6 @@ func TestListen(t *testing.T) {
 		stop()
 		stop()
 	}
-	expect.ErrorIs(t, c.SendOwn([]byte("{}\n")), errNoStream)
+	expect.ErrorIs(t, c.SendOwn([]byte("{}\n")), ErrNoStream)
 	expect.Equal(t, strings.Join(got, " "), "broken second second first", "sent on %v", got)
 }

@@ -8,6 +8,7 @@ import (
 
 // clientRoots holds the roots of a client and the state of the query for them.
 type clientRoots struct {
+	conn    *Conn
 	mu      sync.Mutex
 	needed  bool               // the next call must query the client
 	queries int                // queries so far; only the answer to the last one counts

@@ -189,7 +189,8 @@ func (k *call) removeWorker() {
 	})
 }
 
-var errNoStream = errors.New("the client has no open stream for messages of the server")
+// ErrNoStream is the error of [Conn.SendOwn] if no stream is open.
+var ErrNoStream = errors.New("the client has no open stream for messages of the server")
 
 // Listen adds a stream for messages that belong to no call, until stop is called: notifications, and requests to
 // the client, whose responses go to [Conn.Accept]. Stdio is such a stream, and the GET stream of streamable HTTP. If
@@ -210,7 +211,7 @@ func (c *Conn) SendOwn(message []byte) error {
 	c.mu.Lock()
 	streams := slices.Clone(c.streams)
 	c.mu.Unlock()
-	err := errNoStream
+	err := ErrNoStream
 	for _, send := range slices.Backward(streams) {
 		if err = (*send)(message, nil); err == nil {
 			return nil

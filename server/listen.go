@@ -24,13 +24,14 @@ const (
 
 // startNotifications starts the notifications to a client of the sessions era; they end with the connection.
 func (c *Conn) startNotifications() {
-	c.subscriber.owner, c.subscriber.send = c.account.Owner, c.sendChanges
+	c.subscriber.owner = c.account.Owner
+	c.subscriber.send = func(what changes) error { return sendChanges(c, what) }
 	c.server.storeWatch.add(&c.subscriber)
 	context.AfterFunc(c.ctx, func() { c.server.storeWatch.remove(&c.subscriber) })
 }
 
 // sendChanges sends changes on the connection's own stream.
-func (c *Conn) sendChanges(what changes) error {
+func sendChanges(c *Conn, what changes) error {
 	return what.forEach(nil, func(method string, params any) error {
 		message, err := jsonrpc.Notification(method, params)
 		if err != nil {

@@ -225,7 +225,7 @@ func (s *Server) discover(ctx context.Context, k *call) (any, error) {
 // ownInstructions returns our own instructions.
 func (s *Server) ownInstructions(ctx context.Context, k *call) string {
 	names := ""
-	if !k.conn.hasRoots() && ctx.Value(grantKey{}) == nil {
+	if !k.conn.roots.declared() && ctx.Value(grantKey{}) == nil {
 		names = s.options.Sources(k.conn.account).RootNames()
 	}
 	return prompts.Instructions(names)

@@ -40,6 +40,7 @@ func (s *Server) ConnectAs(ctx context.Context, id string) *Conn {
 	if s.options.SessionKey != nil { // so that no two processes ask the client under one ID
 		c.requests = rand.Int64N(1 << 40)
 	}
+	c.roots.conn = c
 	c.agreed.Store(&handshake{})
 	c.logLevel.Store(new(mcp.LoggingLevelError)) // MCP leaves the level before logging/setLevel to the server
 	c.ctx, c.end = context.WithCancelCause(ctx)
@@ -88,7 +89,7 @@ func (c *Conn) Resume(h Handshake, notice string) error {
 // agree stores the outcome of initialize.
 func (c *Conn) agree(h *handshake) {
 	c.agreed.Store(h)
-	if c.hasRoots() {
+	if c.roots.declared() {
 		c.roots.mustQuery() // for a call that comes before notifications/initialized
 	}
 }
@@ -100,7 +101,7 @@ func (c *Conn) SetReady() {
 		c.updateCounts(func(*Conn) {}) // wakes those that wait for it
 		c.startNotifications()
 		c.hearUpstreams()
-		c.rootsChanged()
+		c.roots.changed()
 	}
 }
 

@@ -32,30 +32,30 @@ const (
 // errRootsPending is why roots are unknown before the client answers.
 var errRootsPending = errors.New("it has not answered yet")
 
-// hasRoots reports whether the client declared that it has roots, and the operator lets them count.
-func (c *Conn) hasRoots() bool {
-	return !c.server.options.IgnoreRoots && c.agreed.Load().capabilities.Roots != nil
+// declared reports whether the client declared that it has roots, and the operator lets them count.
+func (r *clientRoots) declared() bool {
+	return !r.conn.server.options.IgnoreRoots && r.conn.agreed.Load().capabilities.Roots != nil
 }
 
-// rootsChanged queries the client's roots, if it has any.
-func (c *Conn) rootsChanged() {
-	if !c.hasRoots() {
+// changed queries the client's roots, if it has any.
+func (r *clientRoots) changed() {
+	if !r.declared() {
 		return
 	}
-	c.roots.mustQuery()
-	c.fetchRoots(c.SendOwn) // if another query is pending, the next call sends this one
+	r.mustQuery()
+	r.fetch(r.conn.SendOwn) // if another query is pending, the next call sends this one
 }
 
-// rootDirs returns the directories of the client's roots, nil if it has none, or why they are unknown. If a query is
+// dirsNow returns the directories of the client's roots, nil if it has none, or why they are unknown. If a query is
 // needed, it sends it by send. It waits for a pending query and returns the error of ctx if that ends first.
-func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) (dirs []string, unknown, err error) {
+func (r *clientRoots) dirsNow(ctx context.Context, send func([]byte) error) (dirs []string, unknown, err error) {
 	for mine := false; ; {
-		dirs, unknown, going, due := c.roots.current()
+		dirs, unknown, going, due := r.current()
 		if going == nil && (!due || mine) {
 			return dirs, unknown, nil
 		}
 		if going == nil {
-			going, mine = c.fetchRoots(send)
+			going, mine = r.fetch(send)
 		}
 		select {
 		case <-going:
@@ -65,10 +65,9 @@ func (c *Conn) rootDirs(ctx context.Context, send func([]byte) error) (dirs []st
 	}
 }
 
-// fetchRoots starts a query unless one is pending, and reports whether it did. It returns a channel that is closed when
+// fetch starts a query unless one is pending, and reports whether it did. It returns a channel that is closed when
 // calls need not wait.
-func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}, started bool) {
-	r := &c.roots
+func (r *clientRoots) fetch(send func([]byte) error) (going <-chan struct{}, started bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pending != nil {
@@ -77,39 +76,39 @@ func (c *Conn) fetchRoots(send func([]byte) error) (going <-chan struct{}, start
 	if r.cancel != nil {
 		r.cancel() // a late answer to the last query would be outdated
 	}
-	ctx, drop := context.WithCancel(c.ctx)
+	ctx, drop := context.WithCancel(r.conn.ctx)
 	r.queries++
 	r.pending, r.needed, r.cancel, r.unknown = make(chan struct{}), false, drop, errRootsPending
-	go c.queryRoots(ctx, r.queries, send)
+	go r.query(ctx, r.queries, send)
 	return r.pending, true
 }
 
-// queryRoots sends query n and stores the answer.
-func (c *Conn) queryRoots(ctx context.Context, n int, send func([]byte) error) {
-	late := time.AfterFunc(min(rootsTimeout, c.server.options.AskTimeout), func() {
-		c.server.options.Log.Warn("the client has not reported its roots yet; calls on files are refused until it does")
-		c.roots.unblockCalls(n)
+// query sends query n and stores the answer.
+func (r *clientRoots) query(ctx context.Context, n int, send func([]byte) error) {
+	late := time.AfterFunc(min(rootsTimeout, r.conn.server.options.AskTimeout), func() {
+		r.conn.server.options.Log.Warn("the client has not reported its roots yet; calls on files are refused until it does")
+		r.unblockCalls(n)
 	})
 	defer late.Stop()
 	unsent := false
-	result, err := c.request(ctx, func(m []byte) error {
+	result, err := r.conn.request(ctx, func(m []byte) error {
 		err := send(m)
-		unsent = errors.Is(err, errNoStream) || errors.Is(err, jsonrpc.ErrAnswered)
+		unsent = errors.Is(err, ErrNoStream) || errors.Is(err, jsonrpc.ErrAnswered)
 		return err
-	}, mcp.MethodListRoots, nil, c.server.lateRoots)
+	}, mcp.MethodListRoots, nil, r.conn.server.lateRoots)
 	var dirs []string
 	if err == nil {
 		dirs, err = dirsOf(result, func(uri, why string) {
-			c.server.options.Log.Warn("a root of the client is left out", "uri", content.ClipBytes(uri, 200), "cause", why)
+			r.conn.server.options.Log.Warn("a root of the client is left out", "uri", content.ClipBytes(uri, 200), "cause", why)
 		})
 	}
 	switch {
 	case unsent: // most HTTP clients keep no stream open: the first call queries
-		c.server.options.Log.Debug("the query for the client's roots could not be sent yet", "cause", err)
+		r.conn.server.options.Log.Debug("the query for the client's roots could not be sent yet", "cause", err)
 	case err != nil && ctx.Err() == nil:
-		c.server.options.Log.Warn("the client did not report its roots; calls on files are refused", "error", err)
+		r.conn.server.options.Log.Warn("the client did not report its roots; calls on files are refused", "error", err)
 	}
-	c.roots.finishQuery(n, dirs, err)
+	r.finishQuery(n, dirs, err)
 }
 
 // dirsOf returns the paths of the roots in a result of roots/list; nil if it lists none. It reports each that names no
@@ -204,7 +203,7 @@ func (k *call) clientSources(ctx context.Context, sources source.Set) (source.Se
 	if k.frame.Stateless() { // its protocol deprecates roots, and would need a query with every call
 		return sources, func() {}, nil
 	}
-	dirs, unknown, err := k.conn.rootDirs(ctx, k.notes.Forward)
+	dirs, unknown, err := k.conn.roots.dirsNow(ctx, k.notes.Forward)
 	if unknown != nil {
 		sources.Roots = nil
 		sources.NoRoot = fmt.Errorf("no root: the client declared that it has roots, and the answer to roots/list is missing or "+

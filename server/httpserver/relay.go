@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -73,7 +74,7 @@ func (h *httpServer) relayOwn(s *httpSession) {
 		f, fault := jsonrpc.Parse(message)
 		switch {
 		case fault != nil || f.ID != nil:
-			return errNotRelayed
+			return server.ErrNoStream
 		case f.Method == string(mcp.MethodNotificationResourcesListChanged):
 			return nil
 		}
