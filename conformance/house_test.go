@@ -42,7 +42,8 @@ var inside = map[string][][]string{
 		{"system/database", "system/jsonrpc", "system/sandbox", "system/tree", "system/worker"},
 		{"system/mcpclient"},
 	},
-	"observations": {{"observations/backend"}, {"observations/files"}, {"observations"}}, // types, a directory, the store
+	// types, a directory, S3 and Postgres with one as cache, the store
+	"observations": {{"observations/backend"}, {"observations/files"}, {"observations/remote"}, {"observations"}},
 	"records":      {{"records"}},
 	"session": {
 		{"session/jsontree", "session/trace"},
@@ -85,18 +86,19 @@ var inside = map[string][][]string{
 
 // within are parts of one package that stand in a directory of their own.
 var within = map[string]string{
-	"funnel/text/texttest":              "funnel/text",        // what tests draw and show
-	"text/tokens/tables":                "text/tokens",        // data beside the code that reads it
-	"observations/storefs":              "observations/files", // file operations of a store: where tests make a disk fail
-	"system/worker/workertest":          "system/worker",      // what tests need to run workers
-	"system/database/databasetest":      "system/database",    // a Postgres for tests
-	"text/content/contenttest":          "text/content",       // what tests draw
-	"tools/toolstest":                   "tools",              // what tests call tools with
-	"session/transcript/transcripttest": "session/transcript", // transcripts for tests
-	"agents/chat/chattest":              "agents/chat",        // an endpoint for tests
-	"server/servertest":                 "server",             // what tests of the server and its transports share
-	"tools/jq/plan/plantest":            "tools/jq/plan",      // filters and JSON texts for tests
-	"server/servertest/started":         "server/httpserver",  // the servers that tests of the transports serve
+	"funnel/text/texttest":              "funnel/text",         // what tests draw and show
+	"text/tokens/tables":                "text/tokens",         // data beside the code that reads it
+	"observations/remote/remotetest":    "observations/remote", // a bucket for tests
+	"observations/storefs":              "observations/files",  // file operations of a store: where tests make a disk fail
+	"system/worker/workertest":          "system/worker",       // what tests need to run workers
+	"system/database/databasetest":      "system/database",     // a Postgres for tests
+	"text/content/contenttest":          "text/content",        // what tests draw
+	"tools/toolstest":                   "tools",               // what tests call tools with
+	"session/transcript/transcripttest": "session/transcript",  // transcripts for tests
+	"agents/chat/chattest":              "agents/chat",         // an endpoint for tests
+	"server/servertest":                 "server",              // what tests of the server and its transports share
+	"tools/jq/plan/plantest":            "tools/jq/plan",       // filters and JSON texts for tests
+	"server/servertest/started":         "server/httpserver",   // the servers that tests of the transports serve
 }
 
 // unwanted is what no package imports, and why. (The servers to compare with are modules of their own.)
