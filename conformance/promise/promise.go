@@ -30,6 +30,7 @@ var All = map[string]string{
 	"S14": "the store never exceeds its quota or the free-space floor",
 	"S15": "clean-up never removes what is in use, fresh, pinned, or not ours",
 	"S16": "observations are private",
+	"S17": "faults of Postgres or S3 yield no false receipt, no wrong bytes, and lose nothing that was acknowledged",
 	"S18": "no web page can drive it",
 	"S19": "sessions cannot be guessed or exhausted",
 	"S20": "malformed protocol never stops service",

@@ -202,7 +202,15 @@ func (u *upload) complete(ctx context.Context, parts []minio.CompletePart, size 
 func (b *Bucket) abandon(ctx context.Context, key string) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	return errors.Join(b.core.RemoveIncompleteUpload(ctx, b.name, key), b.remove(ctx, key))
+	return errors.Join(unlessGone(b.core.RemoveIncompleteUpload(ctx, b.name, key)), b.remove(ctx, key))
+}
+
+// unlessGone returns nil for the error that there is no such upload: another process has aborted it.
+func unlessGone(err error) error {
+	if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
+		return nil
+	}
+	return err
 }
 
 // get opens the bytes from an offset to another one, which is not included.

@@ -1,20 +1,26 @@
-package remote
+package remote_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,51 +30,54 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
-	"github.com/mcp-funnel/mcp-funnel/observations/files"
-	"github.com/mcp-funnel/mcp-funnel/system/database"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote/remotetest"
 	"github.com/mcp-funnel/mcp-funnel/system/database/databasetest"
 )
 
-// objects is an S3 server that compares checksums, as real ones do, and has the faults of a network before it.
+// objects is an S3 server with the faults of a network before it.
 type objects struct {
 	server http.Handler
+	lax    atomic.Bool // the server compares no checksums, as real ones do
 	fault  atomic.Pointer[objectFault]
-	asked  atomic.Int64 // requests so far
 }
 
 // objectFault answers a request in another way; it returns false for those that it lets pass.
 type objectFault func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool
 
 func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	o.asked.Add(1)
-	pass := http.HandlerFunc(o.compare)
-	if f := o.fault.Load(); f != nil && (*f)(w, r, pass) {
+	if f := o.fault.Load(); f != nil && (*f)(w, r, o.server) {
 		return
 	}
-	pass(w, r)
+	o.server.ServeHTTP(w, r)
 }
 
-// compare refuses a body whose hash or checksum is not the one in its head, and a request of another time.
-func (o *objects) compare(w http.ResponseWriter, r *http.Request) {
-	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-	if err != nil || time.Since(at).Abs() > 15*time.Minute {
-		refuse(w, http.StatusForbidden, "RequestTimeTooSkewed")
-		return
+// compared refuses a body whose hash or checksum is not the one in its head, unless it is lax, and a request of another
+// time.
+func compared(server http.Handler, lax *atomic.Bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+		if err != nil || time.Since(at).Abs() > 15*time.Minute {
+			refuse(w, http.StatusForbidden, "RequestTimeTooSkewed")
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		sum, crc := sha256.Sum256(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli))
+		inHead := r.Header.Get("X-Amz-Checksum-Crc32c")
+		if r.Method == http.MethodPut && !lax.Load() && (hex.EncodeToString(sum[:]) != r.Header.Get("X-Amz-Content-Sha256") ||
+			inHead != "" && base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc)) != inHead) {
+			refuse(w, http.StatusBadRequest, "BadDigest")
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		server.ServeHTTP(w, r)
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	sum := sha256.Sum256(body)
-	want, crc := r.Header.Get("X-Amz-Content-Sha256"), r.Header.Get(checksumHeader)
-	isPart := r.Method == http.MethodPut
-	if isPart && (hex.EncodeToString(sum[:]) != want || crc != "" && checksum(crc32.Checksum(body, castagnoli)) != crc) {
-		refuse(w, http.StatusBadRequest, "BadDigest")
-		return
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	o.server.ServeHTTP(w, r)
 }
 
 func refuse(w http.ResponseWriter, status int, code string) {
@@ -185,53 +194,81 @@ func (w *wire) carry(c net.Conn) {
 	}
 }
 
-// setting is a bucket and a database with two replicas.
+// setting is a bucket and a database with two replicas. The faults are before both of the bucket, and before a of the
+// database.
 type setting struct {
 	objects *objects
 	wire    *wire
-	address string // of the database, without the wire
-	a, b    *Store
+	direct  remotetest.Place // with the bucket's faults
+	a, b    *remote.Store
 }
 
-func newSetting(t testing.TB) *setting {
+// newSetting has an S3 server of its own in this process, or a real one below dir.
+func newSetting(t testing.TB, program string) *setting {
 	t.Helper()
-	x := &setting{address: databasetest.URL(t)}
-	memory := s3mem.New()
-	if err := memory.CreateBucket("observations"); err != nil {
-		t.Fatal(err)
+	x := &setting{objects: &objects{}}
+	if program == "" {
+		memory := s3mem.New()
+		expect.Must(t, memory.CreateBucket("observations"))
+		x.objects.server = http.HandlerFunc(compared(gofakes3.New(memory).Server(), &x.objects.lax))
+	} else {
+		x.objects.server = versity(t, program)
 	}
-	x.objects = &objects{server: gofakes3.New(memory).Server()}
 	server := httptest.NewServer(x.objects)
 	t.Cleanup(server.Close)
-	u, err := url.Parse(x.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x.direct = remotetest.Place{Database: databasetest.URL(t), S3: server.URL}
+	u := expect.Value(url.Parse(x.direct.Database))(t)
 	x.wire = newWire(t, u.Host)
 	u.Host = x.wire.l.Addr().String()
-	x.a, x.b = x.replica(t, u.String(), server.URL), x.replica(t, x.address, server.URL)
+	x.a, _ = remotetest.Place{Database: u.String(), S3: server.URL}.Open(t, backend.Options{})
+	x.b, _ = x.direct.Open(t, backend.Options{})
+	for _, s := range []*remote.Store{x.a, x.b} {
+		s.SetPatience(500 * time.Millisecond)
+	}
 	return x
 }
 
-func (x *setting) replica(t testing.TB, address, s3 string) *Store {
+// versity runs a real server, with a directory as its bucket, and returns a proxy to it.
+func versity(t testing.TB, program string) http.Handler {
 	t.Helper()
-	db, err := database.Open(context.Background(), database.Options{URL: address, Replica: t.Name()})
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	for _, name := range []string{"root/observations", "sidecar"} {
+		expect.Must(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
-	t.Cleanup(db.Close)
-	cache, err := files.Open(backend.Options{Dir: t.TempDir(), Cache: true, MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	to := &url.URL{Scheme: "http", Host: l.Addr().String()}
+	expect.Must(t, l.Close())
+	run := exec.Command(program, "--quiet", "-p", to.Host, "posix", "--sidecar", dir+"/sidecar", dir+"/root") //nolint:gosec // ours
+	run.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+remotetest.Key, "ROOT_SECRET_ACCESS_KEY="+remotetest.Secret)
+	expect.Must(t, run.Start())
+	t.Cleanup(func() { _ = run.Process.Kill(); _ = run.Wait() })
+	for range 600 {
+		if c, err := net.Dial("tcp", to.Host); err == nil {
+			_ = c.Close()
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	bucket, err := OpenBucket(BucketOptions{URL: "s3://observations/of/tests", Endpoint: s3, Region: "us-east-1"})
-	if err != nil {
-		t.Fatal(err)
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			r.Out.Host = r.In.Host // the client has signed it
+		},
+		Transport: &http.Transport{DisableCompression: true},
+		ErrorLog:  log.New(io.Discard, "", 0),
 	}
-	bucket.patience = 500 * time.Millisecond
-	s := Open(Options{DB: db, Bucket: bucket, Cache: cache})
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+}
+
+// buildVersity builds the real server.
+func buildVersity(t testing.TB) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "versitygw")
+	build := exec.Command("go", "-C", "../../conformance/s3", "build", "-o", program, "github.com/versity/versitygw/cmd/versitygw")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the S3 server: %v\n%s", err, out)
+	}
+	return program
 }
 
 // bytesOf are bytes that no two sizes share.
@@ -245,14 +282,15 @@ func bytesOf(n int) []byte {
 const owner = "alice"
 
 // keep stores bytes as a recording does: in blocks, with room for each.
-func keep(s *Store, data []byte) (o backend.Observation, err error) {
-	p := backend.Provenance{Owner: owner, Tool: "search"}
+func keep(s backend.Backend, data []byte) (backend.Observation, error) { return keepAs(s, owner, data) }
+
+func keepAs(s backend.Backend, as string, data []byte) (o backend.Observation, err error) {
+	p := backend.Provenance{Owner: as, Tool: "search"}
 	w, err := s.Create(p, time.Now())
 	if err != nil {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
-	var index backend.Indexer
 	for at := 0; at < len(data); at += backend.BlockSize {
 		part := data[at:min(len(data), at+backend.BlockSize)]
 		if n, err := w.Room(int64(len(part)), 1<<20); n < int64(len(part)) {
@@ -261,9 +299,14 @@ func keep(s *Store, data []byte) (o backend.Observation, err error) {
 		if _, err := w.Write(part); err != nil {
 			return o, err
 		}
-		_, _ = index.Write(part)
 	}
-	o = backend.NewObservation(w.ID(), p, time.Now())
+	return commit(w, p, data)
+}
+
+func commit(w backend.Writer, p backend.Provenance, data []byte) (backend.Observation, error) {
+	var index backend.Indexer
+	_, _ = index.Write(data)
+	o := backend.NewObservation(w.ID(), p, time.Now())
 	sum := sha256.Sum256(data)
 	o.SHA256, o.Bytes = hex.EncodeToString(sum[:]), int64(len(data))
 	o.File = backend.DataName("search", time.Now(), w.ID(), "txt")
@@ -273,7 +316,7 @@ func keep(s *Store, data []byte) (o backend.Observation, err error) {
 var errWrong = errors.New("WRONG BYTES")
 
 // read reads a part, or all with n < 0, and compares it.
-func read(s *Store, id backend.ID, data []byte, from, n int) error {
+func read(s backend.Backend, id backend.ID, data []byte, from, n int) error {
 	o, blob, err := s.Open(owner, id)
 	if err != nil {
 		return err
@@ -294,19 +337,6 @@ func read(s *Store, id backend.ID, data []byte, from, n int) error {
 	}
 	return nil
 }
-
-// TestMain gives the client of S3 a key, which parallel tests could not set.
-func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-secret"} {
-		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // there is no test yet
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
-
-// sizes are those of a row, of one object, of one in parts, and of one that is read in ranges.
-var sizes = []int{1000, 300 << 10, 9 << 20, 3 << 20}
 
 // faults of both stores. The function sets one and returns what lifts it.
 var faults = map[string]func(t *testing.T, x *setting) (lift func()){
@@ -377,7 +407,7 @@ var faults = map[string]func(t *testing.T, x *setting) (lift func()){
 		w.WriteHeader(http.StatusOK)
 	}),
 	"Postgres ends connections": func(t *testing.T, x *setting) func() {
-		databasetest.Kill(t, x.address)
+		databasetest.Kill(t, x.direct.Database)
 		return func() {}
 	},
 	"Postgres loses an answer": func(_ *testing.T, x *setting) func() {
@@ -394,8 +424,8 @@ var faults = map[string]func(t *testing.T, x *setting) (lift func()){
 		return func() { x.wire.refuse.Store(false) }
 	},
 	"Postgres is read-only": func(t *testing.T, x *setting) func() {
-		databasetest.SetReadOnly(t, x.address, true)
-		return func() { databasetest.SetReadOnly(t, x.address, false) }
+		databasetest.SetReadOnly(t, x.direct.Database, true)
+		return func() { databasetest.SetReadOnly(t, x.direct.Database, false) }
 	},
 	"Postgres has no room":           raise("53100", "true"),
 	"transactions fail to serialize": raise("40001", "random() < 0.5"),
@@ -408,10 +438,10 @@ var faults = map[string]func(t *testing.T, x *setting) (lift func()){
 // raise has inserts and updates of observations fail.
 func raise(code, when string) func(t *testing.T, x *setting) func() {
 	return func(t *testing.T, x *setting) func() {
-		databasetest.Exec(t, x.address, fmt.Sprintf(`create function failing() returns trigger language plpgsql as
+		databasetest.Exec(t, x.direct.Database, fmt.Sprintf(`create function failing() returns trigger language plpgsql as
 			$$ begin if %s then raise sqlstate '%s'; end if; return new; end $$`, when, code),
 			"create trigger failing before insert or update on observations for each row execute function failing()")
-		return func() { databasetest.Exec(t, x.address, "drop function failing cascade") }
+		return func() { databasetest.Exec(t, x.direct.Database, "drop function failing cascade") }
 	}
 }
 
@@ -449,91 +479,232 @@ func s3Fault(when matches, do func(http.ResponseWriter, *http.Request, http.Hand
 	}
 }
 
-// TestS17FaultsOfStores has each fault meet each use of a store. What was acknowledged must be there and right once the
-// fault has passed; what is read meanwhile is right or an error; nothing needs a restart.
-func TestS17FaultsOfStores(t *testing.T) {
-	for name, set := range faults {
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			t.Parallel()
-			x := newSetting(t)
-			if wrong := x.meet(t, set); wrong != "" {
-				t.Error(wrong)
-			}
-		})
+// slow are the faults that take seconds for each use.
+var slow = []string{"S3 does not answer", "S3 resets all connections", "503 always", "a slow drip", "Postgres is slow"}
+
+// trial is a store and what it was asked to do while there were faults.
+type trial struct {
+	*setting
+	under backend.Backend // the store that meets the faults
+	kept  []kept
+	cases int
+	wrong []string
+	errs  map[string]int
+}
+
+type kept struct {
+	id   backend.ID
+	data []byte
+}
+
+func (k *trial) fail(format string, args ...any) {
+	k.wrong = append(k.wrong, fmt.Sprintf(format, args...))
+}
+
+// note counts a use, and its error.
+func (k *trial) note(verb string, err error) bool {
+	if k.cases++; err != nil {
+		k.errs[verb]++
+	}
+	if errors.Is(err, errWrong) {
+		k.fail("%s returned wrong bytes", verb)
+	}
+	return err == nil
+}
+
+func (k *trial) keep(s backend.Backend, n int) {
+	data := bytesOf(n)
+	if o, err := keep(s, data); k.note("keep", err) {
+		k.kept = append(k.kept, kept{o.ID, data})
 	}
 }
 
-// meet returns what went wrong.
-func (x *setting) meet(t *testing.T, set func(*testing.T, *setting) func()) (wrong string) {
-	t.Helper()
-	type kept struct {
-		id   backend.ID
-		data []byte
-	}
-	var all []kept
-	for _, n := range sizes { // before the fault
-		o, err := keep(x.b, bytesOf(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, kept{o.ID, bytesOf(n)})
-	}
-	removed, err := keep(x.b, bytesOf(100<<10))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lift := set(t, x)
-	errs := map[string]int{}
-	note := func(verb string, err error) bool {
-		if err != nil {
-			errs[verb]++
-		}
-		if errors.Is(err, errWrong) {
-			wrong += verb + " returned wrong bytes; "
-		}
-		return err == nil
-	}
-	for _, n := range sizes {
-		data := bytesOf(n + 1)
-		if o, err := keep(x.a, data); note("keep", err) {
-			all = append(all, kept{o.ID, data})
-		}
-	}
-	for _, k := range all {
-		note("range", read(x.a, k.id, k.data, len(k.data)/2, min(100, len(k.data)/2)))
-		note("whole", read(x.a, k.id, k.data, 0, -1))
-		_, err := x.a.Stat(owner, k.id)
-		note("stat", err)
-		note("use", x.a.Use(k.id, time.Now()))
-		note("pin", x.a.Pin(owner, k.id, true))
-	}
-	_, _, err = x.a.Listing(owner, true, false)
-	note("list", err)
-	isRemoved := note("remove", x.a.Remove(owner, removed.ID, backend.WhyRemoved, ""))
-	_, err = x.a.Prune(false)
-	note("prune", err)
-	lift()
-	t.Logf("errors by use: %v", errs)
-	if _, err := x.a.Stat(owner, removed.ID); isRemoved && !errors.Is(err, backend.ErrExpired) {
-		wrong += fmt.Sprintf("what was removed is still there: %v; ", err)
-	}
-	fresh := bytesOf(9 << 20)
-	var o backend.Observation
-	for range 50 { // connections that are broken go one by one
-		if o, err = keep(x.a, fresh); err == nil {
+func (k *trial) read(o kept) {
+	k.note("range", read(k.under, o.id, o.data, len(o.data)/2, min(100, len(o.data)/2)))
+	k.note("whole", read(k.under, o.id, o.data, 0, -1))
+}
+
+// check reads all that was acknowledged, and all that is listed, once no fault is left: on both replicas. Nothing needs
+// a restart.
+func (k *trial) check() {
+	fresh := len(k.kept)
+	for tries := 0; len(k.kept) == fresh; tries++ { // connections that are broken go one by one
+		if tries == 50 {
+			k.fail("nothing can be kept afterwards")
 			break
 		}
-		time.Sleep(100 * time.Millisecond)
+		k.keep(k.under, 300<<10)
 	}
-	if err != nil {
-		return wrong + fmt.Sprintf("nothing can be kept afterwards: %v", err)
-	}
-	for _, k := range append(all, kept{o.ID, fresh}) {
-		for _, s := range []*Store{x.a, x.b} {
-			if err := read(s, k.id, k.data, 0, -1); err != nil {
-				wrong += fmt.Sprintf("%d bytes that were acknowledged: %v; ", len(k.data), err)
+	for _, s := range []backend.Backend{k.under, k.b} {
+		for _, o := range k.kept {
+			if k.cases++; read(s, o.id, o.data, 0, -1) != nil {
+				k.fail("%d bytes that were acknowledged: %v", len(o.data), read(s, o.id, o.data, 0, -1))
 			}
 		}
 	}
-	return wrong
+	list, _, err := k.b.Listing(owner, false, false)
+	if err != nil {
+		k.fail("list: %v", err)
+	}
+	for _, o := range list {
+		if k.cases++; !isWhole(k.b, o) {
+			k.fail("obs:%s is listed, but its %d bytes are not there", o.ID, o.Bytes)
+		}
+	}
+}
+
+func isWhole(s backend.Backend, o *backend.Observation) bool {
+	_, blob, err := s.Open(owner, o.ID)
+	if err != nil {
+		return false
+	}
+	defer blob.Close() //nolint:errcheck // it was only read
+	h := sha256.New()
+	_, err = io.Copy(h, io.NewSectionReader(blob, 0, o.Bytes))
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == o.SHA256
+}
+
+// meet has one fault meet each use of a store, on observations of one row, one object and several parts.
+func (k *trial) meet(t *testing.T, set func(*testing.T, *setting) func(), sizes ...int) {
+	t.Helper()
+	for _, n := range sizes { // before the fault
+		k.keep(k.b, n)
+	}
+	removed := expect.Value(keep(k.b, bytesOf(100<<10)))(t)
+	lift := set(t, k.setting)
+	for _, n := range sizes {
+		k.keep(k.under, n+1)
+	}
+	for _, o := range k.kept {
+		k.read(o)
+		_, err := k.under.Stat(owner, o.id)
+		k.note("stat", err)
+		k.note("use", k.under.Use(o.id, time.Now()))
+		k.note("pin", k.under.Pin(owner, o.id, true))
+	}
+	_, _, err := k.under.Listing(owner, true, false)
+	k.note("list", err)
+	isRemoved := k.note("remove", k.under.Remove(owner, removed.ID, backend.WhyRemoved, ""))
+	_, err = k.under.Prune(false)
+	k.note("prune", err)
+	lift()
+	if _, err := k.b.Stat(owner, removed.ID); isRemoved && !errors.Is(err, backend.ErrExpired) {
+		k.fail("what was removed is still there: %v", err)
+	}
+	k.check()
+}
+
+// wander has random uses meet random faults, of both stores at once.
+func (k *trial) wander(t *testing.T, random *rand.Rand, steps int) {
+	t.Helper()
+	var s3, postgres []string
+	for name := range faults {
+		if strings.Contains(name, "Postgres") || strings.Contains(name, "transactions") {
+			postgres = append(postgres, name)
+		} else {
+			s3 = append(s3, name)
+		}
+	}
+	lift := [2]func(){func() {}, func() {}}
+	for range steps {
+		for i, names := range [][]string{s3, postgres} {
+			if random.IntN(3) == 0 {
+				lift[i]()
+				if lift[i] = func() {}; random.IntN(3) > 0 {
+					slices.Sort(names)
+					lift[i] = faults[names[random.IntN(len(names))]](t, k.setting)
+				}
+			}
+		}
+		var o kept
+		if len(k.kept) > 0 {
+			o = k.kept[random.IntN(len(k.kept))]
+		}
+		switch verb := random.IntN(6); {
+		case verb < 2 || o.id == "":
+			k.keep(k.under, []int{1000, 300 << 10, 9 << 20}[random.IntN(3)]+random.IntN(1000))
+		case verb < 4:
+			k.read(o)
+		case verb == 4:
+			k.note("pin", k.under.Pin(owner, o.id, true))
+		default:
+			_, err := k.under.Prune(false)
+			k.note("prune", err)
+		}
+	}
+	lift[0]()
+	lift[1]()
+	k.check()
+}
+
+// TestS17FaultsOfStores has each fault meet each use of a store, and random ones in a row. What was acknowledged must be
+// there and right once the faults have passed, and so must what is listed; what is read meanwhile is right or an error.
+func TestS17FaultsOfStores(t *testing.T) {
+	databasetest.URL(t) // skips it where there is no Postgres
+	program := ""
+	if promise.Full() {
+		program = buildVersity(t)
+	}
+	sizes := promise.Size([]int{1000, 300 << 10, 9 << 20}, []int{1000, 300 << 10, 9 << 20, 3 << 20})
+	var mu sync.Mutex
+	tried, controls := map[string]*trial{}, map[string]*trial{}
+	var group sync.WaitGroup
+	places := make(chan struct{}, 6) // more than there are processors: most of the time they wait
+	run := func(name, program string, into map[string]*trial, do func(*testing.T, *trial)) {
+		group.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			t.Run(name, func(t *testing.T) {
+				k := &trial{setting: newSetting(t, program), errs: map[string]int{}}
+				k.under = k.a
+				do(t, k)
+				t.Logf("%d uses and checks; errors %v; wrong: %q", k.cases, k.errs, k.wrong)
+				mu.Lock()
+				defer mu.Unlock()
+				into[name] = k
+			})
+		})
+	}
+	seed := uint64(time.Now().UnixNano())
+	rounds := promise.Size(2, 24)
+	for name, set := range faults {
+		if promise.Full() || !slices.Contains(slow, name) {
+			run(name, program, tried, func(t *testing.T, k *trial) { k.meet(t, set, sizes...) })
+		}
+	}
+	for i := range rounds {
+		run(fmt.Sprintf("in a row, %d", i), program, tried, func(t *testing.T, k *trial) {
+			k.wander(t, rand.New(rand.NewPCG(seed, uint64(i))), promise.Size(12, 40)) //nolint:gosec // no secret
+		})
+	}
+	for _, name := range []string{"another byte in what is read", "another byte in what is sent"} {
+		run("control, "+name, "", controls, func(t *testing.T, k *trial) {
+			k.under = remote.Unchecked{Store: k.a}
+			k.objects.lax.Store(true)
+			k.meet(t, faults[name], sizes...)
+		})
+	}
+	for _, name := range []string{"a part that is not stored", "a completion that fails with 200"} {
+		run("control, row first, "+name, "", controls, func(t *testing.T, k *trial) {
+			k.under = remote.Hasty{Store: k.a}
+			k.meet(t, faults[name], sizes...)
+		})
+	}
+	group.Wait()
+	p := promise.Proof{Promise: "S17"}
+	for name, k := range tried {
+		p.Cases += k.cases
+		p.Failures += len(k.wrong)
+		for _, wrong := range k.wrong {
+			t.Errorf("%s: %s", name, wrong)
+		}
+	}
+	for name, k := range controls {
+		if p.Control += len(k.wrong); len(k.wrong) == 0 {
+			t.Errorf("the control did not fail: %s", name)
+		}
+	}
+	promise.Keptf(t, p, "%d faults of Postgres and S3 (%s), each with 10 uses; %d rows of random faults, seed %d; "+
+		"control: hashes not compared, the row committed before the object", len(tried)-rounds,
+		promise.Size("in this process", "versitygw"), rounds, seed)
 }

@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,18 +32,23 @@ const takeRoom = "room as (insert into usage as u select $2, $3::bigint from hel
 
 // reserve takes at least need bytes from the quota of an owner for an observation that is being written, and up to want
 // if there is room. If it gets less than need, err says why; less than least is nothing.
-func (s *Store) reserve(owner string, id backend.ID, first bool, least, need, want int64) (got int64, err error) {
+func (s *Store) reserve(owner string, id backend.ID, first bool, least, need, want int64) (int64, error) {
 	for range 10 {
 		left, why := s.makeRoom(owner, need)
+		if why == nil && left < need { // others have just taken it
+			continue
+		}
 		if why != nil && !errors.Is(why, backend.ErrNoRoom) || left < max(least, 1) {
 			return 0, why
 		}
-		got = min(left, want)
-		if took, err := s.take(owner, id, first, got); err != nil || took {
-			return got, cmp.Or(err, why)
+		switch took, err := s.take(owner, id, first, min(left, want)); {
+		case err != nil:
+			return 0, err
+		case took:
+			return min(left, want), why
 		}
 	}
-	return 0, backend.ErrNoRoom // others took it each time
+	return 0, backend.ErrNoRoom
 }
 
 // take reserves n bytes if the owner has room for them. A reservation that a sweep has deleted does not begin anew.
@@ -436,11 +440,11 @@ func (s *Store) trimTombstones() error {
 // process died between two steps.
 func (s *Store) removeStrays(ctx context.Context) error {
 	for u := range s.bucket.uploads(ctx) {
-		if u.Err != nil {
-			return u.Err
+		if err := unlessGone(u.Err); err != nil {
+			return err
 		}
-		if time.Since(u.Initiated) > uploadAge {
-			if err := s.bucket.core.AbortMultipartUpload(ctx, s.bucket.name, u.Key, u.UploadID); err != nil {
+		if u.Err == nil && time.Since(u.Initiated) > uploadAge {
+			if err := unlessGone(s.bucket.core.AbortMultipartUpload(ctx, s.bucket.name, u.Key, u.UploadID)); err != nil {
 				return err
 			}
 		}

@@ -201,6 +201,10 @@ func (w *writer) Commit(o backend.Observation, lines []byte) (backend.Observatio
 			return backend.Observation{}, err
 		}
 	}
+	return w.commitRow(o, lines)
+}
+
+func (w *writer) commitRow(o backend.Observation, lines []byte) (backend.Observation, error) {
 	sidecar, err := o.Encode(backend.MaxSidecar)
 	if err != nil {
 		return backend.Observation{}, err

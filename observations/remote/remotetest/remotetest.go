@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"sync"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -23,8 +25,21 @@ type Place struct {
 	S3       string // URL of the server
 }
 
-// Bucket is the store's URL.
-const Bucket = "s3://observations/of/tests"
+const (
+	// Bucket is the store's URL.
+	Bucket = "s3://observations/of/tests"
+	// Key and Secret are what the client signs with.
+	Key, Secret = "test", "test-secret"
+)
+
+// setKey gives the client of S3 a key; parallel tests could not set one each.
+var setKey = sync.OnceFunc(func() {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": Key, "AWS_SECRET_ACCESS_KEY": Secret} {
+		if err := os.Setenv(name, value); err != nil { //nolint:usetesting // it is for all tests
+			panic(err)
+		}
+	}
+})
 
 // New makes an empty place, which ends with the test. It skips the test where Postgres is missing.
 func New(t testing.TB) Place {
@@ -42,8 +57,7 @@ func New(t testing.TB) Place {
 // Open opens a store as a replica does, with a cache of its own. Both are closed with the test.
 func (p Place) Open(t testing.TB, o backend.Options) (*remote.Store, *files.Store) {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+	setKey()
 	db, err := database.Open(context.Background(), database.Options{URL: p.Database, Replica: t.Name()})
 	if err != nil {
 		t.Fatal(err)
