@@ -132,7 +132,7 @@ func URL(t testing.TB) string {
 	s := running(t)
 	s.await(t)
 	name := fmt.Sprint("test_", counter.Add(1))
-	s.exec(t, "postgres", `do $$ begin create role funnel login; exception when duplicate_object then end $$`)
+	s.exec(t, "postgres", `do $$ begin create role funnel login; exception when duplicate_object or unique_violation then end $$`)
 	s.exec(t, "postgres", "create database "+name+" owner funnel")
 	return fmt.Sprintf("postgres://funnel@127.0.0.1:%d/%s?sslmode=disable", s.port, name)
 }
