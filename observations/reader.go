@@ -59,6 +59,10 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.blob.ReadAt
 // SyscallConn gives access to the file's descriptor, so that a caller can map its pages.
 func (r *Reader) SyscallConn() (syscall.RawConn, error) { return r.blob.SyscallConn() }
 
+// Path returns the path of a file with all bytes, for programs. It may be a copy, which stays for a minute at least;
+// the error is [ErrNoRoom] if there is no room for one.
+func (r *Reader) Path() (string, error) { return r.blob.Path() }
+
 // Size returns the number of stored bytes.
 func (r *Reader) Size() int64 { return r.Observation.Bytes }
 

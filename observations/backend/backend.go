@@ -79,6 +79,9 @@ type Blob interface {
 	SetLines(lines []byte)
 	// SyscallConn gives access to a file's descriptor; errors.ErrUnsupported where there is no file.
 	SyscallConn() (syscall.RawConn, error)
+	// Path returns the path of a file with all bytes. It may be a copy, which stays for a minute at least; [ErrNoRoom] if
+	// there is no room for one.
+	Path() (string, error)
 }
 
 // Errors that callers test for. ErrExpired is returned as an [ExpiredError].

@@ -112,6 +112,9 @@ func (b *blob) Lines() ([]byte, error) {
 	return lines, err
 }
 
+// Path implements [backend.Blob].
+func (b *blob) Path() (string, error) { return b.s.SavedTo(b.o), nil }
+
 // SetLines stores a rebuilt index if possible. It adds its size to the quota file first: that may count too much, never
 // too little.
 func (b *blob) SetLines(lines []byte) {

@@ -175,8 +175,10 @@ func (b *blob) copy() error {
 	defer b.s.filling.lock(b.o.ID)()
 	copied, err := b.s.cached(b.o)
 	if err != nil {
-		if err := b.index(); err != nil {
-			return err
+		if b.small == nil {
+			if err := b.index(); err != nil {
+				return err
+			}
 		}
 		switch err := b.download(); {
 		case errors.Is(err, backend.ErrNoRoom):
@@ -205,6 +207,12 @@ func (b *blob) download() error {
 		return err
 	} else if n < o.Bytes {
 		return backend.ErrNoRoom
+	}
+	if b.small != nil {
+		if _, err = w.Write(b.o.body); err == nil {
+			_, err = w.Commit(o, nil)
+		}
+		return err
 	}
 	hash, size := sha256.New(), int64(0)
 	ctx, cancel := b.s.bucket.within(b.s.ctx, o.Bytes)
@@ -256,6 +264,21 @@ func (b *blob) SyscallConn() (syscall.RawConn, error) {
 		return nil, errors.ErrUnsupported
 	}
 	return b.copied.SyscallConn()
+}
+
+// Path implements [backend.Blob].
+func (b *blob) Path() (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.copied == nil && !b.no && !b.closed {
+		if err := b.copy(); err != nil {
+			return "", err
+		}
+	}
+	if b.copied == nil {
+		return "", fmt.Errorf("%w for a copy of obs:%s (--cache-size)", backend.ErrNoRoom, b.o.ID)
+	}
+	return b.copied.Path()
 }
 
 // Close implements [io.Closer].

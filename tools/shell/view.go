@@ -139,9 +139,11 @@ func (v *view) observations(command string) (list []sandbox.Mount, err error) {
 		if err != nil {
 			return nil, source.ExplainObservation(id, err)
 		}
-		o := r.Observation
+		path, err := r.Path()
 		_ = r.Close()
-		path := v.options.Store.SavedTo(o)
+		if err != nil {
+			return nil, source.ExplainObservation(id, err)
+		}
 		target := filepath.Join(obsDir, m[1])
 		if !slices.ContainsFunc(list, func(m sandbox.Mount) bool { return m.Target == target }) {
 			list = append(list, sandbox.Mount{Source: path, Target: target, File: true})
