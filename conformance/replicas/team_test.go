@@ -284,7 +284,7 @@ func environ(t testing.TB) []string {
 func (m *team) store(cache string) []string {
 	return []string{
 		"--store", "s3://" + bucket + "/of/tests", "--database", m.database, "--s3-endpoint", m.objects.url(),
-		"--s3-region", "us-east-1", "--cache", cache, "--min-free", "0", "--link-base", m.balancer.URL,
+		"--s3-region", "us-east-1", "--cache", cache, "--min-free", "0",
 	}
 }
 
@@ -294,6 +294,7 @@ func (m *team) start(name string, flags ...string) *replica {
 	r := serve(m.t, name, append(append([]string{
 		"--root", m.root, "--token-file", filepath.Join(m.dir, "tokens"), "--session-key-file", filepath.Join(m.dir, "key"),
 		"--replica", name, "--log-level", "info", "--toolsets", "core,shell", "--sandbox", "off",
+		"--link-base", m.balancer.URL,
 	}, m.store(m.t.TempDir())...), flags...)...)
 	m.replicas = append(m.replicas, r)
 	m.balancer.add(r)
