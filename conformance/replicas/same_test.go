@@ -104,6 +104,7 @@ var times = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\d{8}T\d{6}`):                                      "TIME",
 	regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`):                  "TIME",
 	regexp.MustCompile(`"(duration_ms|shown_tokens|total_tokens)":[\d.]+`): `"$1":0`,
+	regexp.MustCompile(`"id":\d+,"error"`):                                 `"id":0,"error"`,
 	regexp.MustCompile(`"funnel/replica":"[a-z]+"`):                        "REPLICA",
 }
 
