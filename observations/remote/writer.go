@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -309,6 +310,9 @@ func (w *writer) committed() bool {
 	return err == nil && len(all) == 1
 }
 
+// discardTimeout is how long Discard waits for the object store, which may be the reason for it. A call waits, too.
+const discardTimeout = 2 * time.Second
+
 // Discard implements [backend.Writer].
 func (w *writer) Discard() error {
 	var err error
@@ -320,7 +324,9 @@ func (w *writer) Discard() error {
 	}
 	w.ended = true
 	w.sending.Wait()
-	failed := w.s.giveUp(w.s.ctx, w.id)
+	ctx, cancel := context.WithTimeout(w.s.ctx, discardTimeout)
+	defer cancel()
+	failed := w.s.giveUp(ctx, w.id)
 	if failed != nil { // this process lives, so no sweep of another one would
 		w.s.unfinished.Store(w.id, nil)
 	}
