@@ -50,6 +50,7 @@ type fakeObjects struct {
 	handler http.Handler
 	at      string
 	server  *http.Server
+	silent  atomic.Bool
 }
 
 func newFakeObjects(t testing.TB) *fakeObjects {
@@ -61,12 +62,22 @@ func newFakeObjects(t testing.TB) *fakeObjects {
 	return f
 }
 
+// ServeHTTP implements [http.Handler]. While the server is silent, requests wait until their client gives up.
+func (f *fakeObjects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.silent.Load() {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+		return
+	}
+	f.handler.ServeHTTP(w, r)
+}
+
 func (f *fakeObjects) url() string { return "http://" + f.at }
 func (f *fakeObjects) stop()       { _ = f.server.Close() }
 
 func (f *fakeObjects) start() {
 	l := listen(f.t, f.at)
-	f.at, f.server = l.Addr().String(), &http.Server{Handler: f.handler} //nolint:gosec // its clients are our own
+	f.at, f.server = l.Addr().String(), &http.Server{Handler: f} //nolint:gosec // its clients are our own
 	go func(s *http.Server) { _ = s.Serve(l) }(f.server)
 }
 
