@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -444,6 +445,14 @@ func (s *Store) removeStrays(ctx context.Context) error {
 			return err
 		}
 		if u.Err == nil && time.Since(u.Initiated) > uploadAge {
+			id := strings.TrimPrefix(u.Key, s.bucket.key(""))
+			held, err := query(s, database.AllOwners, pgx.RowTo[int], "select 1 from reservations where id = $1", id)
+			if err != nil {
+				return err
+			}
+			if len(held) > 0 { // it is still being written
+				continue
+			}
 			if err := unlessGone(s.bucket.core.AbortMultipartUpload(ctx, s.bucket.name, u.Key, u.UploadID)); err != nil {
 				return err
 			}
