@@ -204,7 +204,8 @@ func (db *DB) once(ctx context.Context, do func(*pgxpool.Conn) error) error {
 		return err
 	}
 	defer conn.Release()
-	timer := time.AfterFunc(callTimeout, func() { _ = conn.Conn().PgConn().Conn().Close() })
+	raw := conn.Conn().PgConn().Conn() // the timer may run after the release
+	timer := time.AfterFunc(callTimeout, func() { _ = raw.Close() })
 	defer timer.Stop()
 	return do(conn)
 }

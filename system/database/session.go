@@ -129,7 +129,7 @@ type listener struct {
 
 // Listen calls heard with each payload that is sent to a channel; and with "" when listening begins, after each
 // reconnection, and if over 1,000 payloads wait: some may be missing. A slow one keeps no others waiting. A call of
-// heard may still run when stop returns.
+// heard may still run when stop returns; Close waits for it.
 func (db *DB) Listen(channel string, heard func(payload string)) (stop func()) {
 	l := &listener{channel: channel, waiting: make(chan string, maxWaiting)}
 	ctx, stop := context.WithCancel(db.ctx)
