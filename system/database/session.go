@@ -32,7 +32,7 @@ func (db *DB) key(name string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // any number will do
 }
 
-// Lock takes the lock of a name, which one caller of all processes has at a time. The returned function unlocks it. Lock
+// Lock takes the lock of a name, which one caller of all processes has at a time; the returned function unlocks it. It
 // tries again until wait is over; then the error is [ErrBusy]. The context ends with ctx, and if the connection that
 // holds the lock is lost: another process may have it from then on. Each lock has a connection, at most 16 a process.
 func (db *DB) Lock(ctx context.Context, name string, wait time.Duration) (context.Context, func(), error) {
