@@ -67,15 +67,15 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	if a.Counter, err = s.Counter(); err != nil {
 		return nil, err
 	}
+	kept, noStore := s.OpenKept(a.Log)
+	if noStore != nil && s.IsRemote() { // other replicas serve; this one would keep nothing until it is started again
+		return nil, noStore
+	}
 	defer func() {
 		if err != nil {
 			a.Close()
 		}
 	}()
-	kept, noStore := s.OpenKept(a.Log)
-	if noStore != nil && s.IsRemote() { // other replicas serve; this one would keep nothing until it is started again
-		return nil, noStore
-	}
 	if a.Kept = kept; noStore != nil {
 		a.Log.Warn("nothing will be kept", "cause", noStore)
 		a.Kept = &Kept{Trace: trace.InDir("")}
@@ -124,11 +124,15 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	if err := s.checkLinkBase(); err != nil {
 		return nil, err
 	}
+	link, err := a.openLinks(s)
+	if err != nil {
+		return nil, err
+	}
 	a.Funnel, err = funnel.New(funnel.Options{
 		Store: a.Store, NoStore: noStore, Trace: a.Trace, Counter: a.Counter, Model: s.Model,
 		Policy: o.Policy, Limits: o.Limits,
 		Tools:    perTool,
-		Accounts: a.Accounts(), SavedTo: local, Link: a.openLinks(s), Offered: toolNames(a.Catalog), Hint: hint, Log: a.Log,
+		Accounts: a.Accounts(), SavedTo: local, Link: link, Offered: toolNames(a.Catalog), Hint: hint, Log: a.Log,
 		Mask: s.Masker().OnPanic(a.LogUnsearched), Redact: s.RedactStore,
 	})
 	if err != nil {

@@ -30,19 +30,22 @@ func (s *Settings) Links(store *observations.Store, kept records.Store) (*links.
 }
 
 // openLinks opens the links of an app whose callers are on other machines, and returns how receipts get theirs; nil if
-// there are none. As without a store, the tools work without them.
-func (a *App) openLinks(s *Settings) func(owner string, id observations.ID) string {
+// there are none. As without a store, the tools work without them; a replica does not start, since the others have them.
+func (a *App) openLinks(s *Settings) (func(owner string, id observations.ID) string, error) {
 	if s.LinkBase == "" || a.local || a.Store == nil {
-		return nil
+		return nil, nil
 	}
 	all, err := s.Links(a.Store, a.Records)
+	if err != nil && s.IsRemote() {
+		return nil, err
+	}
 	if err != nil {
 		a.Log.Warn("there are no links", "cause", err)
-		return nil
+		return nil, nil
 	}
 	a.Links = all
 	return func(owner string, id observations.ID) string {
 		url, _, _ := all.Read(owner, id, links.Life) // its time is one that links may have
 		return url
-	}
+	}, nil
 }
