@@ -28,7 +28,7 @@ bin=$1 dir=$2 port=$3 pid=
 cd "$dir" || exit
 start() {
 	"$bin/postgres" -D "$dir/data" -p "$port" -h 127.0.0.1 -k '' -c fsync=off -c full_page_writes=off \
-		-c shared_buffers=16MB -c max_connections=60 >>log 2>&1 </dev/null &
+		-c shared_buffers=16MB -c max_connections=200 >>log 2>&1 </dev/null &
 	pid=$!
 }
 "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --no-locale -N >log 2>&1 </dev/null && start
