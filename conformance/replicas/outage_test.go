@@ -131,3 +131,19 @@ func isKept(a answer) error {
 	}
 	return nil
 }
+
+// TestStartNeedsTheDatabase starts a replica whose database is away: it must end and say so.
+func TestStartNeedsTheDatabase(t *testing.T) {
+	t.Parallel()
+	l := listen(t, "127.0.0.1:0")
+	at := l.Addr().String()
+	expect.Must(t, l.Close())
+	m := &team{
+		t: t, root: t.TempDir(), database: "postgres://funnel@" + at + "/funnel?sslmode=disable", objects: newFakeObjects(t),
+	}
+	p := run(t, command(t, append([]string{"--root", m.root}, m.store(t.TempDir())...)...))
+	<-p.ended
+	expect.Equal(t, p.cmd.ProcessState.ExitCode(), 1)
+	expect.Contains(t, p.log.String(), "the database "+at+"/funnel is not available")
+	expect.Lacks(t, p.log.String(), "panic")
+}

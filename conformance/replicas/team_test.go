@@ -312,13 +312,19 @@ func (m *team) start(name string, flags ...string) *replica {
 	return r
 }
 
-// serve starts a server over HTTP.
-func serve(t testing.TB, name string, flags ...string) *replica {
+// command returns the command of a server over HTTP.
+func command(t testing.TB, flags ...string) *exec.Cmd {
 	t.Helper()
 	flags = append([]string{"serve", "--http", "127.0.0.1:0"}, flags...)
 	cmd := exec.Command(built.Program(t, "cmd/mcp-funnel"), flags...)
 	cmd.Env, cmd.Dir = environ(t), t.TempDir()
-	r := &replica{process: run(t, cmd), name: name}
+	return cmd
+}
+
+// serve starts a server over HTTP.
+func serve(t testing.TB, name string, flags ...string) *replica {
+	t.Helper()
+	r := &replica{process: run(t, command(t, flags...)), name: name}
 	eventually(t, "the start of replica "+name, func() error {
 		_, rest, _ := strings.Cut(r.log.String(), "serving MCP at ")
 		line, _, whole := strings.Cut(rest, "/mcp")
