@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -47,6 +47,12 @@ bench-tasks: ## questions about large outputs: tokens here, whole, and cut by a 
 
 wire: ## every client, transport and era, and a real browser, at full size
 	scripts/wire
+
+replicas: ## three replicas that are killed, drained and cut off from their stores, at full size
+	SAFETY=full CGO_ENABLED=0 go test -count=1 -timeout 60m -v ./conformance/replicas
+
+bench-replicas: ## three replicas under load, and the shared store beside a directory
+	REPLICAS=bench CGO_ENABLED=0 go test -count=1 -timeout 60m -v -run '^TestBench' ./conformance/replicas
 
 documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
 	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents
