@@ -53,9 +53,12 @@ func (s *rows) query(k Key, sql string, arguments ...any) (all []row, affected i
 			return err
 		}
 		all, err = pgx.CollectRows(found, func(one pgx.CollectableRow) (r row, err error) {
-			err = one.Scan(&r.Name, &r.Body, &r.Size, &r.Used, &r.version)
+			err = one.Scan(&r.Owner, &r.Name, &r.Body, &r.Size, &r.Used, &r.version)
+			if r.Owner == database.AllOwners {
+				r.Owner = ""
+			}
 			if r.Size > k.Kind.LimitOf(r.Name) {
-				r.Record = Record{Name: r.Name, Damaged: true}
+				r.Record = Record{Name: r.Name, Owner: r.Owner, Damaged: true}
 			}
 			return r, err
 		})
@@ -66,7 +69,7 @@ func (s *rows) query(k Key, sql string, arguments ...any) (all []row, affected i
 }
 
 const (
-	columns = " name, body, octet_length(body), used, version "
+	columns = " owner, name, body, octet_length(body), used, version "
 	this    = " owner = $1 and kind = $2 and name = $3 "
 )
 
@@ -91,7 +94,7 @@ func (s *rows) Get(k Key) (Record, error) {
 
 func (s *rows) List(k Key, pattern string, bodies bool) ([]Record, error) {
 	regex := strings.NewReplacer(`\*`, "[^/]*", `\?`, "[^/]").Replace(regexp.QuoteMeta(pattern))
-	found, _, err := s.query(k, `select name, case when $5 then body end, octet_length(body), used, version from records
+	found, _, err := s.query(k, `select owner, name, case when $5 then body end, octet_length(body), used, version from records
 		where (owner = $1 or $1 = '*') and kind = $2 and $3 = '' and name ~ ('^' || $4 || '$')`, regex, bodies)
 	all := make([]Record, len(found))
 	for i, r := range found {
@@ -122,7 +125,7 @@ func (s *rows) put(k Key, body []byte, conflict string, arguments ...any) error 
 	}
 	written, _, err := s.query(k, `insert into records (owner, kind, name, body, used, version)
 		values ($1, $2, $3, $4, $5, nextval('records_version')) `+conflict+`
-		returning name, ''::bytea, 0, used, case when xmax = 0 then 1 else 0 end`, append([]any{body, s.now()}, arguments...)...)
+		returning owner, name, ''::bytea, 0, used, case when xmax = 0 then 1 else 0 end`, append([]any{body, s.now()}, arguments...)...)
 	if err == nil && len(written) == 0 {
 		return ErrBusy
 	}

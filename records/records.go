@@ -64,10 +64,11 @@ type Key struct {
 
 // Record is what is kept.
 type Record struct {
-	Name string // as in its key
-	Body []byte
-	Size int64     // of Body in bytes
-	Used time.Time // last change or Touch
+	Name  string // as in its key
+	Owner string // as in its key; "" in a directory
+	Body  []byte
+	Size  int64     // of Body in bytes
+	Used  time.Time // last change or Touch
 
 	Damaged bool // there is one that cannot be read, and Body is nil; only List and Update set it
 }

@@ -39,6 +39,7 @@ type commands struct {
 	Keep           keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
 	Link           linkCmd                `cmd:"" help:"Print a URL that reads an observation without a token, or with --put stores one."`
 	Observations   observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
+	Moves          storeCmd               `cmd:"" name:"store" help:"Show where observations are kept, and copy them elsewhere."`
 	Tokens         tokensCmd              `cmd:"" help:"Count tokens, and show what the policy would decide."`
 	Stats          statsCmd               `cmd:"" help:"Show how many tokens were saved, per tool."`
 	Context        transcripts.ContextCmd `cmd:"" help:"Show what fills the context of a client, from its transcript."`

@@ -20,6 +20,8 @@ import (
 type Backend interface {
 	// Create begins an observation under a new ID. It stores nothing yet.
 	Create(p Provenance, at time.Time) (Writer, error)
+	// CreateAs is Create under a given ID. If there is or was an observation of this ID the error is fs.ErrExist.
+	CreateAs(id ID, p Provenance, at time.Time) (Writer, error)
 	// Stat does not count as use. Another owner's observation is ErrNotFound, an expired one an [ExpiredError].
 	Stat(owner string, id ID) (Observation, error)
 	// Owner returns the owner, also of an expired observation, for callers who may read the whole store.
@@ -64,7 +66,8 @@ type Writer interface {
 	// Write appends bytes for which there is room. It fails only if the disk or network does.
 	Write(b []byte) (int, error)
 	ReadAt(b []byte, off int64) (int, error) // what was written, also after Commit
-	// Commit makes the observation exist, once for all processes. It returns it as stored, with Used.
+	// Commit makes the observation exist, once for all processes. It returns it as stored, with Used: now, unless it has
+	// one because it is a copy.
 	Commit(o Observation, lines []byte) (Observation, error)
 	// Discard removes what was not committed and closes what ReadAt opened. It may be called again.
 	Discard() error

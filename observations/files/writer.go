@@ -34,9 +34,8 @@ func (s *Store) Create(p backend.Provenance, at time.Time) (w backend.Writer, er
 	return w, err
 }
 
-// CreateAs is Create under a given ID, for an observation of another backend. If it exists, also as a tombstone, the
-// error is fs.ErrExist.
-func (s *Store) CreateAs(id backend.ID, p backend.Provenance, _ time.Time) (*Writer, error) {
+// CreateAs implements [backend.Backend].
+func (s *Store) CreateAs(id backend.ID, p backend.Provenance, _ time.Time) (backend.Writer, error) {
 	s.quota.tidyIfDue()
 	if !id.Valid() {
 		return nil, backend.Malformed(string(id))
@@ -109,7 +108,10 @@ func (w *Writer) Commit(o backend.Observation, lines []byte) (backend.Observatio
 	if w.failed = true; err == nil {
 		err = w.closeFile()
 	}
-	used := w.s.files.now()
+	used := o.Used
+	if used.IsZero() {
+		used = w.s.files.now()
+	}
 	if err == nil {
 		err = w.renameIntoPlace(o.File, lines, side, used)
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -233,6 +234,7 @@ func (b *blob) download() error {
 	if err := b.compare(size, [sha256.Size]byte(hash.Sum(nil))); err != nil {
 		return err
 	}
+	o.Used = time.Time{} // now
 	_, err = w.Commit(o, b.lines)
 	return err
 }

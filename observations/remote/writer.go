@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
+	"github.com/mcp-funnel/mcp-funnel/system/database"
 )
 
 // writer implements [backend.Writer]. Up to 64 KiB stay in memory and become part of the row. More goes to the spool,
@@ -47,15 +49,28 @@ type writer struct {
 
 // Create implements [backend.Backend].
 func (s *Store) Create(p backend.Provenance, at time.Time) (backend.Writer, error) {
-	return s.CreateAs(backend.RandomID(), p, at)
+	return s.create(backend.RandomID(), p, at), nil
 }
 
-// CreateAs is Create under a given ID.
+// CreateAs implements [backend.Backend]. An ID is also taken as long as a sweep has to remove what a dead process had
+// stored under it.
 func (s *Store) CreateAs(id backend.ID, p backend.Provenance, at time.Time) (backend.Writer, error) {
+	taken, err := query(s, database.AllOwners, pgx.RowTo[int], "select 1 from observations where id = $1 "+
+		"union select 1 from reservations where id = $1 union select 1 from removals where id = $1", string(id))
+	if err == nil && len(taken) > 0 {
+		err = fmt.Errorf("%w: what a dead process was writing is removed a minute later, repeat the command then", fs.ErrExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create obs:%s: %w", id, err)
+	}
+	return s.create(id, p, at), nil
+}
+
+func (s *Store) create(id backend.ID, p backend.Provenance, at time.Time) *writer {
 	if p.Owner == "" {
 		p.Owner = local
 	}
-	return &writer{s: s, id: id, provenance: p, created: at}, nil
+	return &writer{s: s, id: id, provenance: p, created: at}
 }
 
 // ID implements [backend.Writer].
@@ -217,13 +232,15 @@ func (w *writer) commitRow(o backend.Observation, lines []byte) (backend.Observa
 	rest := stored // the receipt is most of a sidecar and has a column of its own
 	rest.Stats.Receipt = ""
 	if sidecar, err = rest.Encode(backend.MaxSidecar); err == nil {
-		err = w.insert(o.Owner, sidecar, stored.Stats.Receipt, lines)
+		err = w.insert(o, sidecar, stored.Stats.Receipt, lines)
 	}
 	if err != nil {
 		return backend.Observation{}, err
 	}
 	w.ended, w.reserved = true, 0
-	stored.Used = w.s.limits.Now().Round(0)
+	if stored.Used = o.Used; o.Used.IsZero() {
+		stored.Used = w.s.limits.Now().Round(0)
+	}
 	if w.spool != nil { // the spool becomes the copy in the cache
 		if _, err := w.spool.Commit(o, lines); err != nil {
 			w.s.log.Debug("an observation is not in the cache", "id", w.id, "error", err)
@@ -258,12 +275,16 @@ func (w *writer) store() error {
 var errTakenForDead = errors.New("its reservation was deleted: this replica was taken for dead")
 
 // insert commits the row. The reservation of an object becomes the row in the same transaction.
-func (w *writer) insert(owner string, sidecar []byte, receipt string, lines []byte) error {
+func (w *writer) insert(o backend.Observation, sidecar []byte, receipt string, lines []byte) error {
+	owner, used := o.Owner, w.s.now()
+	if !o.Used.IsZero() {
+		used = o.Used
+	}
 	counted := w.size + int64(len(sidecar)+len(receipt))
 	b := &pgx.Batch{}
 	row := " insert into observations (id, owner, counted, created, used, size, sidecar, receipt, body) " +
 		"select $1, $2, $3::bigint, $4::timestamptz, coalesce($5::timestamptz, now()), $6::bigint, $7::bytea, $8, $9::bytea "
-	args := []any{string(w.id), owner, counted, w.created, w.s.now(), w.size, sidecar, receipt, w.small}
+	args := []any{string(w.id), owner, counted, w.created, used, w.size, sidecar, receipt, w.small}
 	if w.spool == nil {
 		if w.small == nil {
 			args[8] = []byte{}

@@ -74,6 +74,11 @@ func (l *Log) Append(c Call) error {
 	if l == nil || l.root == nil {
 		return nil
 	}
+	return l.append(c, l.now())
+}
+
+// append adds a call to the file of a day.
+func (l *Log) append(c Call, at time.Time) error {
 	line, err := c.bounded().line()
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
@@ -83,7 +88,7 @@ func (l *Log) Append(c Call) error {
 	if l.closed {
 		return errors.New("write trace: the log is closed")
 	}
-	if err := l.openDay(); err != nil {
+	if err := l.openDay(at); err != nil {
 		return fmt.Errorf("write trace: %w", err)
 	}
 	if l.size+int64(len(line)) > maxFile {
@@ -101,15 +106,15 @@ func (l *Log) Append(c Call) error {
 	return nil
 }
 
-// openDay opens the file of the current day.
-func (l *Log) openDay() error {
-	today := l.now().UTC().Format(day)
+// openDay opens the file of the day of a time.
+func (l *Log) openDay(at time.Time) error {
+	today := at.UTC().Format(day)
 	if l.file != nil && l.day == today {
 		return nil
 	}
 	cleaned := l.lastChangedDay() == today
 	f, err := l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) && l.day != "" { // the clock went back a day: the file is our own
+	if errors.Is(err, fs.ErrExist) && l.day != "" { // the day before again: the file is our own
 		f, err = l.root.OpenFile(today+"_"+l.name+ext, os.O_WRONLY|os.O_APPEND, 0)
 	}
 	if err != nil {

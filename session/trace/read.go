@@ -41,7 +41,7 @@ func (l *Log) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 		}
 		slices.Sort(all) // all begin with the day
 		for _, name := range all {
-			// A call is in the file of the day it ended on, which is never before its start.
+			// A call is in the file of the day on which it ended, or of that on which it began if it was copied.
 			at, ok := dayOf(name)
 			if !ok || at.Add(24*time.Hour).Before(since) {
 				continue

@@ -58,7 +58,10 @@ func InDatabase(db *database.DB, log *slog.Logger) *Rows {
 }
 
 // Append implements [Store].
-func (r *Rows) Append(c Call) error {
+func (r *Rows) Append(c Call) error { return r.append(c, r.now()) }
+
+// append adds a call to the day of a time.
+func (r *Rows) append(c Call, at time.Time) error {
 	line, err := c.bounded().line()
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
@@ -73,7 +76,7 @@ func (r *Rows) Append(c Call) error {
 		return nil
 	}
 	owner := cmp.Or(c.Owner, database.AllOwners)
-	r.pending = append(r.pending, pending{owner, r.now().UTC().Format(time.DateOnly), string(line), c.At})
+	r.pending = append(r.pending, pending{owner, at.UTC().Format(time.DateOnly), string(line), c.At})
 	if len(r.pending) == flushAt {
 		select {
 		case r.full <- struct{}{}:
@@ -88,24 +91,24 @@ func (r *Rows) run(end <-chan struct{}) {
 	for tick := time.Tick(flushEvery); ; {
 		select {
 		case <-end:
-			r.flush()
+			_ = r.flush() // it has logged it
 			return
 		case <-r.full:
 		case <-tick:
 		}
-		r.flush()
+		_ = r.flush()
 	}
 }
 
 // flush writes what waits. It logs the first failure, and how many calls were lost.
-func (r *Rows) flush() {
+func (r *Rows) flush() error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()
 	batch := r.pending
 	r.mu.Unlock()
 	if len(batch) == 0 {
-		return
+		return nil
 	}
 	err := r.write(batch)
 	r.mu.Lock()
@@ -123,6 +126,7 @@ func (r *Rows) flush() {
 		r.log.Warn("trace: calls wait for the database, or are lost", "waiting", waiting, "lost", lost, "error", err)
 	}
 	r.failed = err != nil
+	return err
 }
 
 func (r *Rows) write(batch []pending) error {
@@ -164,7 +168,7 @@ func (r *Rows) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 		skipped = new(int)
 	}
 	return func(yield func(Call, error) bool) {
-		r.flush()
+		_ = r.flush()
 		day, seq := since.UTC(), int64(0)
 		for {
 			type row struct {

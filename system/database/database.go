@@ -51,6 +51,7 @@ type DB struct {
 	config  *pgx.ConnConfig
 	where   string // host, port and name, for errors
 	schema  string
+	found   int // version of the tables before Open
 	replica string
 	process string
 	log     *slog.Logger

@@ -39,6 +39,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err != nil {
 		return db.explain(err)
 	}
+	db.found = have
 	all, err := migrations.ReadDir("migrations") // by name, that is, by version
 	if err != nil {
 		return err

@@ -11,23 +11,24 @@ import (
 
 // Status describes a database to its operator.
 type Status struct {
-	Where  string // host, port and name
-	Server string // version of Postgres
-	Schema int    // version of the tables
-	Known  int    // version of the tables that this program makes
-	TLS    bool
+	Where  string `json:"where"`  // host, port and name
+	Server string `json:"server"` // version of Postgres
+	Schema int    `json:"schema"` // version of the tables
+	Known  int    `json:"known"`  // version of the tables that this program makes
+	Found  int    `json:"found"`  // version of the tables before this process opened the database
+	TLS    bool   `json:"tls"`
 	// Skew is what the database's clock is ahead of ours; the round trip makes it inexact.
-	Skew time.Duration
+	Skew time.Duration `json:"skew_ns"`
 	// Bypasses is whether the role may see all rows in spite of row-level security, which is then no second line.
-	Bypasses bool
-	Tables   []Table // by name
+	Bypasses bool    `json:"bypasses_row_security"`
+	Tables   []Table `json:"tables"` // by name
 }
 
 // Table is a table, with all its partitions.
 type Table struct {
-	Name  string
-	Bytes int64 // with indexes
-	Rows  int64 // as estimated by Postgres, which counts now and then
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"` // with indexes
+	Rows  int64  `json:"rows"`  // as estimated by Postgres, which counts now and then
 }
 
 // Status asks the database how it is.
@@ -36,7 +37,7 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Where: db.where, Known: len(all)}
+	s := Status{Where: db.where, Known: len(all), Found: db.found}
 	err = db.run(ctx, AllOwners, func(conn *pgxpool.Conn) error {
 		_, s.TLS = conn.Conn().PgConn().Conn().(*tls.Conn)
 		if s.Schema, err = version(ctx, conn.Conn()); err != nil {

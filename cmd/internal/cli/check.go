@@ -32,6 +32,11 @@ func (s *Settings) AfterApply(k *kong.Context, file *FileResolver) error {
 		}
 	}
 	s.TokenRoots = file.TokenRoots
+	if !strings.HasPrefix(k.Command(), "store copy") { // which names its stores itself
+		if err := s.checkStore(); err != nil {
+			return err
+		}
+	}
 	return s.check(k.Model.Flags)
 }
 
@@ -50,9 +55,6 @@ func (s *Settings) check(settings []*kong.Flag) error {
 		if s.Root[i] = ExpandPath(dir); checkRoot(s.Root[i]) != nil {
 			return checkRoot(dir)
 		}
-	}
-	if err := s.checkStore(); err != nil {
-		return err
 	}
 	for _, path := range []*string{&s.Config, &s.Store, &s.Cache, &s.TokenFile, &s.SessionKeyFile} {
 		if *path != "" && (path != &s.Store || !s.IsRemote()) {

@@ -27,6 +27,7 @@ type Kept struct {
 	Trace    trace.Store
 	Database *database.DB   // nil for a directory
 	Bucket   *remote.Bucket // nil for a directory
+	Cache    *files.Store   // of the bucket; nil for a directory
 }
 
 // Where says where observations are, for people.
@@ -116,7 +117,7 @@ func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 	}
 	b := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: limits, Log: log})
 	return &Kept{
-		observations.OpenOn(b, cache, limits), records.InDatabase(db), trace.InDatabase(db, log), db, bucket,
+		observations.OpenOn(b, cache, limits), records.InDatabase(db), trace.InDatabase(db, log), db, bucket, cache,
 	}, nil
 }
 

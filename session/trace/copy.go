@@ -1,0 +1,49 @@
+package trace
+
+import (
+	"crypto/sha256"
+	"time"
+)
+
+// Copy adds the calls of a store to another one, which is open for writing, except those that are there: it can be
+// repeated. Calls older than [Retention] are left out. It needs about 100 bytes of memory for each call that is there.
+func Copy(from, to Store) (copied, there int, err error) {
+	since, known := time.Now().Add(-Retention), map[[sha256.Size]byte]int{}
+	sum := func(c Call) [sha256.Size]byte {
+		line, _ := c.bounded().line() // it was one before
+		return sha256.Sum256(line)
+	}
+	for c, err := range to.Read(since, nil) {
+		if err != nil {
+			return 0, 0, err
+		}
+		known[sum(c)]++
+	}
+	for c, err := range from.Read(since, nil) {
+		if err == nil && known[sum(c)] > 0 {
+			known[sum(c)]--
+			there++
+			continue
+		}
+		if err == nil {
+			err = to.(interface {
+				append(c Call, at time.Time) error
+			}).append(c, c.At) // in the day on which it would be otherwise, so that it is removed with that
+		}
+		if copied++; copied%flushAt == 0 && err == nil {
+			err = flush(to)
+		}
+		if err != nil {
+			return copied, there, err
+		}
+	}
+	return copied, there, flush(to)
+}
+
+// flush returns once what was appended is written.
+func flush(to Store) error {
+	if r, waits := to.(*Rows); waits {
+		return r.flush()
+	}
+	return nil
+}
