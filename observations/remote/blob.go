@@ -44,7 +44,7 @@ type blob struct {
 
 func (s *Store) open(o stored) (backend.Blob, error) {
 	b := &blob{s: s, o: o}
-	if o.inRow {
+	if !o.object {
 		if err := b.compare(int64(len(o.body)), sha256.Sum256(o.body)); err != nil {
 			return nil, err
 		}
@@ -124,10 +124,11 @@ func (b *blob) fetch(off int64, n int) error {
 	}
 	at := off - off%backend.BlockSize
 	end := min(b.o.Bytes, max(at+window, roundUp(off+int64(min(n, wholeAt)))))
-	part := make([]byte, end-at)
-	if err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(b.o.ID)), part, at); err != nil {
+	buf := bytes.NewBuffer(make([]byte, 0, end-at))
+	if err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(b.o.ID)), buf, at, end); err != nil {
 		return b.failed(err)
 	}
+	part := buf.Bytes()
 	for i := int64(0); i < int64(len(part)); i += backend.BlockSize {
 		sum := sha256.Sum256(part[i:min(i+backend.BlockSize, int64(len(part)))])
 		k := (at + i) / backend.BlockSize * sumSize
@@ -173,32 +174,29 @@ func (b *blob) index() error {
 
 // copy copies all bytes to the cache, once for all goroutines, and compares their hash.
 func (b *blob) copy() error {
-	defer b.s.filling.lock(b.o.ID)()
-	copied, err := b.s.cached(b.o)
-	if err != nil {
-		if b.small == nil {
-			if err := b.index(); err != nil {
-				return err
-			}
-		}
-		switch err := b.download(); {
-		case errors.Is(err, backend.ErrNoRoom):
-			b.no = true
-			return nil
-		case err != nil:
+	if b.small == nil {
+		if err := b.index(); err != nil {
 			return err
 		}
-		if copied, err = b.s.cached(b.o); err != nil { // another process may have made room already
-			b.no = true
-			return nil //nolint:nilerr // ranges go on
-		}
 	}
-	b.copied, b.part = copied, nil
+	_, err, _ := b.s.copying.Do(string(b.o.ID), func() (any, error) { return nil, b.download() })
+	if err != nil && !errors.Is(err, backend.ErrNoRoom) {
+		return err
+	}
+	if b.copied, err = b.s.cached(b.o); err != nil { // there is no room, or another process has made some already
+		b.copied, b.no = nil, true
+		return nil //nolint:nilerr // ranges go on
+	}
+	b.part = nil
 	return nil
 }
 
 func (b *blob) download() error {
+	if copied, err := b.s.cached(b.o); err == nil { // by another goroutine
+		return copied.Close()
+	}
 	o := b.o.Observation
+	o.Used = time.Time{} // now
 	w, err := b.s.cache.CreateAs(o.ID, backend.Provenance{Owner: o.Owner, Tool: o.Tool}, o.Created)
 	if err != nil {
 		return err
@@ -215,26 +213,13 @@ func (b *blob) download() error {
 		}
 		return err
 	}
-	hash, size := sha256.New(), int64(0)
-	ctx, cancel := b.s.bucket.within(b.s.ctx, o.Bytes)
-	defer cancel()
-	buf := make([]byte, 4*backend.BlockSize)
-	for tries := 0; size < o.Bytes; {
-		body, err := b.s.bucket.get(ctx, b.s.bucket.key(string(o.ID)), size, o.Bytes)
-		if err == nil {
-			var n int64
-			n, err = io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, hash)}, struct{ io.Reader }{io.LimitReader(body, o.Bytes-size)}, buf)
-			_ = body.Close()
-			size += n
-		}
-		if tries++; size < o.Bytes && (tries == 3 || errors.Is(err, errMissing) || ctx.Err() != nil) {
-			return b.failed(errors.Join(err, ctx.Err()))
-		}
+	hash := sha256.New()
+	if err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(o.ID)), io.MultiWriter(w, hash), 0, o.Bytes); err != nil {
+		return b.failed(err)
 	}
-	if err := b.compare(size, [sha256.Size]byte(hash.Sum(nil))); err != nil {
+	if err := b.compare(o.Bytes, [sha256.Size]byte(hash.Sum(nil))); err != nil {
 		return err
 	}
-	o.Used = time.Time{} // now
 	_, err = w.Commit(o, b.lines)
 	return err
 }

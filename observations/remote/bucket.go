@@ -226,16 +226,17 @@ func (b *Bucket) get(ctx context.Context, key string, from, to int64) (io.ReadCl
 	return body, nil
 }
 
-// read reads the bytes from an offset on; it tries three times, since a server may end an answer early.
-func (b *Bucket) read(ctx context.Context, key string, p []byte, from int64) (err error) {
-	ctx, cancel := b.within(ctx, int64(len(p)))
+// read copies the bytes from an offset to another one; it tries three times, since a server may end an answer early.
+func (b *Bucket) read(ctx context.Context, key string, w io.Writer, from, to int64) (err error) {
+	ctx, cancel := b.within(ctx, to-from)
 	defer cancel()
 	for range 3 {
 		var body io.ReadCloser
-		if body, err = b.get(ctx, key, from, from+int64(len(p))); err == nil {
-			_, err = io.ReadFull(body, p)
+		if body, err = b.get(ctx, key, from, to); err == nil {
+			var n int64
+			n, err = io.CopyN(w, body, to-from)
 			_ = body.Close()
-			if err == nil {
+			if from += n; from == to {
 				return nil
 			}
 			err = b.failed("read", err)

@@ -66,13 +66,14 @@ func (s Unchecked) Open(owner string, id backend.ID) (backend.Observation, backe
 type uncheckedBlob struct{ *blob }
 
 func (b uncheckedBlob) ReadAt(p []byte, off int64) (int, error) {
-	if b.o.inRow {
+	if !b.o.object {
 		return bytes.NewReader(b.o.body).ReadAt(p, off)
 	}
-	n := min(int64(len(p)), b.o.Bytes-off)
-	err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(b.o.ID)), p[:n], off)
-	if err == nil && int(n) < len(p) {
+	var buf bytes.Buffer
+	err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(b.o.ID)), &buf, off, min(off+int64(len(p)), b.o.Bytes))
+	n := copy(p, buf.Bytes())
+	if err == nil && n < len(p) {
 		err = io.EOF
 	}
-	return int(n), err
+	return n, err
 }

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/observations/files"
@@ -63,11 +64,11 @@ type Store struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	running sync.WaitGroup
-	parts   chan struct{} // one for each part of which a copy is in memory
-	filling keyed
-	changed atomic.Int64 // unix nanoseconds of the last change that was heard of
-	stop    func()       // ends listening
-	full    sync.Map     // the last [refusal] by owner, "" for the store
+	parts   chan struct{}      // one for each part of which a copy is in memory
+	copying singleflight.Group // to the cache, by ID
+	changed atomic.Int64       // unix nanoseconds of the last change that was heard of
+	stop    func()             // ends listening
+	full    sync.Map           // the last [refusal] by owner, "" for the store
 
 	unfinished sync.Map // IDs of reservations that could not be deleted
 }
@@ -78,7 +79,7 @@ var _ backend.Backend = (*Store)(nil)
 func Open(o Options) *Store {
 	s := &Store{
 		db: o.DB, bucket: o.Bucket, cache: o.Cache, limits: o.Limits.Limits(), clock: o.Limits.Now != nil, log: o.Log,
-		parts: make(chan struct{}, 8), filling: keyed{held: map[backend.ID]*holder{}},
+		parts: make(chan struct{}, 8),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -147,21 +148,19 @@ func query[T any](s *Store, owner string, row pgx.RowToFunc[T], sql string, args
 type stored struct {
 	backend.Observation
 	counted int64 // bytes that count for the quota
+	object  bool  // the bytes are in one
 	body    []byte
-	inRow   bool // body has the bytes; false where it was not asked for
 }
 
-// columns are what scan takes.
-const columns = "id, sidecar, receipt, used, pinned, counted"
+// columns are what scan takes, and the body or null.
+const columns = "id, sidecar, receipt, used, pinned, counted, body is null, "
 
-func scan(row pgx.CollectableRow) (o stored, err error) { return scanWith(row) }
-
-func scanWith(row pgx.CollectableRow, more ...any) (o stored, err error) {
+func scan(row pgx.CollectableRow) (o stored, err error) {
 	var id, receipt string
 	var sidecar []byte
 	var used time.Time
 	var pinned bool
-	if err := row.Scan(append([]any{&id, &sidecar, &receipt, &used, &pinned, &o.counted}, more...)...); err != nil {
+	if err := row.Scan(&id, &sidecar, &receipt, &used, &pinned, &o.counted, &o.object, &o.body); err != nil {
 		return o, err
 	}
 	if o.Observation, err = backend.Decode(sidecar, backend.ID(id)); err != nil {
@@ -171,23 +170,12 @@ func scanWith(row pgx.CollectableRow, more ...any) (o stored, err error) {
 	return o, nil
 }
 
-func scanBody(row pgx.CollectableRow) (o stored, err error) {
-	var body []byte
-	o, err = scanWith(row, &body)
-	o.body, o.inRow = body, body != nil
-	return o, err
-}
-
 // find returns the row of an observation, which may be a tombstone.
-func (s *Store) find(owner string, id backend.ID, body bool) (stored, error) {
+func (s *Store) find(owner string, id backend.ID, body string) (stored, error) {
 	if !id.Valid() {
 		return stored{}, backend.Malformed(string(id))
 	}
-	sql, row := "select "+columns+" from observations where id = $1 and owner = $2", scan
-	if body {
-		sql, row = "select "+columns+", body from observations where id = $1 and owner = $2", scanBody
-	}
-	all, err := query(s, owner, row, sql, string(id), owner)
+	all, err := query(s, owner, scan, "select "+columns+body+" from observations where id = $1 and owner = $2", string(id), owner)
 	switch {
 	case err != nil:
 		return stored{}, fmt.Errorf("open obs:%s: %w", id, err)
@@ -201,7 +189,7 @@ func (s *Store) find(owner string, id backend.ID, body bool) (stored, error) {
 
 // Stat implements [backend.Backend].
 func (s *Store) Stat(owner string, id backend.ID) (backend.Observation, error) {
-	o, err := s.find(owner, id, false)
+	o, err := s.find(owner, id, "null")
 	if err != nil {
 		return backend.Observation{}, err
 	}
@@ -222,7 +210,7 @@ func (s *Store) Owner(id backend.ID) (string, error) {
 
 // Open implements [backend.Backend].
 func (s *Store) Open(owner string, id backend.ID) (backend.Observation, backend.Blob, error) {
-	o, err := s.find(owner, id, true)
+	o, err := s.find(owner, id, "body")
 	if err != nil {
 		return backend.Observation{}, nil, err
 	}
@@ -230,7 +218,7 @@ func (s *Store) Open(owner string, id backend.ID) (backend.Observation, backend.
 		if err := s.expireOld(id); err != nil {
 			return backend.Observation{}, nil, fmt.Errorf("open obs:%s: %w", id, err)
 		}
-		if o, err = s.find(owner, id, true); err != nil {
+		if o, err = s.find(owner, id, "body"); err != nil {
 			return backend.Observation{}, nil, err
 		}
 	}
@@ -256,7 +244,7 @@ func (s *Store) Listing(owner string, tombstones, _ bool) (list []*backend.Obser
 	all, err := query(s, as, func(row pgx.CollectableRow) (*backend.Observation, error) {
 		o, err := scan(row)
 		return &o.Observation, err
-	}, "select id, sidecar, '', used, pinned, counted from observations where ($1 = '' or owner = $1) and ($2 or expired is null) order by id",
+	}, "select id, sidecar, '', used, pinned, counted, false, null from observations where ($1 = '' or owner = $1) and ($2 or expired is null) order by id",
 		owner, tombstones)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list observations: %w", err)
@@ -320,34 +308,3 @@ func (s *Store) Damaged() ([]backend.ID, error) { return nil, nil }
 
 // RemoveDamaged implements [backend.Backend].
 func (s *Store) RemoveDamaged(id backend.ID) error { return backend.NotFound(id) }
-
-// keyed lets one goroutine at a time work on an ID.
-type keyed struct {
-	mu   sync.Mutex
-	held map[backend.ID]*holder
-}
-
-type holder struct {
-	sync.Mutex
-	users int
-}
-
-func (k *keyed) lock(id backend.ID) (unlock func()) {
-	k.mu.Lock()
-	h := k.held[id]
-	if h == nil {
-		h = &holder{}
-		k.held[id] = h
-	}
-	h.users++
-	k.mu.Unlock()
-	h.Lock()
-	return func() {
-		h.Unlock()
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if h.users--; h.users == 0 {
-			delete(k.held, id)
-		}
-	}
-}

@@ -133,7 +133,7 @@ func (s *Store) evict(owner string, bytes int64) (young int64, err error) {
 	}
 	for bytes = max(bytes, min(can, s.limits.Ahead())); bytes > 0; {
 		freed, n, err := s.expireBatch(backend.WhyQuota, bytes,
-			"select "+columns+", body is null"+evictable+"order by used limit 100 for update skip locked", s.now(), owner)
+			"select "+columns+"null"+evictable+"order by used limit 100 for update skip locked", s.now(), owner)
 		if err != nil || n == 0 {
 			return young, err
 		}
@@ -147,14 +147,7 @@ func (s *Store) expireBatch(why string, bytes int64, sql string, args ...any) (f
 	err = s.db.Tx(s.ctx, database.AllOwners, func(tx pgx.Tx) error {
 		freed, n = 0, 0
 		rows, _ := tx.Query(s.ctx, sql, args...) // CollectRows returns its error
-		type old struct {
-			stored
-			object bool
-		}
-		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o old, err error) {
-			o.stored, err = scanWith(row, &o.object)
-			return o, err
-		})
+		all, err := pgx.CollectRows(rows, scan)
 		if err != nil {
 			return err
 		}
@@ -163,7 +156,7 @@ func (s *Store) expireBatch(why string, bytes int64, sql string, args ...any) (f
 			if freed >= bytes {
 				break
 			}
-			less, err := s.bury(b, o.stored, o.object, why, removeAfter)
+			less, err := s.bury(b, o, why, removeAfter)
 			if err != nil {
 				return err
 			}
@@ -178,7 +171,7 @@ func (s *Store) expireBatch(why string, bytes int64, sql string, args ...any) (f
 
 // bury queues the statements that replace an observation by a tombstone, and returns how many bytes that frees. Its
 // object is removed later.
-func (s *Store) bury(b *pgx.Batch, o stored, object bool, why string, after time.Duration) (freed int64, err error) {
+func (s *Store) bury(b *pgx.Batch, o stored, why string, after time.Duration) (freed int64, err error) {
 	sidecar, err := o.Tombstone(why, s.limits.Now()).Encode(backend.MaxTombstone)
 	if err != nil {
 		return 0, err
@@ -188,7 +181,7 @@ func (s *Store) bury(b *pgx.Batch, o stored, object bool, why string, after time
 		"expired = coalesce($4::timestamptz, now()), used = coalesce($4::timestamptz, now()) where id = $1",
 		string(o.ID), sidecar, counted, s.now())
 	b.Queue("update usage set bytes = bytes - $2 where owner = $1", o.Owner, o.counted-counted)
-	if object {
+	if o.object {
 		b.Queue("insert into removals (id, owner, due) values ($1, $2, now() + $3::interval) on conflict do nothing", string(o.ID), o.Owner, after)
 	}
 	s.tell(b, o.ID, true)
@@ -197,7 +190,7 @@ func (s *Store) bury(b *pgx.Batch, o stored, object bool, why string, after time
 
 // expireOld expires one observation if it is older than the maximum age.
 func (s *Store) expireOld(id backend.ID) error {
-	_, _, err := s.expireBatch(backend.WhyAge, 1, "select "+columns+", body is null"+tooOld+"and id = $3 for update skip locked",
+	_, _, err := s.expireBatch(backend.WhyAge, 1, "select "+columns+"null"+tooOld+"and id = $3 for update skip locked",
 		s.now(), s.limits.MaxAge, string(id))
 	return err
 }
@@ -210,9 +203,8 @@ const tooOld = " from observations where expired is null and not pinned and used
 func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) error {
 	object := false
 	err := s.db.Tx(s.ctx, owner, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(s.ctx, "select "+columns+", body is null from observations where id = $1 and owner = $2 for update",
-			string(id), owner)
-		o, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (stored, error) { return scanWith(row, &object) })
+		rows, _ := tx.Query(s.ctx, "select "+columns+"null from observations where id = $1 and owner = $2 for update", string(id), owner)
+		o, err := pgx.CollectExactlyOneRow(rows, scan)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return backend.NotFound(id)
@@ -221,9 +213,9 @@ func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) e
 		case o.Expired != nil:
 			return &backend.ExpiredError{Observation: o.Observation}
 		}
-		o.By = by
+		object, o.By = o.object, by
 		b := &pgx.Batch{}
-		if _, err := s.bury(b, o, object, why, 0); err != nil {
+		if _, err := s.bury(b, o, why, 0); err != nil {
 			return err
 		}
 		return tx.SendBatch(s.ctx, b).Close()
@@ -278,7 +270,7 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 		if done := int64(p.Removed - left); done < old {
 			why, limit = backend.WhyAge, min(limit, int(old-done))
 		}
-		_, n, err := s.expireBatch(why, 1<<62, "select "+columns+", body is null"+evictable+"order by used limit $3 for update skip locked",
+		_, n, err := s.expireBatch(why, 1<<62, "select "+columns+"null"+evictable+"order by used limit $3 for update skip locked",
 			now, "", limit)
 		if err != nil || n == 0 {
 			p.Busy += left
@@ -415,7 +407,7 @@ func (s *Store) tidy() error {
 	for n := batchSize; n == batchSize; {
 		var err error
 		_, n, err = s.expireBatch(backend.WhyAge, 1<<62,
-			"select "+columns+", body is null"+tooOld+"order by used limit 100 for update skip locked", s.now(), s.limits.MaxAge)
+			"select "+columns+"null"+tooOld+"order by used limit 100 for update skip locked", s.now(), s.limits.MaxAge)
 		if err != nil {
 			return err
 		}
