@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestIDsAndStamp has both follow what is made and removed, by this process and by another. Remote stores hear of others
-// by notifications, which take a moment; what they did themselves they know at once.
+// TestIDsAndStamp has both follow what is made and removed, by this process and by another. Remote stores hear of
+// others by notifications, which take a moment; what they did themselves they know at once.
 func TestIDsAndStamp(t *testing.T) {
 	each(t, func(t *testing.T, open opener) {
 		dir := filepath.Join(t.TempDir(), "store")

@@ -24,8 +24,8 @@ const (
 	window = 256 << 10
 )
 
-// blob implements [backend.Blob]. Its bytes are in the row, in the cache, or read in ranges from the bucket and compared
-// with the hashes of their blocks.
+// blob implements [backend.Blob]. Its bytes are in the row, in the cache, or read in ranges from the bucket and
+// compared with the hashes of their blocks.
 type blob struct {
 	s     *Store
 	o     stored
@@ -133,7 +133,7 @@ func (b *blob) fetch(off int64, n int) error {
 		sum := sha256.Sum256(part[i:min(i+backend.BlockSize, int64(len(part)))])
 		k := (at + i) / backend.BlockSize * sumSize
 		if !bytes.Equal(sum[:sumSize], b.sums[k:k+sumSize]) {
-			return fmt.Errorf("%w: obs:%s: the bytes from %d on are not those that were stored", backend.ErrDamaged, b.o.ID, at+i)
+			return fmt.Errorf("%w: obs:%s: other bytes than were stored, from %d on", backend.ErrDamaged, b.o.ID, at+i)
 		}
 	}
 	b.at, b.part = at, part
@@ -161,7 +161,8 @@ func (b *blob) index() error {
 		return nil
 	}
 	type row struct{ Lines, Sums []byte }
-	all, err := query(b.s, b.o.Owner, pgx.RowToStructByPos[row], "select lines, sums from blocks where id = $1", string(b.o.ID))
+	all, err := query(b.s, b.o.Owner, pgx.RowToStructByPos[row],
+		"select lines, sums from blocks where id = $1", string(b.o.ID))
 	if err != nil {
 		return b.failed(err)
 	}

@@ -177,7 +177,9 @@ func (u *upload) part(ctx context.Context, number int, data []byte) (minio.Compl
 	defer cancel()
 	sum := checksum(crc32.Checksum(data, castagnoli))
 	p, err := u.b.core.PutObjectPart(ctx, u.b.name, u.key, u.id, number, bytes.NewReader(data), int64(len(data)),
-		minio.PutObjectPartOptions{Sha256Hex: hexSHA256(data), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {sum}}})
+		minio.PutObjectPartOptions{
+			Sha256Hex: hexSHA256(data), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {sum}},
+		})
 	if err != nil {
 		return minio.CompletePart{}, u.b.failed("store", err)
 	}

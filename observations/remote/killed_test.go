@@ -3,6 +3,7 @@ package remote_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -34,8 +35,8 @@ func begin(t *testing.T, s *remote.Store, data []byte) backend.Writer {
 // aged makes reservations old enough for a sweep to look at them.
 const aged = "update reservations set at = at - interval '2 minutes'"
 
-// TestSweepAfterADeath has a process die at each step of writing. A sweep of another one removes all that is left of it;
-// what a living process writes stays, and can be committed.
+// TestSweepAfterADeath has a process die at each step of writing. A sweep of another one removes all that is left of
+// it; what a living process writes stays, and can be committed.
 func TestSweepAfterADeath(t *testing.T) {
 	p := remotetest.New(t)
 	dead, _ := p.Open(t, backend.Options{})
@@ -155,7 +156,8 @@ func TestUsageIsExact(t *testing.T) {
 				}
 				if err != nil {
 					verb += ", failed"
-					if !errors.Is(err, backend.ErrNoRoom) && !errors.Is(err, backend.ErrExpired) && !errors.Is(err, backend.ErrNotFound) {
+					is := func(target error) bool { return errors.Is(err, target) }
+					if !slices.ContainsFunc([]error{backend.ErrNoRoom, backend.ErrExpired, backend.ErrNotFound}, is) {
 						t.Error(err)
 					}
 				}

@@ -23,7 +23,8 @@ func TestS16RowsOfOthersAreHidden(t *testing.T) {
 	small, large := expect.Value(keep(s, bytesOf(1000)))(t), expect.Value(keep(s, bytesOf(300<<10)))(t)
 	gone := expect.Value(keep(s, bytesOf(200<<10)))(t)
 	begin(t, s, bytesOf(100<<10)) // a reservation
-	databasetest.Exec(t, p.Database, fmt.Sprintf("insert into removals values ('%s', '%s', now() + interval '1 h')", gone.ID, owner))
+	databasetest.Exec(t, p.Database,
+		fmt.Sprintf("insert into removals values ('%s', '%s', now() + interval '1 h')", gone.ID, owner))
 	db := expect.Value(database.Open(t.Context(), database.Options{URL: p.Database}))(t)
 	t.Cleanup(db.Close)
 	tables := []string{"observations", "blocks", "usage", "reservations", "removals"}

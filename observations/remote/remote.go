@@ -10,9 +10,10 @@
 // copied to it. All of it can be lost.
 //
 // It differs from a directory in what one machine cannot know of others. What is open may expire; its bytes stay for 10
-// minutes. Times of use are by the clock of the database, unless [backend.Options.Now] is set, and uses within 5 s count
-// as one. [Store.ModTime] follows changes of other machines a moment later. Up to 64 KiB are kept whole or not at all,
-// never in part. Tombstones are trimmed each hour and by [Store.Prune], not when room is made.
+// minutes. Times of use are by the clock of the database, unless [backend.Options.Now] is set, and uses within 5 s
+// count as one. [Store.ModTime] follows changes of other machines a moment later. Up to 64 KiB are kept whole or not at
+// all. The quota of an owner is exact; that of the store may be passed by what replicas store at the same moment.
+// Tombstones are trimmed each hour and by [Store.Prune], not when room is made.
 package remote
 
 import (
@@ -69,8 +70,7 @@ type Store struct {
 	changed atomic.Int64       // unix nanoseconds of the last change that was heard of
 	stop    func()             // ends listening
 	full    sync.Map           // the last [refusal] by owner, "" for the store
-
-	unfinished sync.Map // IDs of reservations that could not be deleted
+	writing sync.Map           // IDs for which a writer of this process may have a reservation
 }
 
 var _ backend.Backend = (*Store)(nil)
@@ -175,7 +175,8 @@ func (s *Store) find(owner string, id backend.ID, body string) (stored, error) {
 	if !id.Valid() {
 		return stored{}, backend.Malformed(string(id))
 	}
-	all, err := query(s, owner, scan, "select "+columns+body+" from observations where id = $1 and owner = $2", string(id), owner)
+	all, err := query(s, owner, scan,
+		"select "+columns+body+" from observations where id = $1 and owner = $2", string(id), owner)
 	switch {
 	case err != nil:
 		return stored{}, fmt.Errorf("open obs:%s: %w", id, err)
@@ -229,14 +230,14 @@ func (s *Store) Open(owner string, id backend.ID) (backend.Observation, backend.
 // Use implements [backend.Backend]. Uses within 5 s of one another count as one.
 func (s *Store) Use(id backend.ID, at time.Time) error {
 	b := &pgx.Batch{}
-	b.Queue("update observations set used = coalesce($2::timestamptz, now()) where id = $1 and used < coalesce($2::timestamptz, now()) - interval '5 s'",
-		string(id), s.now())
+	b.Queue("update observations set used = coalesce($2::timestamptz, now()) "+
+		"where id = $1 and used < coalesce($2::timestamptz, now()) - interval '5 s'", string(id), s.now())
 	_ = at // times are by one clock for all replicas
 	return s.batch(database.AllOwners, b, nil)
 }
 
 // Listing implements [backend.Backend]. Nothing is torn here: a row has all or is none.
-func (s *Store) Listing(owner string, tombstones, _ bool) (list []*backend.Observation, damaged []backend.ID, err error) {
+func (s *Store) Listing(owner string, tombstones, _ bool) ([]*backend.Observation, []backend.ID, error) {
 	as := owner
 	if owner == "" {
 		as = database.AllOwners
@@ -244,8 +245,8 @@ func (s *Store) Listing(owner string, tombstones, _ bool) (list []*backend.Obser
 	all, err := query(s, as, func(row pgx.CollectableRow) (*backend.Observation, error) {
 		o, err := scan(row)
 		return &o.Observation, err
-	}, "select id, sidecar, '', used, pinned, counted, false, null from observations where ($1 = '' or owner = $1) and ($2 or expired is null) order by id",
-		owner, tombstones)
+	}, "select id, sidecar, '', used, pinned, counted, false, null from observations "+
+		"where ($1 = '' or owner = $1) and ($2 or expired is null) order by id", owner, tombstones)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list observations: %w", err)
 	}
@@ -293,7 +294,8 @@ func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue("update observations set pinned = $3 where id = $1 and owner = $2 and expired is null", string(id), owner, pinned)
+	b.Queue("update observations set pinned = $3 where id = $1 and owner = $2 and expired is null",
+		string(id), owner, pinned)
 	s.tell(b, id, false)
 	err := s.batch(owner, b, nil)
 	s.changed.Store(time.Now().UnixNano())

@@ -28,8 +28,8 @@ const fresh = "used > coalesce($1::timestamptz, now()) - interval '1 minute' "
 const evictable = " from observations where expired is null and not pinned and ($2 = '' or owner = $2) and not " + fresh
 
 // takeRoom adds $3 bytes to what owner $2 holds if that stays within $4, in a statement that has a row of held.
-const takeRoom = "room as (insert into usage as u select $2, $3::bigint from held where $3 <= $4::bigint on conflict (owner) " +
-	"do update set bytes = u.bytes + $3 where u.bytes + $3 <= $4 returning 1)"
+const takeRoom = "room as (insert into usage as u select $2, $3::bigint from held where $3 <= $4::bigint " +
+	"on conflict (owner) do update set bytes = u.bytes + $3 where u.bytes + $3 <= $4 returning 1)"
 
 // reserve takes at least need bytes from the quota of an owner for an observation that is being written, and up to want
 // if there is room. If it gets less than need, err says why; less than least is nothing.
@@ -61,7 +61,8 @@ func (s *Store) take(owner string, id backend.ID, first bool, n int64) (took boo
 			", hold as (update reservations set bytes = bytes + $3, at = now() from room where id = $1) "
 	}
 	type result struct{ Held, Took bool }
-	all, err := query(s, owner, pgx.RowToStructByPos[result], sql+"select exists (select from held), exists (select from room)",
+	all, err := query(s, owner, pgx.RowToStructByPos[result],
+		sql+"select exists (select from held), exists (select from room)",
 		string(id), owner, n, s.limits.OwnerQuota, s.db.Process())
 	if err == nil && !all[0].Held {
 		err = errTakenForDead
@@ -74,7 +75,8 @@ type room struct{ owner, store int64 }
 
 func (s *Store) roomLeft(owner string) (r room, err error) {
 	b := &pgx.Batch{}
-	b.Queue("select coalesce(sum(bytes), 0)::bigint, coalesce(sum(bytes) filter (where owner = $1), 0)::bigint from usage", owner)
+	b.Queue("select coalesce(sum(bytes), 0)::bigint, coalesce(sum(bytes) filter (where owner = $1), 0)::bigint "+
+		"from usage", owner)
 	var all, own int64
 	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&all, &own) })
 	return room{s.limits.OwnerQuota - own, s.limits.Quota - all}, err
@@ -124,8 +126,9 @@ func (s *Store) makeRoom(owner string, need int64) (left int64, err error) {
 // are, so that not every call has to. young is how many bytes stay since they were used within the last minute.
 func (s *Store) evict(owner string, bytes int64) (young int64, err error) {
 	b := &pgx.Batch{}
-	b.Queue("select coalesce(sum(counted) filter (where not "+fresh+"), 0)::bigint, coalesce(sum(counted) filter (where "+fresh+
-		"), 0)::bigint from observations where expired is null and not pinned and ($2 = '' or owner = $2)", s.now(), owner)
+	b.Queue("select coalesce(sum(counted) filter (where not "+fresh+"), 0)::bigint, "+
+		"coalesce(sum(counted) filter (where "+fresh+"), 0)::bigint "+
+		"from observations where expired is null and not pinned and ($2 = '' or owner = $2)", s.now(), owner)
 	var can int64
 	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&can, &young) })
 	if err != nil || can < bytes {
@@ -182,7 +185,8 @@ func (s *Store) bury(b *pgx.Batch, o stored, why string, after time.Duration) (f
 		string(o.ID), sidecar, counted, s.now())
 	b.Queue("update usage set bytes = bytes - $2 where owner = $1", o.Owner, o.counted-counted)
 	if o.object {
-		b.Queue("insert into removals (id, owner, due) values ($1, $2, now() + $3::interval) on conflict do nothing", string(o.ID), o.Owner, after)
+		b.Queue("insert into removals (id, owner, due) values ($1, $2, now() + $3::interval) on conflict do nothing",
+			string(o.ID), o.Owner, after)
 	}
 	s.tell(b, o.ID, true)
 	return o.counted - counted, nil
@@ -196,14 +200,15 @@ func (s *Store) expireOld(id backend.ID) error {
 }
 
 // tooOld are observations beyond the maximum age: $1 is the time, $2 the age.
-const tooOld = " from observations where expired is null and not pinned and used < coalesce($1::timestamptz, now()) - $2::interval " +
-	"and not " + fresh
+const tooOld = " from observations where expired is null and not pinned " +
+	"and used < coalesce($1::timestamptz, now()) - $2::interval and not " + fresh
 
 // Remove implements [backend.Backend]. The object goes at once: who is reading it gets an error.
 func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) error {
 	object := false
 	err := s.db.Tx(s.ctx, owner, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(s.ctx, "select "+columns+"null from observations where id = $1 and owner = $2 for update", string(id), owner)
+		rows, _ := tx.Query(s.ctx, "select "+columns+"null from observations where id = $1 and owner = $2 for update",
+			string(id), owner)
 		o, err := pgx.CollectExactlyOneRow(rows, scan)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
@@ -236,7 +241,7 @@ func (s *Store) Remove(owner string, id backend.ID, why string, by backend.ID) e
 // Prune implements [backend.Backend].
 func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 	if !dry {
-		if err := s.sweep(s.ctx); err != nil {
+		if err := errors.Join(s.giveUpDead(s.ctx), s.removeObjects(s.ctx)); err != nil {
 			return p, fmt.Errorf("prune: %w", err)
 		}
 	}
@@ -270,8 +275,8 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 		if done := int64(p.Removed - left); done < old {
 			why, limit = backend.WhyAge, min(limit, int(old-done))
 		}
-		_, n, err := s.expireBatch(why, 1<<62, "select "+columns+"null"+evictable+"order by used limit $3 for update skip locked",
-			now, "", limit)
+		_, n, err := s.expireBatch(why, 1<<62,
+			"select "+columns+"null"+evictable+"order by used limit $3 for update skip locked", now, "", limit)
 		if err != nil || n == 0 {
 			p.Busy += left
 			return p, err
@@ -281,7 +286,8 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 	b = &pgx.Batch{}
 	over := p.KeptBytes > s.limits.Quota
 	b.Queue("select count(*) filter (where pinned and $3), count(*) filter (where not pinned and "+fresh+
-		"and ($3 or used < coalesce($1::timestamptz, now()) - $2::interval)) from observations where expired is null", now, s.limits.MaxAge, over)
+		"and ($3 or used < coalesce($1::timestamptz, now()) - $2::interval)) from observations where expired is null",
+		now, s.limits.MaxAge, over)
 	err = s.batch(database.AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&p.Pinned, &p.Fresh) })
 	if err == nil && !dry {
 		err = s.trimTombstones()
@@ -308,13 +314,8 @@ func (s *Store) sweepUntilClosed() {
 			return
 		case <-time.After(sweepEvery):
 		}
-		for id := range s.unfinished.Range {
-			if s.giveUp(s.ctx, id.(backend.ID)) == nil {
-				s.unfinished.Delete(id)
-			}
-		}
 		_, err := s.db.Leader(s.ctx, "sweep observations", func(ctx context.Context) error {
-			if err := s.sweep(ctx); err != nil {
+			if err := s.removeObjects(ctx); err != nil {
 				return err
 			}
 			if time.Since(tidied) > tidyEvery {
@@ -331,36 +332,33 @@ func (s *Store) sweepUntilClosed() {
 			}
 			return nil
 		})
-		if err != nil && s.ctx.Err() == nil {
+		if err = errors.Join(err, s.giveUpDead(s.ctx)); err != nil && s.ctx.Err() == nil {
 			s.log.Warn("the store could not be swept; the next minute tries again", "error", err)
 		}
 	}
 }
 
-// sweep gives up the reservations of dead processes and removes objects that are due.
-func (s *Store) sweep(ctx context.Context) error {
+// giveUpDead gives up the reservations of dead processes, and those of this one that nobody writes: when the network
+// failed, one may have come to be, or not have gone, unnoticed.
+func (s *Store) giveUpDead(ctx context.Context) error {
 	type held struct{ ID, Process string }
 	all, err := query(s, database.AllOwners, pgx.RowToStructByPos[held],
-		"select id, process from reservations where at < now() - interval '1 minute'")
-	if err != nil {
-		return err
-	}
+		"select id, process from reservations where process = $1 or at < now() - interval '1 minute'", s.db.Process())
 	for _, h := range all {
-		if s.db.Alive(h.Process) {
-			continue
-		}
-		if err := s.giveUp(ctx, backend.ID(h.ID)); err != nil {
-			return err
+		_, writing := s.writing.Load(backend.ID(h.ID))
+		if err == nil && !writing && (h.Process == s.db.Process() || !s.db.Alive(h.Process)) {
+			err = s.giveUp(ctx, backend.ID(h.ID))
 		}
 	}
-	return s.removeObjects(ctx)
+	return err
 }
 
 // giveUp deletes a reservation, so that nothing was or will be committed, and only then its object. If that fails, a
 // later sweep removes the object. Without a reservation it does nothing.
 func (s *Store) giveUp(ctx context.Context, id backend.ID) error {
 	b := &pgx.Batch{}
-	b.Queue("insert into removals (id, owner, due) select id, owner, now() from reservations where id = $1 on conflict do nothing", string(id))
+	b.Queue("insert into removals (id, owner, due) select id, owner, now() from reservations where id = $1 "+
+		"on conflict do nothing", string(id))
 	b.Queue("with held as (delete from reservations where id = $1 returning owner, bytes) "+
 		"update usage set bytes = usage.bytes - held.bytes from held where usage.owner = held.owner", string(id))
 	deleted := false
@@ -419,9 +417,11 @@ func (s *Store) tidy() error {
 func (s *Store) trimTombstones() error {
 	b := &pgx.Batch{}
 	b.Queue(`with gone as (delete from observations where id in (select id from (
-		select id, expired, row_number() over own as n, sum(counted) over own as bytes, sum(counted) over (order by expired desc, id) as all_bytes
+		select id, expired, row_number() over own as n, sum(counted) over own as bytes,
+			sum(counted) over (order by expired desc, id) as all_bytes
 		from observations where expired is not null window own as (partition by owner order by expired desc, id)) t
-		where n > $1 or bytes > $4 or all_bytes > $5 or expired < coalesce($2::timestamptz, now()) - $3::interval) returning owner, counted),
+		where n > $1 or bytes > $4 or all_bytes > $5 or expired < coalesce($2::timestamptz, now()) - $3::interval)
+		returning owner, counted),
 		sums as (select owner, sum(counted)::bigint as bytes from gone group by owner)
 		update usage set bytes = usage.bytes - sums.bytes from sums where usage.owner = sums.owner`,
 		tombstones, s.now(), tombstoneIn, s.limits.OwnerQuota/16, s.limits.Quota/16)
@@ -454,8 +454,9 @@ func (s *Store) removeStrays(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		known, err := query(s, database.AllOwners, pgx.RowTo[string], "select id from observations where id = any($1) and expired is null "+
-			"union select id from reservations where id = any($1) union select id from removals where id = any($1)", ids)
+		known, err := query(s, database.AllOwners, pgx.RowTo[string],
+			"select id from observations where id = any($1) and expired is null "+
+				"union select id from reservations where id = any($1) union select id from removals where id = any($1)", ids)
 		if err != nil {
 			return err
 		}

@@ -89,6 +89,7 @@ func (w *writer) Room(n, ahead int64) (int64, error) {
 	got, why := n, error(nil)
 	if need := w.size + n + overhead(w.size+n) - w.reserved; need > 0 {
 		w.asked = true
+		w.s.writing.Store(w.id, nil)
 		more, err := w.s.reserve(w.provenance.Owner, w.id, w.reserved == 0, need-n, need, max(need, ahead))
 		if w.reserved += more; more < need {
 			if !errors.Is(err, backend.ErrNoRoom) {
@@ -237,7 +238,8 @@ func (w *writer) commitRow(o backend.Observation, lines []byte) (backend.Observa
 	if err != nil {
 		return backend.Observation{}, err
 	}
-	w.ended, w.reserved = true, 0
+	w.ended = true
+	w.s.writing.Delete(w.id)
 	if stored.Used = o.Used; o.Used.IsZero() {
 		stored.Used = w.s.limits.Now().Round(0)
 	}
@@ -289,7 +291,8 @@ func (w *writer) insert(o backend.Observation, sidecar []byte, receipt string, l
 		if w.small == nil {
 			args[8] = []byte{}
 		}
-		b.Queue("with held as (select), "+strings.ReplaceAll(takeRoom, "$4", "$10")+row+"from room", append(args, w.s.limits.OwnerQuota)...)
+		b.Queue("with held as (select), "+strings.ReplaceAll(takeRoom, "$4", "$10")+row+"from room",
+			append(args, w.s.limits.OwnerQuota)...)
 	} else {
 		sums := w.sums.finish()
 		counted += int64(len(lines) + len(sums))
@@ -297,8 +300,8 @@ func (w *writer) insert(o backend.Observation, sidecar []byte, receipt string, l
 		b.Queue("with held as (delete from reservations where id = $1 and owner = $2 returning bytes), "+
 			"settled as (update usage set bytes = usage.bytes + $3 - held.bytes from held where owner = $2 returning 1)"+
 			row+"from settled", args...)
-		b.Queue("insert into blocks (id, owner, lines, sums) select $1, $2, $3, $4 where exists (select from observations where id = $1)",
-			string(w.id), owner, lines, sums)
+		b.Queue("insert into blocks (id, owner, lines, sums) select $1, $2, $3, $4 "+
+			"where exists (select from observations where id = $1)", string(w.id), owner, lines, sums)
 	}
 	w.s.tell(b, w.id, false)
 	for {
@@ -345,13 +348,10 @@ func (w *writer) Discard() error {
 	}
 	w.ended = true
 	w.sending.Wait()
+	w.s.writing.Delete(w.id)
 	ctx, cancel := context.WithTimeout(w.s.ctx, discardTimeout)
 	defer cancel()
-	failed := w.s.giveUp(ctx, w.id)
-	if failed != nil { // this process lives, so no sweep of another one would
-		w.s.unfinished.Store(w.id, nil)
-	}
-	return errors.Join(err, failed)
+	return errors.Join(err, w.s.giveUp(ctx, w.id))
 }
 
 // sumSize is how many bytes of the SHA-256 of a block are kept: enough that nobody finds another block with them.

@@ -28,8 +28,10 @@ type Place struct {
 const (
 	// Bucket is the store's URL.
 	Bucket = "s3://observations/of/tests"
-	// Key and Secret are what the client signs with.
-	Key, Secret = "test", "test-secret"
+	// Key is what the client signs with.
+	Key = "test"
+	// Secret is that of the key.
+	Secret = "test-secret"
 )
 
 // setKey gives the client of S3 a key; parallel tests could not set one each.
