@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
+	"github.com/mcp-funnel/mcp-funnel/observations/remote/remotetest"
 )
 
 // What a process that is started may use while nothing is asked of it, and keep after work.
@@ -149,19 +150,67 @@ func overHTTP(t *testing.T, root string) watched {
 	}}
 }
 
-// TestS31NothingGrows watches each process of servers that live long: a wrapped server, one with a command that goes on,
-// and one over HTTP, first at work and then at rest. The control is a command that leaks.
+// onSharedStore serves a session over HTTP, on a database and an object store.
+func onSharedStore(t *testing.T, root string) watched {
+	t.Helper()
+	place := remotetest.New(t)
+	s := launch{
+		env: append(environment(t), "MCP_FUNNEL_TOKEN="+testToken, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=secret"),
+		flags: []string{
+			"--root", root, "--store", remotetest.Bucket, "--database", place.Database, "--s3-endpoint", place.S3,
+			"--s3-region", "us-east-1", "--cache", t.TempDir(), "--min-free", "0", "--session-key-file", newKey(t),
+		},
+	}.http(t)
+	session := s.open(testToken)
+	return watched{"replica", s.pid(), func() error {
+		a, err := session.call("search", object{"pattern": "e"}) // over 64 KiB: an object
+		if err == nil && (a.failed || !strings.Contains(a.text(), "kept whole as obs:")) {
+			err = fmt.Errorf("search: %.200s", a.text())
+		}
+		return err
+	}}
+}
+
+// TestS31ReplicaRests watches a replica at work and at rest, where it goes on to tell the database that it lives. The
+// control is the replica at work.
+func TestS31ReplicaRests(t *testing.T) {
+	drivesOnly(t)
+	promise.OrdinaryRun(t)
+	t.Parallel() // it waits more than it works
+	d := soakTime(t, time.Minute)
+	w := onSharedStore(t, soakRoot(t))
+	rounds, faults := worked(w, d/10)
+	time.Sleep(idleSettle)
+	first := sampleTree(w.pid)
+	time.Sleep(d)
+	last := sampleTree(w.pid)
+	wrong, share, growth := idleFaults(first, last)
+	faults = append(faults, wrong...)
+	report(t, faults)
+	_, more := worked(w, time.Second)
+	control, _, _ := idleFaults(last, sampleTree(w.pid))
+	report(t, more)
+	promise.Keptf(t, promise.Proof{Promise: "S31", Cases: len(last), Failures: len(faults), Control: len(control)},
+		"a replica idle for %s after %d rounds of work: %.2f %% of a core and %d KiB more", d, rounds, share*100, growth>>10)
+}
+
+// soakTime returns how long to soak: a modest time, 10 minutes under make safety, or what SOAK says.
+func soakTime(t *testing.T, modest time.Duration) time.Duration {
+	t.Helper()
+	d := promise.Size(modest, 10*time.Minute)
+	if set := os.Getenv("SOAK"); set != "" {
+		d = expect.Value(time.ParseDuration(set))(t, "SOAK")
+	}
+	return d
+}
+
+// TestS31NothingGrows watches each process of servers that live long: a wrapped server, one with a command that goes
+// on, and one over HTTP, first at work and then at rest. The control is a command that leaks.
 func TestS31NothingGrows(t *testing.T) {
 	drivesOnly(t)
 	promise.OrdinaryRun(t)
 	t.Parallel() // it waits more than it works
-	d := promise.Size(12*time.Second, 10*time.Minute)
-	if set := os.Getenv("SOAK"); set != "" {
-		var err error
-		if d, err = time.ParseDuration(set); err != nil {
-			t.Fatalf("SOAK: %v", err)
-		}
-	}
+	d := soakTime(t, 12*time.Second)
 	root := soakRoot(t)
 	all := []watched{wrapping(t, root, promise.Size(4, 20)), running(t, root, "sleep 3600"), overHTTP(t, root)}
 	busy := map[string]int{}
