@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,21 +152,23 @@ func parse(
 // the value of a flag is the name of a command, that one is in the grammar besides.
 func otherCommands(args []string) string {
 	var names []string
+	words := map[string]string{} // by the name of their field
 	for field := range reflect.TypeFor[commands]().Fields() {
 		_, isCommand := field.Tag.Lookup("cmd")
 		if _, hidden := field.Tag.Lookup("hidden"); isCommand && !hidden {
 			names = append(names, field.Name)
+			words[field.Name] = cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
 		}
 	}
 	isName := func(arg string) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return strings.ToLower(name) == arg })
+		return slices.ContainsFunc(names, func(name string) bool { return words[name] == arg })
 	}
 	at := slices.IndexFunc(args, isName)
 	if at != 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return ""
 	}
 	others := slices.DeleteFunc(names, func(name string) bool {
-		return name == "Serve" || at >= 0 && strings.ToLower(name) == args[at]
+		return name == "Serve" || at >= 0 && words[name] == args[at]
 	})
 	return `^commands\.(` + strings.Join(append(others, "Complete"), "|") + `)$`
 }
