@@ -106,7 +106,8 @@ func (h *httpServer) heard(message []byte) {
 		}
 	case toClient:
 		if out := s.stream.Load(); out != nil {
-			_ = out.Send(eventOf(append(m.Message, '\n')), nil)
+			// Not Send, which waits: a client that does not read must not keep the messages of others waiting.
+			_ = out.SendDetached(eventOf(append(m.Message, '\n')), nil)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/servertest"
+	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
 // bus is a [Relay] among the replicas of this process. It counts what is published, by direction.
@@ -115,4 +116,16 @@ func TestRelay(t *testing.T) {
 	if between.count[toClient] == 0 || between.count[toReplica] == 0 || between.count[deleted] != 1 {
 		t.Errorf("published: %v", between.count)
 	}
+}
+
+// A client that does not read its stream keeps nobody waiting who hears messages of other replicas.
+func TestRelayDoesNotWait(t *testing.T) {
+	h := &httpServer{sessions: newSessions(1, time.Minute)}
+	out := jsonrpc.NewOutbox(nil) // nobody reads it
+	expect.Must(t, out.Send(make([]byte, jsonrpc.MaxQueued), nil))
+	s := &httpSession{id: "id", owner: "local", uses: 1}
+	s.stream.Store(out)
+	_, no := h.sessions.open(s)
+	expect.Equal(t, no == nil, true)
+	h.heard(expect.Value(json.Marshal(relayed{"other", "id", "local", toClient, json.RawMessage("{}")}))(t))
 }
