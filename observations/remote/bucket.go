@@ -117,22 +117,17 @@ func checksum(sum uint32) string {
 	return base64.StdEncoding.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
-func hexSHA256(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// put stores an object in one request. The server compares the checksum.
-func (b *Bucket) put(ctx context.Context, key string, data []byte) error {
-	ctx, cancel := b.within(ctx, int64(len(data)))
+// put stores an object in one request. The server compares the checksums.
+func (b *Bucket) put(ctx context.Context, key string, data *io.SectionReader, sha256 string, crc uint32) error {
+	ctx, cancel := b.within(ctx, data.Size())
 	defer cancel()
-	sum := checksum(crc32.Checksum(data, castagnoli))
-	info, err := b.core.PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), "", hexSHA256(data),
+	sum := checksum(crc)
+	info, err := b.core.PutObject(ctx, b.name, key, data, data.Size(), "", sha256,
 		minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: sum}, DisableContentSha256: true})
 	if err != nil {
 		return b.failed("store", err)
 	}
-	return b.compare(ctx, key, info, int64(len(data)), sum)
+	return b.compare(ctx, key, info, data.Size(), sum)
 }
 
 // compare checks size and checksum of what the server has, as it says.
@@ -175,10 +170,10 @@ func (b *Bucket) begin(ctx context.Context, key string) (*upload, error) {
 func (u *upload) part(ctx context.Context, number int, data []byte) (minio.CompletePart, error) {
 	ctx, cancel := u.b.within(ctx, int64(len(data)))
 	defer cancel()
-	sum := checksum(crc32.Checksum(data, castagnoli))
+	sum, crc := sha256.Sum256(data), checksum(crc32.Checksum(data, castagnoli))
 	p, err := u.b.core.PutObjectPart(ctx, u.b.name, u.key, u.id, number, bytes.NewReader(data), int64(len(data)),
 		minio.PutObjectPartOptions{
-			Sha256Hex: hexSHA256(data), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {sum}},
+			Sha256Hex: hex.EncodeToString(sum[:]), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {crc}},
 		})
 	if err != nil {
 		return minio.CompletePart{}, u.b.failed("store", err)
@@ -253,7 +248,14 @@ func (b *Bucket) read(ctx context.Context, key string, w io.Writer, from, to int
 func (b *Bucket) remove(ctx context.Context, key string) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	return b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
+	err := b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
+	if err == nil {
+		return nil
+	}
+	if err = b.failed("remove", err); errors.Is(err, errMissing) {
+		return nil
+	}
+	return err
 }
 
 var errMissing = errors.New("the object is missing")

@@ -3,6 +3,8 @@ package remote
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"time"
@@ -17,7 +19,13 @@ func (s *Store) SetPatience(d time.Duration) { s.bucket.patience = d }
 func (s *Store) Die() { s.db.Close() }
 
 // StoreObject completes the object of a writer, without its row.
-func StoreObject(w backend.Writer) error { return w.(*writer).store() }
+func StoreObject(w backend.Writer) error {
+	own, hash := w.(*writer), sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(own, 0, own.size)); err != nil {
+		return err
+	}
+	return own.store(hex.EncodeToString(hash.Sum(nil)))
+}
 
 // InBucket returns how many objects there are, and how many uploads that are not complete.
 func (s *Store) InBucket() (objects, uploads int, err error) {
@@ -46,7 +54,7 @@ type hastyWriter struct{ *writer }
 func (w hastyWriter) Commit(o backend.Observation, lines []byte) (backend.Observation, error) {
 	o, err := w.commitRow(o, lines)
 	if err == nil && w.spool != nil {
-		err = w.store()
+		err = w.store(o.SHA256)
 	}
 	return o, err
 }

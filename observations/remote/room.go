@@ -19,6 +19,8 @@ const (
 	fullFor = time.Second
 	// batchSize is how many observations one transaction removes at most.
 	batchSize = 100
+	// removeSize is how many objects one transaction removes, one after the other within its 20 s.
+	removeSize = 20
 )
 
 // fresh are observations used within the last minute, which stay; $1 is the time.
@@ -383,8 +385,8 @@ func (s *Store) removeObjects(ctx context.Context) error {
 		n := 0
 		err := s.db.Tx(ctx, database.AllOwners, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, "with due as (delete from removals where id in "+
-				"(select id from removals where due <= now() limit 100 for update skip locked) returning id), "+
-				"unused as (delete from blocks using due where blocks.id = due.id) select id from due")
+				"(select id from removals where due <= now() limit $1 for update skip locked) returning id), "+
+				"unused as (delete from blocks using due where blocks.id = due.id) select id from due", removeSize)
 			ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			n = len(ids)
 			for _, id := range ids {
@@ -394,7 +396,7 @@ func (s *Store) removeObjects(ctx context.Context) error {
 			}
 			return err
 		})
-		if err != nil || n < batchSize {
+		if err != nil || n < removeSize {
 			return err
 		}
 	}

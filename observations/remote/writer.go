@@ -90,7 +90,7 @@ func (w *writer) Room(n, ahead int64) (int64, error) {
 	if need := w.size + n + overhead(w.size+n) - w.reserved; need > 0 {
 		w.asked = true
 		w.s.writing.Store(w.id, nil)
-		more, err := w.s.reserve(w.provenance.Owner, w.id, w.reserved == 0, need-n, need, max(need, ahead))
+		more, err := w.s.reserve(w.provenance.Owner, w.id, w.reserved == 0, min(need, need-n+1), need, max(need, ahead))
 		if w.reserved += more; more < need {
 			if !errors.Is(err, backend.ErrNoRoom) {
 				return 0, err
@@ -103,7 +103,7 @@ func (w *writer) Room(n, ahead int64) (int64, error) {
 	}
 	if err := w.spoolAll(); err != nil {
 		w.reserved = 0
-		return 0, errors.Join(err, w.s.giveUp(w.s.ctx, w.id))
+		return 0, errors.Join(err, w.giveUp())
 	}
 	if fits, err := w.spool.Room(got, ahead); fits < got {
 		if !errors.Is(err, backend.ErrNoRoom) {
@@ -138,15 +138,6 @@ func (w *writer) spoolAll() error {
 	return nil
 }
 
-// spooled reads n bytes from the spool.
-func (w *writer) spooled(at, n int64) ([]byte, error) {
-	part := make([]byte, n)
-	if k, err := w.spool.ReadAt(part, at); int64(k) < n {
-		return nil, cmp.Or(err, io.ErrUnexpectedEOF)
-	}
-	return part, nil
-}
-
 // Write implements [backend.Writer].
 func (w *writer) Write(b []byte) (int, error) {
 	if w.spool == nil {
@@ -179,10 +170,10 @@ func (w *writer) send(n int64) (err error) {
 		}
 	}
 	w.s.parts <- struct{}{}
-	part, err := w.spooled(w.sent, n)
-	if err != nil {
+	part := make([]byte, n)
+	if k, err := w.spool.ReadAt(part, w.sent); int64(k) < n {
 		<-w.s.parts
-		return err
+		return cmp.Or(err, io.ErrUnexpectedEOF)
 	}
 	number := int(w.sent/partSize) + 1
 	w.sent += n
@@ -214,7 +205,7 @@ func (w *writer) ReadAt(p []byte, off int64) (int, error) {
 // Commit implements [backend.Writer].
 func (w *writer) Commit(o backend.Observation, lines []byte) (backend.Observation, error) {
 	if w.spool != nil {
-		if err := w.store(); err != nil {
+		if err := w.store(o.SHA256); err != nil {
 			return backend.Observation{}, err
 		}
 	}
@@ -230,7 +221,8 @@ func (w *writer) commitRow(o backend.Observation, lines []byte) (backend.Observa
 	if err != nil {
 		return backend.Observation{}, err
 	}
-	rest := stored // the receipt is most of a sidecar and has a column of its own
+	stored.Stats.Receipt = strings.ReplaceAll(stored.Stats.Receipt, "\x00", "\uFFFD") // Postgres has no text with it
+	rest := stored                                                                    // the receipt is most of a sidecar and has a column of its own
 	rest.Stats.Receipt = ""
 	if sidecar, err = rest.Encode(backend.MaxSidecar); err == nil {
 		err = w.insert(o, sidecar, stored.Stats.Receipt, lines)
@@ -251,15 +243,11 @@ func (w *writer) commitRow(o backend.Observation, lines []byte) (backend.Observa
 	return stored, nil
 }
 
-// store makes the object whole.
-func (w *writer) store() error {
-	key := w.s.bucket.key(string(w.id))
-	if w.upload == nil { // one request instead of three
-		all, err := w.spooled(0, w.size)
-		if err != nil {
-			return err
-		}
-		return w.s.bucket.put(w.s.ctx, key, all)
+// store makes the object whole; sha256 is that of all bytes.
+func (w *writer) store(sha256 string) error {
+	if w.upload == nil { // one request instead of three, from the spool: many may be stored at once
+		all := io.NewSectionReader(w.spool, 0, w.size)
+		return w.s.bucket.put(w.s.ctx, w.s.bucket.key(string(w.id)), all, sha256, w.crc)
 	}
 	if left := w.size - w.sent; left > 0 {
 		if err := w.send(left); err != nil {
@@ -334,7 +322,7 @@ func (w *writer) committed() bool {
 	return err == nil && len(all) == 1
 }
 
-// discardTimeout is how long Discard waits for the object store, which may be the reason for it. A call waits, too.
+// discardTimeout is how long giveUp waits for the object store, which may be the reason for it. A call waits, too.
 const discardTimeout = 2 * time.Second
 
 // Discard implements [backend.Writer].
@@ -348,10 +336,15 @@ func (w *writer) Discard() error {
 	}
 	w.ended = true
 	w.sending.Wait()
+	return errors.Join(err, w.giveUp())
+}
+
+// giveUp deletes the reservation. If that fails, a sweep of this process does.
+func (w *writer) giveUp() error {
 	w.s.writing.Delete(w.id)
 	ctx, cancel := context.WithTimeout(w.s.ctx, discardTimeout)
 	defer cancel()
-	return errors.Join(err, w.s.giveUp(ctx, w.id))
+	return w.s.giveUp(ctx, w.id)
 }
 
 // sumSize is how many bytes of the SHA-256 of a block are kept: enough that nobody finds another block with them.
