@@ -44,37 +44,27 @@ type row struct {
 }
 
 // query runs one statement. Its first arguments are the owner, kind and name of a key.
-func (s *rows) query(k Key, sql string, arguments ...any) (all []row, affected int64, err error) {
-	b := &pgx.Batch{}
-	b.Queue(sql, append([]any{k.owner(), k.Kind.Name, k.Name}, arguments...)...)
-	err = s.db.Batch(context.Background(), k.owner(), b, func(results pgx.BatchResults) error {
-		found, err := results.Query()
-		if err != nil {
-			return err
+func (s *rows) query(k Key, sql string, arguments ...any) ([]row, error) {
+	return database.Query(context.Background(), s.db, k.owner(), func(one pgx.CollectableRow) (r row, err error) {
+		err = one.Scan(&r.Owner, &r.Name, &r.Body, &r.Size, &r.Used, &r.version)
+		if r.Owner == database.AllOwners {
+			r.Owner = ""
 		}
-		all, err = pgx.CollectRows(found, func(one pgx.CollectableRow) (r row, err error) {
-			err = one.Scan(&r.Owner, &r.Name, &r.Body, &r.Size, &r.Used, &r.version)
-			if r.Owner == database.AllOwners {
-				r.Owner = ""
-			}
-			if r.Size > k.Kind.LimitOf(r.Name) {
-				r.Record = Record{Name: r.Name, Owner: r.Owner, Damaged: true}
-			}
-			return r, err
-		})
-		affected = found.CommandTag().RowsAffected()
-		return err
-	})
-	return all, affected, err
+		if r.Size > k.Kind.LimitOf(r.Name) {
+			r.Record = Record{Name: r.Name, Owner: r.Owner, Damaged: true}
+		}
+		return r, err
+	}, sql, append([]any{k.owner(), k.Kind.Name, k.Name}, arguments...)...)
 }
 
 const (
 	columns = " owner, name, body, octet_length(body), used, version "
 	this    = " owner = $1 and kind = $2 and name = $3 "
+	changed = " returning owner, name, ''::bytea, 0, used, version"
 )
 
 func (s *rows) get(k Key) (row, error) {
-	all, _, err := s.query(k, "select"+columns+"from records where"+this)
+	all, err := s.query(k, "select"+columns+"from records where"+this)
 	if err != nil || len(all) == 0 {
 		return row{}, err
 	}
@@ -94,7 +84,7 @@ func (s *rows) Get(k Key) (Record, error) {
 
 func (s *rows) List(k Key, pattern string, bodies bool) ([]Record, error) {
 	regex := strings.NewReplacer(`\*`, "[^/]*", `\?`, "[^/]").Replace(regexp.QuoteMeta(pattern))
-	found, _, err := s.query(k, `select owner, name, case when $5 then body end, octet_length(body), used, version from records
+	found, err := s.query(k, `select owner, name, case when $5 then body end, octet_length(body), used, version from records
 		where (owner = $1 or $1 = '*') and kind = $2 and $3 = '' and name ~ ('^' || $4 || '$')`, regex, bodies)
 	all := make([]Record, len(found))
 	for i, r := range found {
@@ -123,7 +113,7 @@ func (s *rows) put(k Key, body []byte, conflict string, arguments ...any) error 
 	if body == nil {
 		body = []byte{} // not null
 	}
-	written, _, err := s.query(k, `insert into records (owner, kind, name, body, used, version)
+	written, err := s.query(k, `insert into records (owner, kind, name, body, used, version)
 		values ($1, $2, $3, $4, $5, nextval('records_version')) `+conflict+`
 		returning owner, name, ''::bytea, 0, used, case when xmax = 0 then 1 else 0 end`, append([]any{body, s.now()}, arguments...)...)
 	if err == nil && len(written) == 0 {
@@ -149,10 +139,10 @@ func (s *rows) Update(k Key, change func(Record) ([]byte, error)) error {
 		if old.version == 0 {
 			err = s.put(k, body, "on conflict do nothing")
 		} else if err = k.checkRow(body); err == nil {
-			var changed int64
-			_, changed, err = s.query(k, "update records set body = $4, used = $5, version = nextval('records_version') where"+this+
-				"and version = $6", body, s.now(), old.version)
-			if err == nil && changed == 0 {
+			var written []row
+			written, err = s.query(k, "update records set body = $4, used = $5, version = nextval('records_version') where"+this+
+				"and version = $6"+changed, body, s.now(), old.version)
+			if err == nil && len(written) == 0 {
 				err = ErrBusy
 			}
 		}
@@ -177,15 +167,15 @@ func (s *rows) Append(k Key, lines []byte) error {
 }
 
 func (s *rows) Touch(k Key) error {
-	_, touched, err := s.query(k, "update records set used = $4 where"+this, s.now())
-	if err == nil && touched == 0 {
+	touched, err := s.query(k, "update records set used = $4 where"+this+changed, s.now())
+	if err == nil && len(touched) == 0 {
 		err = fmt.Errorf("%s: %w", s.Where(k), fs.ErrNotExist)
 	}
 	return err
 }
 
 func (s *rows) Delete(k Key) error {
-	_, _, err := s.query(k, `delete from records
+	_, err := s.query(k, `delete from records
 		where owner = $1 and kind = $2 and (name = $3 or starts_with(name, $3 || '/'))`)
 	return err
 }
@@ -196,11 +186,11 @@ func (s *rows) prune(k Key) {
 	if k.Kind.Age == 0 && k.Kind.Most == 0 {
 		return
 	}
-	_, _, _ = s.query(Key{Kind: k.Kind}, `delete from records where (owner, kind, name) in (
+	_, _ = s.query(Key{Kind: k.Kind}, `delete from records where (owner, kind, name) in (
 		select owner, kind, name from records where $1 = '*' and kind = $2 and $3 = '' and used < $4
 		limit 1000 for update skip locked)`, s.now().Add(-k.Kind.Age))
 	if k.Kind.Most > 0 {
-		_, _, _ = s.query(k, `delete from records where owner = $1 and kind = $2 and name in (
+		_, _ = s.query(k, `delete from records where owner = $1 and kind = $2 and name in (
 			select name from records where owner = $1 and kind = $2 and name <> $3 order by used limit
 				(select case when count(*) > $4 then $4 / 4 else 0 end from records where owner = $1 and kind = $2))`,
 			k.Kind.Most)

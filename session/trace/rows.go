@@ -153,9 +153,7 @@ func (r *Rows) write(batch []pending) error {
 // expire removes old days, unless another process does.
 func (r *Rows) expire() {
 	_, err := r.db.Leader(context.Background(), "trace", func(ctx context.Context) error {
-		b := &pgx.Batch{}
-		b.Queue("select funnel_trace_expire($1::text::date)", r.now().UTC().Add(-Retention).Format(time.DateOnly))
-		return r.db.Batch(ctx, database.AllOwners, b, nil)
+		return r.db.Exec(ctx, "select funnel_trace_expire($1::text::date)", r.now().UTC().Add(-Retention).Format(time.DateOnly))
 	})
 	if err != nil {
 		r.log.Warn("trace: old days were not removed", "error", err)
@@ -176,15 +174,9 @@ func (r *Rows) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 				Day  time.Time
 				Line string
 			}
-			var page []row
-			b := &pgx.Batch{}
-			b.Queue(`select seq, day, line from trace where day >= $1::date and (day, seq) > ($1::date, $2)
+			page, err := database.Query(context.Background(), r.db, database.AllOwners, pgx.RowToStructByPos[row],
+				`select seq, day, line from trace where day >= $1::date and (day, seq) > ($1::date, $2)
 				order by day, seq limit $3`, day, seq, pageSize)
-			err := r.db.Batch(context.Background(), database.AllOwners, b, func(results pgx.BatchResults) (err error) {
-				rows, _ := results.Query()
-				page, err = pgx.CollectRows(rows, pgx.RowToStructByPos[row])
-				return err
-			})
 			if err != nil {
 				yield(Call{}, fmt.Errorf("read trace: %w", err))
 				return

@@ -126,7 +126,7 @@ func (db *DB) Close() {
 	beats := true
 	db.beating.Do(func() { beats = false })
 	if beats {
-		_ = db.exec(context.Background(), "delete from replicas where process = $1", db.process)
+		_ = db.Exec(context.Background(), "delete from replicas where process = $1", db.process)
 	}
 	db.pool.Close()
 }
@@ -153,8 +153,22 @@ func (db *DB) Batch(ctx context.Context, owner string, b *pgx.Batch, read func(p
 	})
 }
 
-// exec runs one statement of the operator.
-func (db *DB) exec(ctx context.Context, sql string, arguments ...any) error {
+// Query runs one statement as [DB.Batch] does, and returns its rows.
+func Query[T any](
+	ctx context.Context, db *DB, owner string, row pgx.RowToFunc[T], sql string, arguments ...any,
+) (all []T, err error) {
+	b := &pgx.Batch{}
+	b.Queue(sql, arguments...)
+	err = db.Batch(ctx, owner, b, func(r pgx.BatchResults) (err error) {
+		rows, _ := r.Query() // CollectRows returns its error
+		all, err = pgx.CollectRows(rows, row)
+		return err
+	})
+	return all, err
+}
+
+// Exec runs one statement of [AllOwners] as [DB.Batch] does.
+func (db *DB) Exec(ctx context.Context, sql string, arguments ...any) error {
 	b := &pgx.Batch{}
 	b.Queue(sql, arguments...)
 	return db.Batch(ctx, AllOwners, b, nil)

@@ -13,16 +13,10 @@ const (
 )
 
 // Replicas returns the names of the servers that were seen within the last 20 s, this one among them, in order.
-func (db *DB) Replicas(ctx context.Context) (alive []string, err error) {
+func (db *DB) Replicas(ctx context.Context) ([]string, error) {
 	db.Process()
-	b := &pgx.Batch{}
-	b.Queue("select distinct replica from replicas where replica <> '' and seen > now() - " + aliveFor + " order by 1")
-	err = db.Batch(ctx, AllOwners, b, func(r pgx.BatchResults) (err error) {
-		rows, _ := r.Query() // its error is that of the rows
-		alive, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		return err
-	})
-	return alive, err
+	return Query(ctx, db, AllOwners, pgx.RowTo[string],
+		"select distinct replica from replicas where replica <> '' and seen > now() - "+aliveFor+" order by 1")
 }
 
 // Process returns a name for this process, which is [DB.Alive] from now on until Close or 20 s after its death.
@@ -57,9 +51,7 @@ func (db *DB) Alive(process string) bool {
 	if process == "" || process == db.process {
 		return process != ""
 	}
-	alive := false
-	b := &pgx.Batch{}
-	b.Queue("select exists (select from replicas where process = $1 and seen > now() - "+aliveFor+")", process)
-	err := db.Batch(db.ctx, AllOwners, b, func(r pgx.BatchResults) error { return r.QueryRow().Scan(&alive) })
-	return alive || err != nil
+	alive, err := Query(db.ctx, db, AllOwners, pgx.RowTo[int],
+		"select 1 from replicas where process = $1 and seen > now() - "+aliveFor, process)
+	return len(alive) > 0 || err != nil
 }

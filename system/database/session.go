@@ -33,7 +33,7 @@ func (db *DB) key(name string) int64 {
 }
 
 // Lock takes the lock of a name, which one caller of all processes has at a time; the returned function unlocks it. It
-// tries again until wait is over; then the error is [ErrBusy]. The context ends with ctx, and if the connection that
+// tries again until wait is over; then the error is [ErrBusy], as it is if there are too many locks. The context ends with ctx, and if the connection that
 // holds the lock is lost: another process may have it from then on. Each lock has a connection, at most 16 a process.
 func (db *DB) Lock(ctx context.Context, name string, wait time.Duration) (context.Context, func(), error) {
 	try, cancel := context.WithTimeout(ctx, wait+connectTimeout)
@@ -62,7 +62,7 @@ func (db *DB) lock(ctx context.Context, name string, until time.Time) (*pgx.Conn
 	select {
 	case db.locks <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, fmt.Errorf("%w: this one has %d others", ErrBusy, maxLocks)
 	}
 	conn, err := pgx.ConnectConfig(ctx, db.config)
 	if err != nil {
@@ -113,7 +113,7 @@ func (db *DB) Notify(ctx context.Context, channel, payload string) error {
 	if len(payload) > maxPayload {
 		return fmt.Errorf("a notification has %d bytes, and may have %d", len(payload), maxPayload)
 	}
-	return db.exec(ctx, "select pg_notify($1, $2)", db.channel(), channel+" "+payload)
+	return db.Exec(ctx, "select pg_notify($1, $2)", db.channel(), channel+" "+payload)
 }
 
 // channel is the one that Postgres knows: all schemas of a database share the names.
@@ -165,9 +165,14 @@ func (db *DB) Listen(channel string, heard func(payload string)) (stop func()) {
 func (db *DB) listen() {
 	var failed error
 	for pause := minBackOff; db.ctx.Err() == nil; pause = min(2*pause, maxBackOff) {
-		conn, err := pgx.ConnectConfig(db.ctx, db.config)
+		ctx, cancel := context.WithTimeout(db.ctx, 2*connectTimeout)
+		conn, err := pgx.ConnectConfig(ctx, db.config)
 		if err == nil {
-			if _, err = conn.Exec(db.ctx, "listen "+db.channel()); err == nil {
+			_, err = conn.Exec(ctx, "listen "+db.channel())
+		}
+		cancel()
+		if conn != nil {
+			if err == nil {
 				pause, failed = minBackOff, nil
 				db.hear(true, "", "")
 				err = db.receive(conn)
