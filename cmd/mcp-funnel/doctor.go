@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,6 +20,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/server"
+	"github.com/mcp-funnel/mcp-funnel/server/httpserver"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
@@ -59,6 +63,10 @@ func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error 
 	if s.OAuthIssuer != "" {
 		all = append(all, issuerAnswers(ctx, s)...)
 	}
+	if s.IsRemote() {
+		all = append(all, remoteWorks(ctx, s)...)
+	}
+	all = append(all, httpWorks(ctx, s)...)
 	if d.Endpoint {
 		all = append(all, endpointAnswers(ctx, s)...)
 	}
@@ -140,12 +148,104 @@ func storeWorks(s *cli.Settings) []finding {
 	}
 	minFree := int64(s.MinFree)
 	all := []finding{{what: "store", bad: u.Free < minFree, text: fmt.Sprintf(
-		"%s: %s, %s of %s; %s free on its disk, %s stay free", store.Dir(), cli.ObservationsText(u.Observations),
+		"%s: %s, %s of %s; %s free on its disk, %s stay free", kept.Where(), cli.ObservationsText(u.Observations),
 		cli.BytesText(u.Bytes), cli.BytesText(u.Quota), cli.BytesText(u.Free), cli.BytesText(minFree),
 	)}}
 	if tmp, err := filepath.EvalSymlinks(os.TempDir()); err == nil &&
 		strings.HasPrefix(store.Dir(), tmp+string(filepath.Separator)) {
 		all = append(all, finding{what: "store", text: "it is below " + tmp + ", which a reboot may empty"})
+	}
+	return all
+}
+
+// maxSkew is how far clocks of bucket and database may be from ours: times of sessions and links depend on them.
+const maxSkew = time.Minute
+
+// remoteWorks tests the bucket and the database beside what storeWorks does.
+func remoteWorks(ctx context.Context, s *cli.Settings) (all []finding) {
+	kept, err := s.OpenKept(nil)
+	if err != nil {
+		return nil // storeWorks has said so
+	}
+	defer kept.Close()
+	skew, compares, err := kept.Bucket.Check(ctx)
+	if err != nil {
+		all = bad("bucket", err.Error()+": check --s3-endpoint and --s3-region, and that the keys may read, write and delete")
+	} else {
+		all = append(all, finding{what: "bucket", bad: skew.Abs() > maxSkew, text: fmt.Sprintf(
+			"%s: written, read back, deleted; its clock is %s ahead of ours, %s are allowed", kept.Where(), skew, maxSkew)})
+		if !compares {
+			all = append(all, finding{what: "bucket", weak: true, text: "the server stores bytes whose checksum is wrong: use one that " +
+				"supports x-amz-checksum-crc32c"})
+		}
+	}
+	if kept.Bucket.Plain() {
+		all = append(all, finding{what: "bucket", weak: true, text: "plain HTTP: others on the network can read observations; use https"})
+	}
+	d, err := kept.Database.Status(ctx)
+	if err == nil {
+		k := records.Key{Kind: records.Map, Owner: observations.Local, Name: "doctor-" + string(observations.RandomID())}
+		err = errors.Join(kept.Records.Put(k, []byte("{}")), kept.Records.Touch(k), kept.Records.Delete(k))
+	}
+	if err != nil {
+		return append(all, bad("database", err.Error())...)
+	}
+	all = append(all, finding{what: "database", bad: d.Skew.Abs() > maxSkew, text: fmt.Sprintf(
+		"%s: Postgres %s, tables of version %d; a record was written and deleted; its clock is %s ahead of ours, %s are allowed",
+		d.Where, d.Server, d.Schema, d.Skew.Round(time.Millisecond), maxSkew)})
+	if host, _, _ := strings.Cut(d.Where, ":"); !d.TLS && host != "localhost" && !strings.HasPrefix(host, "127.") &&
+		!strings.HasPrefix(host, "/") {
+		all = append(all, finding{what: "database", weak: true, text: "no TLS: add ?sslmode=verify-full to --database"})
+	}
+	if d.Bypasses {
+		all = append(all, finding{what: "database", weak: true, text: "its role bypasses row-level security, the second line between " +
+			"identities: use one that is neither superuser nor has BYPASSRLS"})
+	}
+	return all
+}
+
+// httpWorks tests what a server over HTTP needs, and names the limits of one identity.
+func httpWorks(ctx context.Context, s *cli.Settings) (all []finding) {
+	if s.SessionKeyFile != "" {
+		if _, err := httpserver.ReadSessionKey(s.SessionKeyFile); err != nil {
+			all = bad("sessions", err.Error())
+		} else {
+			all = append(all, finding{what: "sessions", text: s.SessionKeyFile + " holds a key"})
+		}
+	}
+	if s.LinkBase != "" {
+		url := strings.TrimRight(s.LinkBase, "/") + "/healthz"
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		var got *http.Response
+		if err == nil {
+			got, err = http.DefaultClient.Do(r)
+		}
+		if err == nil {
+			_ = got.Body.Close()
+			err = map[bool]error{false: errors.New("it answers " + got.Status)}[got.StatusCode == http.StatusOK]
+		}
+		text := url + " answers"
+		if err != nil {
+			text = fmt.Sprintf("--link-base: %s: %v; start the server, or write the URL at which others reach it", url, err)
+		}
+		all = append(all, finding{what: "links", weak: err != nil, text: text})
+	}
+	if s.IsRemote() || s.HTTP != "" {
+		o := s.Options()
+		rate, calls, quota := "none", "none", "none"
+		if o.Server.Rate != (server.Rate{}) {
+			rate = fmt.Sprintf("%g,%d", o.Server.Rate.PerSecond, o.Server.Rate.Burst)
+		}
+		if o.Server.OwnerCalls > 0 {
+			calls = fmt.Sprint(o.Server.OwnerCalls)
+		}
+		if o.Store.OwnerQuota > 0 {
+			quota = cli.BytesText(o.Store.OwnerQuota)
+		}
+		all = append(all, finding{what: "limits", text: fmt.Sprintf("of one identity: --rate-per-identity %s, --calls-per-identity %s, "+
+			"--quota-per-identity %s", rate, calls, quota)})
 	}
 	return all
 }

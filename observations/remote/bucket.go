@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -83,12 +84,14 @@ func endpoint(o BucketOptions) (host string, secure bool, err error) {
 	if only, _, err := net.SplitHostPort(host); err == nil {
 		name = only
 	}
-	if ip := net.ParseIP(name); !secure && !o.Insecure && name != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !secure && !o.Insecure && !isLoopback(name) {
 		return "", false, fmt.Errorf("--s3-endpoint http://%s: observations would cross the network in plain text; "+
 			"use https, or add --s3-insecure", host)
 	}
 	return host, secure, nil
 }
+
+func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 func transport() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
@@ -269,6 +272,37 @@ func (b *Bucket) failed(what string, err error) error {
 		return fmt.Errorf("%s in %s: the server answered %d %s: %s", what, b, r.StatusCode, r.Code, r.Message)
 	}
 	return fmt.Errorf("%s in %s: %w", what, b, err)
+}
+
+// Check stores an object beside the observations, reads it back and deletes it. skew is what the server's clock is ahead
+// of ours, within a second; compares is false if it stores bytes whose checksum is wrong. The error says what failed.
+func (b *Bucket) Check(ctx context.Context) (skew time.Duration, compares bool, err error) {
+	key, data := b.prefix+"check/"+rand.Text(), []byte("written by mcp-funnel doctor\n")
+	began := time.Now()
+	if err = b.put(ctx, key, data); err != nil {
+		return 0, false, err
+	}
+	defer func() {
+		if gone := b.remove(ctx, key); gone != nil {
+			err = errors.Join(err, b.failed("delete", gone))
+		}
+	}()
+	back := make([]byte, len(data))
+	if err = b.read(ctx, key, back, 0); err == nil && !bytes.Equal(back, data) {
+		err = errors.New("the object store has other bytes than were stored")
+	}
+	at, stat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	if err = errors.Join(err, stat); err != nil {
+		return 0, false, err
+	}
+	_, wrong := b.core.PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), "", hexSHA256(data),
+		minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: checksum(1)}, DisableContentSha256: true})
+	return at.LastModified.Sub(began).Truncate(time.Second), wrong != nil, nil
+}
+
+// Plain reports whether requests cross the network without TLS.
+func (b *Bucket) Plain() bool {
+	return b.core.EndpointURL().Scheme == "http" && !isLoopback(b.core.EndpointURL().Hostname())
 }
 
 // uploads lists those that were begun and not completed.
