@@ -166,7 +166,10 @@ func (c *call) storeCause(err error) string {
 	advice := "; make it writable, or choose another with --store"
 	var unopened *observations.OpenError
 	var errno syscall.Errno
+	var remote interface{ Short() string }
 	switch {
+	case errors.As(err, &remote):
+		return cause
 	case errors.As(err, &unopened):
 		dir, happened, advice = unopened.Dir, "cannot be used", "; choose another with --store"
 		if strings.Contains(cause, "--store") {
@@ -196,9 +199,12 @@ func shortCause(err error) string {
 	var path *fs.PathError
 	var link interface{ Unwrap() error }
 	var errno syscall.Errno
+	var remote interface{ Short() string } // without the names of hosts
 	switch {
 	case err == nil:
 		return "unknown cause"
+	case errors.As(err, &remote):
+		return remote.Short()
 	case errors.Is(err, observations.ErrNoRoom): // it names the limit, and no path
 		return content.ClipBytes(strings.TrimPrefix(err.Error(), "not kept: "), 160)
 	case errors.As(err, &errno):

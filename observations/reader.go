@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
-	"github.com/mcp-funnel/mcp-funnel/observations/files"
 )
 
 // Reader reads one observation. No process evicts the observation while it is open. Safe for concurrent use.
@@ -160,8 +159,10 @@ func (r *Reader) loadIndex() (backend.Index, error) {
 // Verify reads the data and compares size and sha256; it returns ErrDamaged if they differ. It does not count as use.
 func (s *Store) Verify(owner string, id ID) error {
 	open := s.Backend.Open
-	if f, ok := s.Backend.(*files.Store); ok { // also what is too old
-		open = f.OpenAny
+	if b, ok := s.Backend.(interface {
+		OpenAny(owner string, id ID) (Observation, backend.Blob, error)
+	}); ok { // also what is too old, and never a copy
+		open = b.OpenAny
 	}
 	o, b, err := open(owner, id)
 	if err != nil {

@@ -77,8 +77,12 @@ func (s *Store) Prune(dry bool) (backend.Pruned, error) {
 // isWhole reports whether data and sidecar exist.
 func (e *entry) isWhole() bool { return e.side && e.data != "" }
 
-// isFresh reports whether the observation was used within freshFor.
+// isFresh reports whether the observation was used within freshFor. Copies in a cache never are: those that are not open
+// can be made again.
 func (q *quota) isFresh(e *entry) bool {
+	if q.cache {
+		return false
+	}
 	age := q.files.now().Sub(e.used)
 	return age < freshFor && age > -freshFor
 }

@@ -34,7 +34,8 @@ type quota struct {
 	maxAge  time.Duration
 	ahead   int64 // see [backend.Options.Ahead]
 	cache   bool
-	owners  owners // and the quota of each
+	copies  sync.Map // in a cache: the mark of each file whose bytes were compared
+	owners  owners   // and the quota of each
 
 	pending struct { // settlements that could not be written to the quota file yet
 		sync.Mutex

@@ -96,6 +96,10 @@ func openStore(o Options, disk *storefs.FS) (*Store, error) {
 		return nil, &OpenError{dir, err}
 	}
 	s := newStore(dir, disk, o)
+	if err := s.checkUse(); err != nil {
+		disk.Close()
+		return nil, &OpenError{dir, err}
+	}
 	if s.unwritable = disk.Unwritable; s.unwritable != nil {
 		return s, nil //nolint:nilerr // the store can still be read
 	}

@@ -67,13 +67,9 @@ func (b *blob) compare(size int64, sum [sha256.Size]byte) error {
 
 // cached opens the copy in the cache.
 func (s *Store) cached(o stored) (backend.Blob, error) {
-	at, copied, err := s.cache.Open(o.Owner, o.ID)
+	copied, err := s.cache.OpenCopy(o.Owner, o.ID, o.SHA256)
 	if err != nil {
 		return nil, err
-	}
-	if at.SHA256 != o.SHA256 {
-		_ = copied.Close()
-		return nil, fs.ErrNotExist
 	}
 	_ = s.cache.Use(o.ID, s.limits.Now()) // it goes earlier if that cannot be noted
 	return copied, nil
@@ -181,7 +177,7 @@ func (b *blob) copy() error {
 		}
 	}
 	_, err, _ := b.s.copying.Do(string(b.o.ID), func() (any, error) { return nil, b.download() })
-	if err != nil && !errors.Is(err, backend.ErrNoRoom) {
+	if err != nil && !errors.Is(err, backend.ErrNoRoom) && !errors.Is(err, fs.ErrExist) { // a damaged copy is open
 		return err
 	}
 	if b.copied, err = b.s.cached(b.o); err != nil { // there is no room, or another process has made some already

@@ -133,6 +133,17 @@ func (b *Bucket) put(ctx context.Context, key string, data *io.SectionReader, sh
 	return b.compare(ctx, key, info, data.Size(), sum)
 }
 
+func hexSHA256(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// putBytes is put of a few bytes.
+func (b *Bucket) putBytes(ctx context.Context, key string, data []byte) error {
+	return b.put(ctx, key, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), hexSHA256(data),
+		crc32.Checksum(data, castagnoli))
+}
+
 // compare checks size and checksum of what the server has, as it says.
 func (b *Bucket) compare(ctx context.Context, key string, info minio.UploadInfo, size int64, sum string) error {
 	at, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{Checksum: true})
@@ -173,10 +184,10 @@ func (b *Bucket) begin(ctx context.Context, key string) (*upload, error) {
 func (u *upload) part(ctx context.Context, number int, data []byte) (minio.CompletePart, error) {
 	ctx, cancel := u.b.within(ctx, int64(len(data)))
 	defer cancel()
-	sum, crc := sha256.Sum256(data), checksum(crc32.Checksum(data, castagnoli))
+	crc := checksum(crc32.Checksum(data, castagnoli))
 	p, err := u.b.core.PutObjectPart(ctx, u.b.name, u.key, u.id, number, bytes.NewReader(data), int64(len(data)),
 		minio.PutObjectPartOptions{
-			Sha256Hex: hex.EncodeToString(sum[:]), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {crc}},
+			Sha256Hex: hexSHA256(data), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {crc}},
 		})
 	if err != nil {
 		return minio.CompletePart{}, u.b.failed("store", err)
@@ -269,26 +280,37 @@ func (b *Bucket) failed(what string, err error) error {
 	case r.Code == minio.NoSuchKey:
 		return errMissing
 	case r.Code != "" && r.StatusCode != 0:
-		return fmt.Errorf("%s in %s: the server answered %d %s: %s", what, b, r.StatusCode, r.Code, r.Message)
+		short := fmt.Sprintf("the object store answered %d %s", r.StatusCode, r.Code)
+		return &bucketError{fmt.Sprintf("%s in %s: %s: %s", what, b, short, r.Message), short, err}
 	}
-	return fmt.Errorf("%s in %s: %w", what, b, err)
+	return &bucketError{fmt.Sprintf("%s in %s: %v", what, b, err), "the object store is not available", err}
 }
+
+// bucketError has a text for the operator, and a short one for clients.
+type bucketError struct {
+	text, short string
+	err         error
+}
+
+func (e *bucketError) Error() string { return e.text }
+func (e *bucketError) Unwrap() error { return e.err }
+
+// Short says what clients may know.
+func (e *bucketError) Short() string { return e.short }
 
 // Check stores an object beside the observations, reads it back and deletes it. skew is what the server's clock is ahead
 // of ours, within a second; compares is false if it stores bytes whose checksum is wrong. The error says what failed.
 func (b *Bucket) Check(ctx context.Context) (skew time.Duration, compares bool, err error) {
 	key, data := b.prefix+"check/"+rand.Text(), []byte("written by mcp-funnel doctor\n")
 	began := time.Now()
-	if err = b.put(ctx, key, data); err != nil {
+	if err = b.putBytes(ctx, key, data); err != nil {
 		return 0, false, err
 	}
 	defer func() {
-		if gone := b.remove(ctx, key); gone != nil {
-			err = errors.Join(err, b.failed("delete", gone))
-		}
+		err = errors.Join(err, b.remove(ctx, key))
 	}()
-	back := make([]byte, len(data))
-	if err = b.read(ctx, key, back, 0); err == nil && !bytes.Equal(back, data) {
+	var back bytes.Buffer
+	if err = b.read(ctx, key, &back, 0, int64(len(data))); err == nil && !bytes.Equal(back.Bytes(), data) {
 		err = errors.New("the object store has other bytes than were stored")
 	}
 	at, stat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})

@@ -17,10 +17,13 @@
 package remote
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,8 +78,8 @@ type Store struct {
 
 var _ backend.Backend = (*Store)(nil)
 
-// Open starts sweeps and listens to changes. It sends no request to the bucket.
-func Open(o Options) *Store {
+// Open joins the bucket and the database, starts sweeps and listens to changes.
+func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		db: o.DB, bucket: o.Bucket, cache: o.Cache, limits: o.Limits.Limits(), clock: o.Limits.Now != nil, log: o.Log,
 		parts: make(chan struct{}, 8),
@@ -85,10 +88,44 @@ func Open(o Options) *Store {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.ctx, s.end = context.WithCancel(context.Background())
+	if err := s.join(ctx); err != nil {
+		s.end()
+		return nil, err
+	}
 	s.changed.Store(time.Now().UnixNano())
 	s.stop = s.db.Listen(channel, s.heard)
 	s.running.Go(s.sweepUntilClosed)
-	return s
+	return s, nil
+}
+
+// join compares the name in the database with that in the bucket: replicas with another bucket, prefix or endpoint would
+// find the rows of others, and not their objects. The first replica writes both.
+func (s *Store) join(ctx context.Context) error {
+	b, name, hasObjects := &pgx.Batch{}, "", false
+	b.Queue("insert into place (owner, name) values ('*', $1) on conflict do nothing", rand.Text())
+	b.Queue("select name, exists (select from observations where body is null and expired is null) from place")
+	err := s.db.Batch(ctx, database.AllOwners, b, func(r pgx.BatchResults) error {
+		_, err := r.Exec()
+		return errors.Join(err, r.QueryRow().Scan(&name, &hasObjects))
+	})
+	if err != nil {
+		return err
+	}
+	key, found := s.bucket.prefix+"place", &bytes.Buffer{}
+	err = s.bucket.read(ctx, key, found, 0, int64(len(name)))
+	switch {
+	case errors.Is(err, errMissing) && !hasObjects:
+		return s.bucket.putBytes(ctx, key, []byte(name))
+	case errors.Is(err, errMissing):
+		return fmt.Errorf("%s has none of the observations of this database; compare --store, --s3-endpoint and --database "+
+			"with those of the other replicas", s.bucket)
+	case err != nil:
+		return err
+	case found.String() != name:
+		return fmt.Errorf("%s belongs to another database; compare --store, --s3-endpoint and --database with those of the "+
+			"other replicas", s.bucket)
+	}
+	return nil
 }
 
 // Close ends sweeps and closes the cache. The database stays open.
@@ -150,21 +187,23 @@ type stored struct {
 	counted int64 // bytes that count for the quota
 	object  bool  // the bytes are in one
 	body    []byte
+	damaged error // the sidecar cannot be read: only ID and owner are known
 }
 
 // columns are what scan takes, and the body or null.
-const columns = "id, sidecar, receipt, used, pinned, counted, body is null, "
+const columns = "id, owner, sidecar, receipt, used, pinned, counted, body is null, "
 
 func scan(row pgx.CollectableRow) (o stored, err error) {
-	var id, receipt string
+	var id, owner, receipt string
 	var sidecar []byte
 	var used time.Time
 	var pinned bool
-	if err := row.Scan(&id, &sidecar, &receipt, &used, &pinned, &o.counted, &o.object, &o.body); err != nil {
+	if err := row.Scan(&id, &owner, &sidecar, &receipt, &used, &pinned, &o.counted, &o.object, &o.body); err != nil {
 		return o, err
 	}
 	if o.Observation, err = backend.Decode(sidecar, backend.ID(id)); err != nil {
-		return o, fmt.Errorf("%w: obs:%s: %w", backend.ErrDamaged, id, err)
+		o.damaged = fmt.Errorf("%w: obs:%s: %w", backend.ErrDamaged, id, err)
+		o.Observation = backend.Observation{ID: backend.ID(id), Owner: owner}
 	}
 	o.Stats.Receipt, o.Used, o.Pinned = receipt, used, pinned
 	return o, nil
@@ -182,6 +221,8 @@ func (s *Store) find(owner string, id backend.ID, body string) (stored, error) {
 		return stored{}, fmt.Errorf("open obs:%s: %w", id, err)
 	case len(all) == 0:
 		return stored{}, backend.NotFound(id)
+	case all[0].damaged != nil:
+		return stored{}, all[0].damaged
 	case all[0].Expired != nil:
 		return all[0], &backend.ExpiredError{Observation: all[0].Observation}
 	}
@@ -236,21 +277,40 @@ func (s *Store) Use(id backend.ID, at time.Time) error {
 	return s.batch(database.AllOwners, b, nil)
 }
 
-// Listing implements [backend.Backend]. Nothing is torn here: a row has all or is none.
-func (s *Store) Listing(owner string, tombstones, _ bool) ([]*backend.Observation, []backend.ID, error) {
+// OpenAny opens an observation of any age, and no copy of it.
+func (s *Store) OpenAny(owner string, id backend.ID) (backend.Observation, backend.Blob, error) {
+	o, err := s.find(owner, id, "body")
+	if err != nil || !o.object {
+		if err == nil {
+			var b backend.Blob
+			b, err = s.open(o)
+			return o.Observation, b, err
+		}
+		return backend.Observation{}, nil, err
+	}
+	return o.Observation, &blob{s: s, o: o, no: true}, nil
+}
+
+// Listing implements [backend.Backend]. Rows whose sidecar cannot be read are damaged, nothing else is known to be.
+func (s *Store) Listing(owner string, tombstones, _ bool) (list []*backend.Observation, damaged []backend.ID, err error) {
 	as := owner
 	if owner == "" {
 		as = database.AllOwners
 	}
-	all, err := query(s, as, func(row pgx.CollectableRow) (*backend.Observation, error) {
-		o, err := scan(row)
-		return &o.Observation, err
-	}, "select id, sidecar, '', used, pinned, counted, false, null from observations "+
+	all, err := query(s, as, scan, "select id, owner, sidecar, '', used, pinned, counted, false, null from observations "+
 		"where ($1 = '' or owner = $1) and ($2 or expired is null) order by id", owner, tombstones)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list observations: %w", err)
 	}
-	return all, nil, nil
+	list = make([]*backend.Observation, 0, len(all))
+	for i := range all {
+		if all[i].damaged != nil {
+			damaged = append(damaged, all[i].ID)
+		} else {
+			list = append(list, &all[i].Observation)
+		}
+	}
+	return list, damaged, nil
 }
 
 // IDs implements [backend.Backend].
@@ -305,8 +365,22 @@ func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
 	return nil
 }
 
-// Damaged implements [backend.Backend]: none are known until their bytes are read.
-func (s *Store) Damaged() ([]backend.ID, error) { return nil, nil }
+// Damaged implements [backend.Backend]. Bytes are compared when they are read.
+func (s *Store) Damaged() ([]backend.ID, error) {
+	_, damaged, err := s.Listing("", true, true)
+	return damaged, err
+}
 
 // RemoveDamaged implements [backend.Backend].
-func (s *Store) RemoveDamaged(id backend.ID) error { return backend.NotFound(id) }
+func (s *Store) RemoveDamaged(id backend.ID) error {
+	damaged, err := s.Damaged()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(damaged, id) {
+		return backend.NotFound(id)
+	}
+	_, _, err = s.expireBatch(backend.WhyRemoved, 1<<62,
+		"select "+columns+"null from observations where id = $1 for update", string(id))
+	return err
+}

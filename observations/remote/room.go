@@ -177,6 +177,11 @@ func (s *Store) expireBatch(why string, bytes int64, sql string, args ...any) (f
 // bury queues the statements that replace an observation by a tombstone, and returns how many bytes that frees. Its
 // object is removed later.
 func (s *Store) bury(b *pgx.Batch, o stored, why string, after time.Duration) (freed int64, err error) {
+	if o.damaged != nil { // what made it is not known: no tombstone is left
+		b.Queue("delete from observations where id = $1", string(o.ID))
+		s.unuse(b, o, o.counted, after)
+		return o.counted, nil
+	}
 	sidecar, err := o.Tombstone(why, s.limits.Now()).Encode(backend.MaxTombstone)
 	if err != nil {
 		return 0, err
@@ -185,13 +190,18 @@ func (s *Store) bury(b *pgx.Batch, o stored, why string, after time.Duration) (f
 	b.Queue("update observations set sidecar = $2, receipt = '', counted = $3, body = null, pinned = false, "+
 		"expired = coalesce($4::timestamptz, now()), used = coalesce($4::timestamptz, now()) where id = $1",
 		string(o.ID), sidecar, counted, s.now())
-	b.Queue("update usage set bytes = bytes - $2 where owner = $1", o.Owner, o.counted-counted)
+	s.unuse(b, o, o.counted-counted, after)
+	return o.counted - counted, nil
+}
+
+// unuse queues what follows when the bytes of an observation go.
+func (s *Store) unuse(b *pgx.Batch, o stored, freed int64, after time.Duration) {
+	b.Queue("update usage set bytes = bytes - $2 where owner = $1", o.Owner, freed)
 	if o.object {
 		b.Queue("insert into removals (id, owner, due) values ($1, $2, now() + $3::interval) on conflict do nothing",
 			string(o.ID), o.Owner, after)
 	}
 	s.tell(b, o.ID, true)
-	return o.counted - counted, nil
 }
 
 // expireOld expires one observation if it is older than the maximum age.

@@ -230,9 +230,22 @@ func (db *DB) explain(err error) error {
 	if !Unavailable(err) {
 		return err
 	}
-	return fmt.Errorf("the database %s is not available; check that it runs and accepts connections and writes: %w",
-		db.where, err)
+	return &unavailableError{db.where, err}
 }
+
+type unavailableError struct {
+	where string
+	err   error
+}
+
+func (e *unavailableError) Error() string {
+	return fmt.Sprintf("the database %s is not available; check that it runs and accepts connections and writes: %v", e.where, e.err)
+}
+
+func (e *unavailableError) Unwrap() error { return e.err }
+
+// Short says what clients may know.
+func (e *unavailableError) Short() string { return "the database is not available" }
 
 // sleep returns early, with an error, if the context ends.
 func sleep(ctx context.Context, d time.Duration) error {

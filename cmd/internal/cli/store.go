@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/observations/files"
@@ -70,9 +69,6 @@ func (s *Settings) StoreDir() (string, error) {
 	return observations.DefaultDir()
 }
 
-// openTimeout is how long a command waits for the database.
-const openTimeout = 15 * time.Second
-
 // OpenKept opens what is kept, for commands that cannot work without it.
 func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 	if log == nil {
@@ -95,8 +91,7 @@ func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 	if o.Cache.Dir, err = s.StoreDir(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
-	defer cancel()
+	ctx := context.Background() // each step has a limit of its own
 	o.Database.Log = log
 	if s.HTTP != "" {
 		o.Database.Replica = s.ReplicaName()
@@ -115,7 +110,12 @@ func (s *Settings) OpenKept(log *slog.Logger) (*Kept, error) {
 		db.Close()
 		return nil, err
 	}
-	b := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: limits, Log: log})
+	b, err := remote.Open(ctx, remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: limits, Log: log})
+	if err != nil {
+		_ = cache.Close()
+		db.Close()
+		return nil, err
+	}
 	return &Kept{
 		observations.OpenOn(b, cache, limits), records.InDatabase(db), trace.InDatabase(db, log), db, bucket, cache,
 	}, nil

@@ -73,7 +73,10 @@ func (p Place) Open(t testing.TB, o backend.Options) (*remote.Store, *files.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := remote.Open(remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: o})
+	s, err := remote.Open(context.Background(), remote.Options{DB: db, Bucket: bucket, Cache: cache, Limits: o})
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s, cache
 }

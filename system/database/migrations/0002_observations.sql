@@ -46,4 +46,10 @@ create table removals (
 	due timestamptz not null
 );
 
-select funnel_protect(t::regclass) from unnest(array['observations', 'blocks', 'usage', 'reservations', 'removals']) t;
+-- The name of the bucket that belongs to these rows, which has it too.
+create table place (
+	owner text primary key,
+	name text not null
+);
+
+select funnel_protect(t::regclass) from unnest(array['place', 'observations', 'blocks', 'usage', 'reservations', 'removals']) t;
