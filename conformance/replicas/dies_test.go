@@ -101,21 +101,22 @@ func (m *team) redeem(ctx context.Context, c *client, h handle) error {
 	}
 	g, err := request(ctx, http.MethodGet, strings.Replace(url, m.balancer.URL, c.url, 1), nil)
 	if err != nil || g.status != http.StatusOK || sum(g.body) != h.sha256 {
-		return fmt.Errorf("%s of %s by link: %d, sha256 %s, want %s: %v", h.id, h.by, g.status, sum(g.body), h.sha256, err)
+		failed := fmt.Errorf("%s of %s by link: %d, sha256 %s, want %s", h.id, h.by, g.status, sum(g.body), h.sha256)
+		return errors.Join(failed, err)
 	}
 	if h.first == "" {
 		return nil
 	}
 	a, err := c.call(ctx, "slice", object{"source": h.id, "lines": "1-2"})
 	if err != nil || a.failed || !strings.Contains(a.text, h.first) {
-		return fmt.Errorf("%s of %s by slice: %s %v", h.id, h.by, a.text, err)
+		return errors.Join(fmt.Errorf("%s of %s by slice: %s", h.id, h.by, a.text), err)
 	}
 	if h.jq == "" {
 		return nil
 	}
 	a, err = c.call(ctx, "jq", object{"source": h.id, "filter": h.jq})
 	if err != nil || !strings.Contains(a.text, h.want) {
-		return fmt.Errorf("%s of %s by jq: %s %v", h.id, h.by, a.text, err)
+		return errors.Join(fmt.Errorf("%s of %s by jq: %s", h.id, h.by, a.text), err)
 	}
 	return nil
 }
@@ -213,7 +214,7 @@ func TestReplicaDies(t *testing.T) {
 			eventually(t, "an answer to "+c.era, func() error {
 				a, err := c.call(t.Context(), "slice", object{"source": before.receipt.ID, "lines": "1-1"})
 				if err != nil || a.failed || !strings.Contains(a.text, "word1 is found") {
-					return fmt.Errorf("%v %s", err, a.text)
+					return errors.Join(errors.New(a.text), err)
 				}
 				return nil
 			})
