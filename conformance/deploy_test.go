@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func TestDeploy(t *testing.T) {
 		expect.Equal(t, "replica-"+s.Environment["MCP_FUNNEL_REPLICA"], r[1], "its name")
 		expect.Has(t, strings.Join(s.Healthcheck.Test, " "), "http://127.0.0.1:8080/readyz")
 		expect.Has(t, strings.Join(s.Command, " "), "--http=0.0.0.0:8080")
-		for _, at := range append(slices.Clone(s.Command), s.Environment["PGPASSFILE"], s.Environment["AWS_SHARED_CREDENTIALS_FILE"]) {
+		for _, at := range slices.AppendSeq(slices.Clone(s.Command), maps.Values(s.Environment)) {
 			if _, secret, is := strings.Cut(at, "/run/secrets/"); is {
 				expect.Equal(t, slices.Contains(s.Secrets, secret) && compose.Secrets[secret].File != "", true, "secret %s", secret)
 			}
@@ -83,7 +84,8 @@ func TestDeploy(t *testing.T) {
 		kinds = append(kinds, d["kind"].(string)) //nolint:forcetypeassert // else it fails here
 	}
 	expect.EqualList(t, kinds, []string{"Secret", "Deployment", "Service", "PodDisruptionBudget"})
-	expect.Contains(t, manifest, "terminationGracePeriodSeconds: 40", "path: /readyz", "path: /healthz", "containerPort: 8080")
+	expect.Contains(t, manifest, "terminationGracePeriodSeconds: 40", "path: /readyz", "path: /healthz",
+		"containerPort: 8080")
 	var deployment struct {
 		Spec struct {
 			Replicas int

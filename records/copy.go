@@ -14,7 +14,9 @@ import (
 // Copy copies the records of a store to another one, and calls skip with the reason for each that it cannot. It copies
 // no accounts of sessions, whose owner a directory does not know, and no keys and used links: each store has its own.
 func Copy(from, to Store, skip func(error)) (copied, there int, err error) {
-	for _, k := range []Key{{Answer, "", "*"}, {Upstream, "", "*"}, {Map, "", "*"}, {Investigation, "", "*/*"}, {Investigation, "", "*/*/*"}} {
+	for _, k := range []Key{
+		{Answer, "", "*"}, {Upstream, "", "*"}, {Map, "", "*"}, {Investigation, "", "*/*"}, {Investigation, "", "*/*/*"},
+	} {
 		all, err := from.List(Key{Kind: k.Kind}, k.Name, false)
 		if err != nil {
 			return copied, there, err

@@ -53,6 +53,9 @@ type finding struct {
 // bad returns the finding that something does not work.
 func bad(what, text string) []finding { return []finding{{what: what, bad: true, text: text}} }
 
+// weak returns a finding that something works, but not as well as it could.
+func weak(what, text string) finding { return finding{what: what, weak: true, text: text} }
+
 func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	var all []finding
 	for _, check := range []func(*cli.Settings) []finding{
@@ -175,12 +178,12 @@ func remoteWorks(ctx context.Context, s *cli.Settings) (all []finding) {
 		all = append(all, finding{what: "bucket", bad: skew.Abs() > maxSkew, text: fmt.Sprintf(
 			"%s: written, read back, deleted; its clock is %s ahead of ours, %s are allowed", kept.Where(), skew, maxSkew)})
 		if !compares {
-			all = append(all, finding{what: "bucket", weak: true, text: "the server stores bytes whose checksum is wrong: use one that " +
-				"supports x-amz-checksum-crc32c"})
+			all = append(all, weak("bucket",
+				"the server stores bytes whose checksum is wrong: use one that supports x-amz-checksum-crc32c"))
 		}
 	}
 	if kept.Bucket.Plain() {
-		all = append(all, finding{what: "bucket", weak: true, text: "plain HTTP: others on the network can read observations; use https"})
+		all = append(all, weak("bucket", "plain HTTP: others on the network can read observations; use https"))
 	}
 	d, err := kept.Database.Status(ctx)
 	if err == nil {
@@ -191,15 +194,16 @@ func remoteWorks(ctx context.Context, s *cli.Settings) (all []finding) {
 		return append(all, bad("database", err.Error())...)
 	}
 	all = append(all, finding{what: "database", bad: d.Skew.Abs() > maxSkew, text: fmt.Sprintf(
-		"%s: Postgres %s, tables of version %d; a record was written and deleted; its clock is %s ahead of ours, %s are allowed",
+		"%s: Postgres %s, tables of version %d; a record was written and deleted; its clock is %s ahead of ours, %s are "+
+			"allowed",
 		d.Where, d.Server, d.Schema, d.Skew.Round(time.Millisecond), maxSkew)})
 	if host, _, _ := strings.Cut(d.Where, ":"); !d.TLS && host != "localhost" && !strings.HasPrefix(host, "127.") &&
 		!strings.HasPrefix(host, "/") {
-		all = append(all, finding{what: "database", weak: true, text: "no TLS: add ?sslmode=verify-full to --database"})
+		all = append(all, weak("database", "no TLS: add ?sslmode=verify-full to --database"))
 	}
 	if d.Bypasses {
-		all = append(all, finding{what: "database", weak: true, text: "its role bypasses row-level security, the second line between " +
-			"identities: use one that is neither superuser nor has BYPASSRLS"})
+		all = append(all, weak("database", "its role bypasses row-level security, the second line between identities: "+
+			"use one that is neither superuser nor has BYPASSRLS"))
 	}
 	return all
 }
@@ -224,13 +228,15 @@ func httpWorks(ctx context.Context, s *cli.Settings) (all []finding) {
 		}
 		if err == nil {
 			_ = got.Body.Close()
-			err = map[bool]error{false: errors.New("it answers " + got.Status)}[got.StatusCode == http.StatusOK]
+			if got.StatusCode != http.StatusOK {
+				err = errors.New("it answers " + got.Status)
+			}
 		}
-		text := url + " answers"
+		all = append(all, finding{what: "links", text: url + " answers"})
 		if err != nil {
-			text = fmt.Sprintf("--link-base: %s: %v; start the server, or write the URL at which others reach it", url, err)
+			all[len(all)-1] = weak("links", fmt.Sprintf(
+				"--link-base: %s: %v; start the server, or write the URL at which others reach it", url, err))
 		}
-		all = append(all, finding{what: "links", weak: err != nil, text: text})
 	}
 	if s.IsRemote() || s.HTTP != "" {
 		o := s.Options()
@@ -244,8 +250,8 @@ func httpWorks(ctx context.Context, s *cli.Settings) (all []finding) {
 		if o.Store.OwnerQuota > 0 {
 			quota = cli.BytesText(o.Store.OwnerQuota)
 		}
-		all = append(all, finding{what: "limits", text: fmt.Sprintf("of one identity: --rate-per-identity %s, --calls-per-identity %s, "+
-			"--quota-per-identity %s", rate, calls, quota)})
+		all = append(all, finding{what: "limits", text: fmt.Sprintf(
+			"of one identity: --rate-per-identity %s, --calls-per-identity %s, --quota-per-identity %s", rate, calls, quota)})
 	}
 	return all
 }

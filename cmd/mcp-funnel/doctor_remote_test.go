@@ -60,8 +60,8 @@ func TestDoctorOfARemoteStore(t *testing.T) {
 	})
 	run := func(s3 string, more ...string) (code int, out string) {
 		code, out, said := runs(t, append(append([]string{
-			"--root", root, "--store", remotetest.Bucket, "--database", p.Database, "--s3-endpoint", s3, "--s3-region", "us-east-1",
-			"--cache", t.TempDir(), "--http", "127.0.0.1:0",
+			"--root", root, "--store", remotetest.Bucket, "--database", p.Database, "--s3-endpoint", s3,
+			"--s3-region", "us-east-1", "--cache", t.TempDir(), "--http", "127.0.0.1:0",
 		}, more...), "doctor")...)
 		expect.Lacks(t, out+said, "test-secret")
 		return code, out
@@ -72,7 +72,9 @@ func TestDoctorOfARemoteStore(t *testing.T) {
 		code int
 		says []string
 	}{
-		"all works": {p.S3, []string{"--link-base", healthy.URL + "/there/", "--session-key-file", key, "--rate-per-identity", "5,10"}, done, []string{
+		"all works": {p.S3, []string{
+			"--link-base", healthy.URL + "/there/", "--session-key-file", key, "--rate-per-identity", "5,10",
+		}, done, []string{
 			"ok   bucket", "written, read back, deleted", "ok   database", "tables of version", "ok   links", "ok   sessions",
 			"--rate-per-identity 5,10, --calls-per-identity none", "ok   store      s3://",
 			"weak bucket     the server stores bytes whose checksum is wrong", // as the one of this test does

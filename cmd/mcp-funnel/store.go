@@ -41,7 +41,8 @@ func (c *storeStatus) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) 
 			alive, failed := k.Database.Replicas(ctx)
 			u, err = k.Cache.Usage()
 			err = errors.Join(err, wrong, failed)
-			r["database"], r["replicas"], r["cache"] = d, alive, map[string]any{"dir": k.Cache.Dir(), "bytes": u.Bytes, "quota": u.Quota}
+			r["database"], r["replicas"] = d, alive
+			r["cache"] = map[string]any{"dir": k.Cache.Dir(), "bytes": u.Bytes, "quota": u.Quota}
 			text += fmt.Sprintf("database  %s, Postgres %s: tables of version %d, this program knows %d\n", d.Where, d.Server,
 				d.Schema, d.Known)
 			for _, t := range d.Tables {
@@ -81,9 +82,9 @@ type storeCopy struct {
 }
 
 func (*storeCopy) Help() string {
-	return `It copies the observations of all owners with IDs, pins and times, the trace, and records, and verifies all bytes.
-What is there already is skipped, so it can be stopped and repeated. Not copied: IDs that have expired, keys and tokens,
-budgets of open sessions. Stop the servers of FROM before the last copy: what they store meanwhile may be missed.
+	return `It copies the observations of all owners with IDs, pins and times, the trace, and records, and verifies all
+bytes. What is there already is skipped, so it can be stopped and repeated. Not copied: IDs that have expired, keys and
+tokens, budgets of open sessions. Stop the servers of FROM before the last copy: what they store meanwhile may be missed.
 
   mcp-funnel --database postgres://funnel@db/funnel store copy ~/.local/state/mcp-funnel s3://bucket/prefix`
 }

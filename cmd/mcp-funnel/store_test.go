@@ -38,7 +38,8 @@ func filled(t *testing.T, dir string) {
 	t.Helper()
 	long := time.Now().Add(-20 * 24 * time.Hour).Round(0)
 	now := long
-	s := expect.Value(observations.OpenStore(observations.Options{Dir: dir, MinFree: -1, Now: func() time.Time { return now }}))(t)
+	clock := func() time.Time { return now }
+	s := expect.Value(observations.OpenStore(observations.Options{Dir: dir, MinFree: -1, Now: clock}))(t)
 	defer func() { expect.Must(t, s.Close()) }()
 	for i, size := range []int{0, 10, 64 << 10, 64<<10 + 1, 1 << 20, 20 << 20} {
 		data := make([]byte, size)
@@ -46,7 +47,8 @@ func filled(t *testing.T, dir string) {
 		now = long.Add(time.Duration(i) * 24 * time.Hour)
 		owner := []string{observations.Local, "ann"}[i%2]
 		r := expect.Value(s.Record(observations.Provenance{
-			Owner: owner, Tool: "search", Name: fmt.Sprint("number ", i), Args: json.RawMessage(`{"pattern":"x"}`), Origin: []string{"a.txt"},
+			Owner: owner, Tool: "search", Name: fmt.Sprint("number ", i), Args: json.RawMessage(`{"pattern":"x"}`),
+			Origin: []string{"a.txt"},
 		}))(t)
 		_, _ = r.Write(data)
 		o := expect.Value(r.Commit(observations.Stats{
@@ -66,7 +68,8 @@ func filled(t *testing.T, dir string) {
 	}
 	expect.Must(t, log.Close())
 	for name, body := range map[string]string{
-		"answers/k3v9q2m7x4ab.json": `{"id":"k3v9q2m7x4ab","owner":"ann"}`, "upstreams/a-b.json": `{"owner":"x"}`, "maps/m.json": "{}",
+		"answers/k3v9q2m7x4ab.json": `{"id":"k3v9q2m7x4ab","owner":"ann"}`, "maps/m.json": "{}",
+		"upstreams/a-b.json":                        `{"owner":"x"}`,
 		"investigations/aaaaaaaaaaaa/meta.json":     `{"id":"aaaaaaaaaaaa","identity":"ann"}`,
 		"investigations/aaaaaaaaaaaa/orders/b.json": `{"id":"b"}`, "investigations/targets/ff.json": `{"id":"aaaaaaaaaaaa"}`,
 		"investigations/aaaaaaaaaaaa/lock": "", "state/link-key": strings.Repeat("k", 40),
@@ -90,7 +93,8 @@ func contents(t *testing.T, dir string) map[string]string {
 			for line := range strings.Lines(string(b)) {
 				all[line] += "I"
 			}
-		case bytes.Contains(b, []byte(`"expired":`)), top == "state", top == "tmp", slices.Contains([]string{"lock", "pruned"}, filepath.Base(name)):
+		case bytes.Contains(b, []byte(`"expired":`)), top == "state", top == "tmp":
+		case filepath.Base(name) == "lock", filepath.Base(name) == "pruned":
 		case filepath.Ext(name) == ".json" && top == "observations":
 			all[name] = string(b) + expect.Value(d.Info())(t).ModTime().UTC().Truncate(time.Microsecond).String()
 		default:
@@ -116,11 +120,11 @@ func TestStoreCopy(t *testing.T) {
 		for _, again := range []bool{from[0] == a && from[1] == b, true} {
 			out, said := store(done, slices.Concat(words, []string{"store", "copy"}, from)...)
 			expect.Equal(t, said, "", "what it says")
-			want := []string{"observations: 5 copied, 0 were there", "trace: 250 calls copied, 0 were there", "records: 6 copied, 0 were there"}
+			want := "observations: %d copied, 0 were there|trace: %d calls copied, 0 were there|records: %d copied, 0 were there"
 			if again {
-				want = []string{"observations: 0 copied, 5 were there", "trace: 0 calls copied, 250 were there", "records: 0 copied, 6 were there"}
+				want = "observations: 0 copied, %d were there|trace: 0 calls copied, %d were there|records: 0 copied, %d were there"
 			}
-			expect.Contains(t, out, want...)
+			expect.Contains(t, out, strings.Split(fmt.Sprintf(want, 5, 250, 6), "|")...)
 		}
 	}
 	expect.Same(t, contents(t, b), contents(t, a), "the other directory")
@@ -128,7 +132,8 @@ func TestStoreCopy(t *testing.T) {
 	out, _ := store(done, append(at, "observations", "--any-owner", "verify")...)
 	expect.Has(t, out, "5 of 5 intact")
 	out, _ = store(done, append(at, "store")...)
-	expect.Contains(t, out, bucket+": 5 observations", "tables of version ", "observations: ", "replicas  none", "cache     ")
+	expect.Contains(t, out, bucket+": 5 observations", "tables of version ", "observations: ", "replicas  none",
+		"cache     ")
 	out, _ = store(done, append(at, "store", "status", "--json")...)
 	var r struct {
 		Observations int
@@ -213,7 +218,8 @@ func TestStoreCopyRefuses(t *testing.T) {
 	other := filepath.Join(root, "other")
 	filled(t, other)
 	for _, name := range slices.Collect(maps.Keys(contents(t, b))) {
-		if id, sidecar := strings.CutSuffix(filepath.Base(name), ".json"); sidecar && strings.HasPrefix(name, "observations/") {
+		id, sidecar := strings.CutSuffix(filepath.Base(name), ".json")
+		if sidecar && strings.HasPrefix(name, "observations/") {
 			text := expect.Value(os.ReadFile(filepath.Join(b, name)))(t)
 			sum := regexp.MustCompile(`"sha256":"..`).ReplaceAll(text, []byte(`"sha256":"zz`))
 			expect.Must(t, os.WriteFile(filepath.Join(b, name), sum, 0o600))
