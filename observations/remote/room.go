@@ -308,13 +308,15 @@ func (s *Store) Prune(dry bool) (p backend.Pruned, err error) {
 }
 
 const (
-	sweepEvery  = time.Minute
-	tidyEvery   = time.Hour      // between two checks for old observations and tombstones
-	scanEvery   = 24 * time.Hour // between two looks for objects and uploads that nothing knows
-	uploadAge   = 24 * time.Hour // of an upload that is given up
-	objectAge   = time.Hour      // of an object without a row that is removed
-	tombstoneIn = 90 * 24 * time.Hour
-	tombstones  = 10_000 // of one owner
+	sweepEvery = time.Minute
+	tidyEvery  = time.Hour      // between two checks for old observations and tombstones
+	scanEvery  = 24 * time.Hour // between two looks for objects and uploads that nothing knows
+	uploadAge  = 24 * time.Hour // of an upload that is given up
+	objectAge  = time.Hour      // of an object without a row that is removed
+
+	straysTimeout = 10 * time.Minute // of one look for objects and uploads
+	tombstoneIn   = 90 * 24 * time.Hour
+	tombstones    = 10_000 // of one owner
 )
 
 // sweepUntilClosed has one replica at a time sweep.
@@ -444,6 +446,8 @@ func (s *Store) trimTombstones() error {
 // removeStrays removes uploads and objects that nothing in the database knows, after a database was restored or a
 // process died between two steps.
 func (s *Store) removeStrays(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, straysTimeout) // no other sweep runs meanwhile
+	defer cancel()
 	for u := range s.bucket.uploads(ctx) {
 		if err := unlessGone(u.Err); err != nil {
 			return err

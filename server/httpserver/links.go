@@ -87,6 +87,10 @@ func (h *httpServer) unreadable(id observations.ID, err error) *refusal {
 		return refuse(http.StatusNotFound, "there is no obs:%s", id)
 	}
 	h.log.Error("an observation cannot be read", "id", id, "error", err)
+	var away interface{ Short() string } // of a store that replicas share
+	if errors.As(err, &away) {
+		return busy("obs:%s cannot be read now: %s; try again", id, away.Short())
+	}
 	return refuse(http.StatusInternalServerError, "obs:%s cannot be read; the log of the server says why", id)
 }
 

@@ -26,8 +26,14 @@ func (db *DB) migrate(ctx context.Context) error {
 		return db.explain(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // which unlocks
-	if err := conn.QueryRow(ctx, "select coalesce(current_schema(), '')").Scan(&db.schema); err != nil {
+	var bypasses bool
+	if err := conn.QueryRow(ctx, "select coalesce(current_schema(), ''), rolsuper or rolbypassrls from pg_roles "+
+		"where rolname = current_user").Scan(&db.schema, &bypasses); err != nil {
 		return db.explain(err)
+	}
+	if bypasses {
+		db.log.Warn("the role of the database bypasses row-level security, which is then no second line; use another one",
+			"role", db.config.User)
 	}
 	if db.schema == "" {
 		return fmt.Errorf("the database %s has no schema of its search_path: create one", db.where)
