@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -35,7 +36,7 @@ func parseDeploy(t *testing.T, name string) (text string, documents []map[string
 	for {
 		var one map[string]any
 		err := d.Decode(&one)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return text, documents
 		}
 		expect.Must(t, err, name)

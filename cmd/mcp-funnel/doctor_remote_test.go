@@ -34,10 +34,13 @@ func TestDoctorOfARemoteStore(t *testing.T) {
 	// s3 changes what the server answers.
 	s3 := func(refuse func(*http.Request) bool, answer func(*http.Response) error) string {
 		behind := expect.Value(url.Parse(p.S3))(t)
-		to := httputil.NewSingleHostReverseProxy(behind)
-		to.Director = nil
-		to.Rewrite = func(r *httputil.ProxyRequest) { r.SetURL(behind) } // the host of the signature stays
-		to.ModifyResponse = func(r *http.Response) error { return answer(r) }
+		to := &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(behind)
+				r.Out.Host = r.In.Host // that of the signature
+			},
+			ModifyResponse: func(r *http.Response) error { return answer(r) },
+		}
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !refuse(r) {
 				to.ServeHTTP(w, r)

@@ -180,7 +180,7 @@ func (s *Store) bury(b *pgx.Batch, o stored, why string, after time.Duration) (f
 	if o.damaged != nil { // what made it is not known: no tombstone is left
 		b.Queue("delete from observations where id = $1", string(o.ID))
 		s.unuse(b, o, o.counted, after)
-		return o.counted, nil
+		return o.counted, nil //nolint:nilerr // the row is removed for it
 	}
 	sidecar, err := o.Tombstone(why, s.limits.Now()).Encode(backend.MaxTombstone)
 	if err != nil {

@@ -145,7 +145,7 @@ func TestPartitions(t *testing.T) {
 			r.now = func() time.Time { return at }
 			group.Go(func() {
 				expect.OK(t, r.Append(Call{At: at, Tool: fmt.Sprint(d)}))
-				r.flush()
+				_ = r.flush()
 			})
 		}
 		group.Wait()
@@ -180,7 +180,7 @@ func TestAway(t *testing.T) {
 	for range maxPending + 7 {
 		expect.Must(t, r.Append(Call{At: time.Now(), Tool: "waits"}))
 	}
-	r.flush()
+	_ = r.flush()
 	expect.Has(t, log.String(), "is not available")
 	for _, err := range r.Read(time.Time{}, nil) {
 		expect.Fails(t, err, "read trace")
