@@ -177,7 +177,7 @@ func TestS31ReplicaRests(t *testing.T) {
 	drivesOnly(t)
 	promise.OrdinaryRun(t)
 	t.Parallel() // it waits more than it works
-	d := soakTime(t, time.Minute)
+	d := soakTime(t, 30*time.Second)
 	w := onSharedStore(t, soakRoot(t))
 	rounds, faults := worked(w, d/10)
 	time.Sleep(idleSettle)

@@ -69,6 +69,7 @@ func TestDoctorOfARemoteStore(t *testing.T) {
 		expect.Lacks(t, out+said, "test-secret")
 		return code, out
 	}
+	run(p.S3) // the first one joins bucket and database
 	for name, k := range map[string]struct {
 		s3   string
 		more []string
@@ -86,7 +87,7 @@ func TestDoctorOfARemoteStore(t *testing.T) {
 		"a key":     {p.S3, []string{"--session-key-file", short}, failed, []string{"BAD  sessions", "openssl rand"}},
 		"no write":  {refuses(http.MethodPut), nil, failed, []string{"BAD  bucket", "403", "read, write and delete"}},
 		"no read":   {refuses(http.MethodGet), nil, failed, []string{"BAD  bucket", "403", "read, write and delete"}},
-		"no delete": {refuses(http.MethodDelete), nil, failed, []string{"BAD  bucket", "delete in", "403"}},
+		"no delete": {refuses(http.MethodDelete), nil, failed, []string{"BAD  bucket", "remove in", "403"}},
 		"its clock": {skewed, nil, failed, []string{"BAD  bucket", "its clock is 59m"}},
 	} {
 		code, out := run(k.s3, k.more...)
@@ -95,7 +96,7 @@ func TestDoctorOfARemoteStore(t *testing.T) {
 		}
 		expect.Contains(t, out, k.says...)
 	}
-	if code, out := run("127.0.0.1:1"); code != failed || !strings.Contains(out, "BAD  bucket") {
+	if code, out := run("127.0.0.1:1"); code != failed || !strings.Contains(out, "BAD  store") {
 		t.Errorf("no server: code %d: %s", code, out)
 	}
 	databasetest.SetReadOnly(t, p.Database, true)

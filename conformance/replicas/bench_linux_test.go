@@ -212,6 +212,30 @@ func TestBenchCrowd(t *testing.T) {
 	}
 }
 
+// TestBenchReplicas has the same crowd make the same calls over one, two and three replicas.
+func TestBenchReplicas(t *testing.T) {
+	benchOnly(t)
+	const identities, rate = 300, 200
+	for n := 1; n <= 3; n++ {
+		var names []string
+		for n := range identities {
+			names = append(names, fmt.Sprint("i", n))
+		}
+		m := several(t, n, newVersitygw(t), names, "--quota", "20GiB", "--log-level", "warn")
+		w := &crowd{mu: make([]sync.Mutex, identities), kept: make([]map[string]bool, identities)}
+		for n, id := range names {
+			w.kept[n] = map[string]bool{}
+			w.clients = append(w.clients, open(t, m.balancer.URL, m.tokens[id], eras[2+n%2]))
+		}
+		w.press(t.Context(), 50, 10*time.Second) // what is loaded at first use is
+		s := w.press(t.Context(), rate, 30*time.Second)
+		t.Logf("%d replicas, %d calls a second: %s; memory %s", n, rate, s, m.memory())
+		for _, r := range m.replicas {
+			r.kill()
+		}
+	}
+}
+
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

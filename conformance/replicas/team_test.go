@@ -244,8 +244,14 @@ func newTeam(t testing.TB, o objects, identities ...string) *team {
 // trio starts three replicas.
 func trio(t testing.TB, o objects, identities []string, flags ...string) *team {
 	t.Helper()
+	return several(t, 3, o, identities, flags...)
+}
+
+// several starts up to three replicas.
+func several(t testing.TB, n int, o objects, identities []string, flags ...string) *team {
+	t.Helper()
 	m := newTeam(t, o, identities...)
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"a", "b", "c"}[:n] {
 		m.start(name, flags...)
 	}
 	return m

@@ -119,6 +119,10 @@ func (b *blob) fetch(off int64, n int) error {
 		return err
 	}
 	at := off - off%backend.BlockSize
+	if head := b.s.heads.get(b.o.ID); at == 0 && head != nil {
+		b.at, b.part = 0, head
+		return nil
+	}
 	end := min(b.o.Bytes, max(at+window, roundUp(off+int64(min(n, wholeAt)))))
 	buf := bytes.NewBuffer(make([]byte, 0, end-at))
 	if err := b.s.bucket.read(b.s.ctx, b.s.bucket.key(string(b.o.ID)), buf, at, end); err != nil {
@@ -132,8 +136,36 @@ func (b *blob) fetch(off int64, n int) error {
 			return fmt.Errorf("%w: obs:%s: other bytes than were stored, from %d on", backend.ErrDamaged, b.o.ID, at+i)
 		}
 	}
-	b.at, b.part = at, part
+	if b.at, b.part = at, part; at == 0 && len(part) <= window {
+		b.s.heads.put(b.o.ID, part)
+	}
 	return nil
+}
+
+// heads are the first ranges of objects: each call looks there for the kind of its source. 8 MiB at most.
+type heads struct {
+	mu    sync.Mutex
+	byID  map[backend.ID][]byte
+	order []backend.ID // the oldest is the first
+}
+
+func (h *heads) get(id backend.ID) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.byID[id]
+}
+
+func (h *heads) put(id backend.ID, head []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.byID[id] == nil {
+		h.order = append(h.order, id)
+	}
+	h.byID[id] = head
+	if len(h.order) > 32 {
+		delete(h.byID, h.order[0])
+		h.order = h.order[1:]
+	}
 }
 
 func roundUp(n int64) int64 {

@@ -70,10 +70,11 @@ type Store struct {
 	running sync.WaitGroup
 	parts   chan struct{}      // one for each part of which a copy is in memory
 	copying singleflight.Group // to the cache, by ID
-	changed atomic.Int64       // unix nanoseconds of the last change that was heard of
-	stop    func()             // ends listening
-	full    sync.Map           // the last [refusal] by owner, "" for the store
-	writing sync.Map           // IDs for which a writer of this process may have a reservation
+	heads   heads
+	changed atomic.Int64 // unix nanoseconds of the last change that was heard of
+	stop    func()       // ends listening
+	full    sync.Map     // the last [refusal] by owner, "" for the store
+	writing sync.Map     // IDs for which a writer of this process may have a reservation
 }
 
 var _ backend.Backend = (*Store)(nil)
@@ -82,7 +83,7 @@ var _ backend.Backend = (*Store)(nil)
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{
 		db: o.DB, bucket: o.Bucket, cache: o.Cache, limits: o.Limits.Limits(), clock: o.Limits.Now != nil, log: o.Log,
-		parts: make(chan struct{}, 8),
+		parts: make(chan struct{}, 8), heads: heads{byID: map[backend.ID][]byte{}},
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -101,16 +102,23 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 // join compares the name in the database with that in the bucket: replicas with another bucket, prefix or endpoint would
 // find the rows of others, and not their objects. The first replica writes both.
 func (s *Store) join(ctx context.Context) error {
-	b, name, hasObjects := &pgx.Batch{}, "", false
-	b.Queue("insert into place (owner, name) values ('*', $1) on conflict do nothing", rand.Text())
-	b.Queue("select name, exists (select from observations where body is null and expired is null) from place")
-	err := s.db.Batch(ctx, database.AllOwners, b, func(r pgx.BatchResults) error {
-		_, err := r.Exec()
-		return errors.Join(err, r.QueryRow().Scan(&name, &hasObjects))
-	})
-	if err != nil {
+	type place struct {
+		Name       string
+		HasObjects bool
+	}
+	const look = "select name, exists (select from observations where body is null and expired is null) from place"
+	all, err := query(s, database.AllOwners, pgx.RowToStructByPos[place], look)
+	if err == nil && len(all) == 0 {
+		_, err = query(s, database.AllOwners, pgx.RowTo[int],
+			"insert into place (owner, name) values ('*', $1) on conflict do nothing returning 1", rand.Text())
+		if err == nil {
+			all, err = query(s, database.AllOwners, pgx.RowToStructByPos[place], look)
+		}
+	}
+	if err != nil || len(all) != 1 {
 		return err
 	}
+	name, hasObjects := all[0].Name, all[0].HasObjects
 	key, found := s.bucket.prefix+"place", &bytes.Buffer{}
 	err = s.bucket.read(ctx, key, found, 0, int64(len(name)))
 	switch {
@@ -120,7 +128,7 @@ func (s *Store) join(ctx context.Context) error {
 		return fmt.Errorf("%s has none of the observations of this database; compare --store, --s3-endpoint and --database "+
 			"with those of the other replicas", s.bucket)
 	case err != nil:
-		return err
+		return fmt.Errorf("%w; check --store, --s3-endpoint, --s3-region and that the keys may read, write and delete", err)
 	case found.String() != name:
 		return fmt.Errorf("%s belongs to another database; compare --store, --s3-endpoint and --database with those of the "+
 			"other replicas", s.bucket)

@@ -25,13 +25,15 @@ import (
 )
 
 const (
-	connectTimeout = 2 * time.Second  // for a connection, new or of the pool
-	callTimeout    = 20 * time.Second // for all of a batch or transaction, of whose statements each has 10 s
-	attempts       = 5                // of a transaction that others stood in the way of
-	poolSize       = 8                // connections, unless pool_max_conns of the URL says otherwise
-	maxLocks       = 16               // that are held or waited for, each with a connection
+	connectTimeout = 2 * time.Second // for a connection, new or of the pool
+	attempts       = 5               // of a transaction that others stood in the way of
+	poolSize       = 8               // connections, unless pool_max_conns of the URL says otherwise
+	maxLocks       = 16              // that are held or waited for, each with a connection
 	readOnly       = "25006"
 )
+
+// The limits of a statement, and of all of a batch or transaction. Tests wait for less.
+var statementTimeout, callTimeout = 10 * time.Second, 20 * time.Second
 
 // AllOwners is the operator, who sees the rows of all owners: sweeps, and lists of all.
 const AllOwners = "*"
@@ -114,7 +116,7 @@ func parse(address string) (*pgxpool.Config, error) {
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = cmp.Or(params["application_name"], "mcp-funnel")
-	params["statement_timeout"], params["idle_in_transaction_session_timeout"] = "10s", "30s"
+	params["statement_timeout"], params["idle_in_transaction_session_timeout"] = fmt.Sprint(statementTimeout.Milliseconds()), "30s"
 	params["tcp_keepalives_idle"] = "15" // so a dead machine keeps no lock
 	return config, nil
 }

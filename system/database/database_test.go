@@ -513,6 +513,9 @@ func (s *stalling) serve(t *testing.T, address string) string {
 
 // TestDeadline has a statement that waits for a lock of a table for too long, and a server that does not answer.
 func TestDeadline(t *testing.T) {
+	was := [2]time.Duration{statementTimeout, callTimeout}
+	defer func() { statementTimeout, callTimeout = was[0], was[1] }()
+	statementTimeout, callTimeout = 2*time.Second, 4*time.Second
 	url := databasetest.URL(t)
 	db := open(t, url, "")
 	stop := make(chan struct{})
