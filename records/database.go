@@ -84,8 +84,8 @@ func (s *rows) Get(k Key) (Record, error) {
 
 func (s *rows) List(k Key, pattern string, bodies bool) ([]Record, error) {
 	regex := strings.NewReplacer(`\*`, "[^/]*", `\?`, "[^/]").Replace(regexp.QuoteMeta(pattern))
-	found, err := s.query(k, `select owner, name, case when $5 then body end, octet_length(body), used, version from records
-		where (owner = $1 or $1 = '*') and kind = $2 and $3 = '' and name ~ ('^' || $4 || '$')`, regex, bodies)
+	found, err := s.query(k, `select owner, name, case when $5 then body end, octet_length(body), used, version
+		from records where (owner = $1 or $1 = '*') and kind = $2 and $3 = '' and name ~ ('^' || $4 || '$')`, regex, bodies)
 	all := make([]Record, len(found))
 	for i, r := range found {
 		all[i] = r.Record
@@ -115,7 +115,8 @@ func (s *rows) put(k Key, body []byte, conflict string, arguments ...any) error 
 	}
 	written, err := s.query(k, `insert into records (owner, kind, name, body, used, version)
 		values ($1, $2, $3, $4, $5, nextval('records_version')) `+conflict+`
-		returning owner, name, ''::bytea, 0, used, case when xmax = 0 then 1 else 0 end`, append([]any{body, s.now()}, arguments...)...)
+		returning owner, name, ''::bytea, 0, used, case when xmax = 0 then 1 else 0 end`,
+		append([]any{body, s.now()}, arguments...)...)
 	if err == nil && len(written) == 0 {
 		return ErrBusy
 	}

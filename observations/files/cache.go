@@ -25,7 +25,8 @@ func (s *Store) checkUse() error {
 		return errors.New("it is the cache of a shared store: choose another with --store")
 	}
 	if ids, err := s.IDs(); err != nil || len(ids) > 0 {
-		return errors.Join(err, errors.New("it is a store of observations, which a cache would remove: choose another with --cache"))
+		return errors.Join(err, errors.New(
+			"it is a store of observations, which a cache would remove: choose another with --cache"))
 	}
 	f, err := s.files.disk.Create(cacheName)
 	if errors.Is(err, fs.ErrExist) { // another process was first

@@ -12,7 +12,8 @@ func (l *ledger) expire(e *entry, why string) (ok bool) {
 		return false
 	}
 	defer data.UnlockAndClose()
-	if l.quota.copies.Delete(e.id); err != nil || l.quota.cache { // a damaged sidecar names no owner and no call: leave no tombstone
+	l.quota.copies.Delete(e.id)
+	if err != nil || l.quota.cache { // a damaged sidecar names no owner and no call: leave no tombstone
 		return l.remove(e) == nil
 	}
 	return l.replaceByTombstone(e, o, why) == nil

@@ -221,8 +221,9 @@ func (w *writer) commitRow(o backend.Observation, lines []byte) (backend.Observa
 	if err != nil {
 		return backend.Observation{}, err
 	}
-	stored.Stats.Receipt = strings.ReplaceAll(stored.Stats.Receipt, "\x00", "\uFFFD") // Postgres has no text with it
-	rest := stored                                                                    // the receipt is most of a sidecar and has a column of its own
+	// The receipt is most of a sidecar and has a column of its own. Postgres has no text with a NUL.
+	stored.Stats.Receipt = strings.ReplaceAll(stored.Stats.Receipt, "\x00", "\uFFFD")
+	rest := stored
 	rest.Stats.Receipt = ""
 	if sidecar, err = rest.Encode(backend.MaxSidecar); err == nil {
 		err = w.insert(o, sidecar, stored.Stats.Receipt, lines)

@@ -116,7 +116,8 @@ func parse(address string) (*pgxpool.Config, error) {
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = cmp.Or(params["application_name"], "mcp-funnel")
-	params["statement_timeout"], params["idle_in_transaction_session_timeout"] = fmt.Sprint(statementTimeout.Milliseconds()), "30s"
+	params["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
+	params["idle_in_transaction_session_timeout"] = "30s"
 	params["tcp_keepalives_idle"] = "15" // so a dead machine keeps no lock
 	return config, nil
 }
@@ -241,7 +242,8 @@ type unavailableError struct {
 }
 
 func (e *unavailableError) Error() string {
-	return fmt.Sprintf("the database %s is not available; check that it runs and accepts connections and writes: %v", e.where, e.err)
+	return fmt.Sprintf("the database %s is not available; check that it runs and accepts connections and writes: %v",
+		e.where, e.err)
 }
 
 func (e *unavailableError) Unwrap() error { return e.err }
