@@ -77,7 +77,7 @@ var inside = map[string][][]string{
 	},
 	"agents": {{"agents/chat"}, {"agents/generation", "agents/loop"}, {"agents/answerer", "agents/investigator"}},
 	"server": {
-		{"server/callstate", "server/links", "server/oauth"},
+		{"server/callstate", "server/links", "server/oauth", "server/viewer"},
 		{"server"},
 		{"server/httpserver", "server/stdio"}, // transports: the server does not know which of them brings a message
 	},

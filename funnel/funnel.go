@@ -234,7 +234,7 @@ func (c *call) finish(r Receipt, o outcome) Answer {
 	if c.output != nil { // nil: the call was refused
 		c.reply.answer.Extra = c.output.extra
 	}
-	if o.status != cancelled && c.request.Via != trace.ViaList { // reports hold the list already
+	if o.status != cancelled && c.request.Via != trace.ViaList && c.request.Via != trace.ViaView { // reports hold the list already
 		spent := policy.AtMost(c.reply.shownTokens, c.options.Counter.Model().Error) + policy.ImageTokens*len(images)
 		pointer := r.Kept && !r.Complete
 		if err := c.accounts.add(c.request.Who, shown{spent, c.notice, pointer}); err != nil {

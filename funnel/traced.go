@@ -16,7 +16,7 @@ type Client struct{ Name, Version string }
 
 // trace writes the call down.
 func (c *call) trace(r Receipt, o outcome) {
-	if c.options.Trace == nil {
+	if c.options.Trace == nil || c.request.Via == trace.ViaView {
 		return
 	}
 	d := r.Decision

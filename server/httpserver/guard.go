@@ -51,7 +51,7 @@ func newGuard(o Options, maxBody int64) (*guard, error) {
 		}
 		g.tokens = append(g.tokens, credential{sha256.Sum256([]byte(token)), owner})
 	}
-	if len(g.tokens) == 0 && !g.noToken && g.oauth == nil {
+	if len(g.tokens) == 0 && !g.noToken && g.oauth == nil && !o.ViewOnly {
 		return nil, errors.New("HTTP needs a token")
 	}
 	for _, host := range o.Hosts {
@@ -197,6 +197,9 @@ func (g *guard) checkBrowser(r *http.Request, to route) *refusal {
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" {
 		return nil // a person has opened the link; no page can read the answer
 	}
+	if to.page {
+		return checkPage(r)
+	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":
 	case "same-site", "cross-site", "none": // none: the address bar, or an extension
@@ -215,6 +218,19 @@ func (g *guard) checkBrowser(r *http.Request, to route) *refusal {
 	return nil
 }
 
+// checkPage lets a browser open pages in a tab of their own, and what belongs to a page for that page alone.
+func checkPage(r *http.Request) *refusal {
+	site, mode, dest := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case site == "" || site == "same-origin" && (mode != "navigate" || dest == "document"):
+		return nil
+	case mode == "navigate" && dest == "document" && reads: // no cookie comes with it from another site
+		return nil
+	}
+	return refuseFetch(r, "Sec-Fetch-Site")
+}
+
 func refuseFetch(r *http.Request, header string) *refusal {
 	return refuse(http.StatusForbidden, "%s %s is not allowed; this is not a page to open in a browser",
 		header, jsonrpc.Quoted(r.Header.Get(header)))
@@ -223,7 +239,7 @@ func refuseFetch(r *http.Request, header string) *refusal {
 // checkQuery refuses query parameters, because a token there would end up in logs and histories. The error repeats
 // none of them.
 func (g *guard) checkQuery(r *http.Request, to route) *refusal {
-	if r.URL.RawQuery == "" && !r.URL.ForceQuery {
+	if to.page || r.URL.RawQuery == "" && !r.URL.ForceQuery {
 		return nil
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -233,7 +249,7 @@ func (g *guard) checkQuery(r *http.Request, to route) *refusal {
 	return refuse(http.StatusBadRequest, "remove the query; a token goes in the header: Authorization: Bearer TOKEN")
 }
 
-// identify returns the identity of the request's token. It compares every token, each in constant time.
+// identify returns the identity of the request's token.
 func (g *guard) identify(r *http.Request, to route) (caller, *refusal) {
 	if g.noToken {
 		return caller{owner: observations.Local}, nil
@@ -250,6 +266,11 @@ func (g *guard) identify(r *http.Request, to route) (caller, *refusal) {
 	if len(all) > 1 || !strings.EqualFold(scheme, "Bearer") {
 		return caller{}, refuse(http.StatusUnauthorized, "send the token in one header: Authorization: Bearer TOKEN")
 	}
+	return g.owner(r.Context(), token)
+}
+
+// owner returns the identity of a token. It compares every token, each in constant time.
+func (g *guard) owner(ctx context.Context, token string) (caller, *refusal) {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
 	owner := ""
 	for _, c := range g.tokens {
@@ -261,7 +282,7 @@ func (g *guard) identify(r *http.Request, to route) (caller, *refusal) {
 	case owner != "":
 		return caller{owner: owner}, nil
 	case g.oauth != nil:
-		return g.verify(r.Context(), token)
+		return g.verify(ctx, token)
 	}
 	return caller{}, refuse(http.StatusUnauthorized, "unknown token; use one of this server's")
 }
@@ -291,6 +312,9 @@ func (g *guard) checkBody(w http.ResponseWriter, r *http.Request, to route) *ref
 			http.StatusMethodNotAllowed, "method %s is not allowed on %s; use %s", jsonrpc.Quoted(r.Method), to.path,
 			strings.Join(to.methods, ", "),
 		)
+	}
+	if to.page {
+		return nil // the viewer reads no more than a form has
 	}
 	upload := to.link && r.Method == http.MethodPut // has a limit and a type of its own
 	if !upload {

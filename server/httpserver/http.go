@@ -51,6 +51,7 @@ func newHTTP(ctx context.Context, s *server.Server, o Options) (*httpServer, err
 	allBodies := int(min(4*set.MaxMessage, math.MaxInt)) // bytes
 	h := &httpServer{
 		server: s, log: set.Log, authorize: g.check, sse: o.SSE, links: o.Links, oauth: o.OAuth, relay: o.Relay,
+		view: o.View, viewOnly: o.ViewOnly, identify: g.owner,
 		process:    rand.Text(),
 		maxMessage: set.MaxMessage, write: set.WriteTimeout,
 		sessions:  newSessions(cmp.Or(max(o.Sessions, 0), DefaultSessions), cmp.Or(max(o.Idle, 0), DefaultIdle)),
@@ -99,6 +100,12 @@ var (
 
 func (h *httpServer) routes() []route {
 	all := routes[:len(routes):len(routes)]
+	if h.viewOnly {
+		all = nil
+	}
+	if h.view != nil {
+		all = append(all, viewRoutes...)
+	}
 	if h.sse {
 		all = append(all, legacyRoutes...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/server/links"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
+	"github.com/mcp-funnel/mcp-funnel/server/viewer"
 )
 
 // Defaults of [Options].
@@ -43,8 +44,11 @@ type Options struct {
 	// OAuth checks access tokens, besides the tokens of Identities; nil: there are none.
 	OAuth *oauth.Verifier
 	// Links are the links that are served; nil: none. They need a server with a store.
-	Links   *links.Links
-	Origins []string // web origins allowed besides the server's own, as browsers send them
+	Links *links.Links
+	// View are pages for people below [viewer.Base]; nil: none are served. ViewOnly serves nothing else, and needs no token.
+	View     *viewer.Viewer
+	ViewOnly bool
+	Origins  []string // web origins allowed besides the server's own, as browsers send them
 
 	Connections int           // open at once
 	Sessions    int           // open at once

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/server/links"
 	"github.com/mcp-funnel/mcp-funnel/server/oauth"
+	"github.com/mcp-funnel/mcp-funnel/server/viewer"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
@@ -21,6 +22,7 @@ type route struct {
 	query   string // the one query parameter it allows; "": none
 	open    bool   // needs no token; its response reveals only that the server runs, unless it is a link
 	below   bool   // also all paths that begin with path
+	page    bool   // for a browser: its viewer knows people by a cookie
 	link    bool   // people open it in a browser, and programs send it bodies of any type
 	handle  func(*httpServer, http.ResponseWriter, *http.Request, caller)
 }
@@ -48,6 +50,9 @@ type httpServer struct {
 	bodyPause   time.Duration
 	sse         bool
 	links       *links.Links // nil: none are served
+	view        *viewer.Viewer
+	viewOnly    bool
+	identify    func(context.Context, string) (caller, *refusal) // whose a token is
 	oauth       *oauth.Verifier
 	relay       Relay  // nil: there is none
 	process     string // names this process among those that the relay reaches

@@ -20,6 +20,7 @@ const (
 	ViaPrompt     = "prompt"     // prompts/get
 	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions
 	ViaCompaction = "compaction" // of a transcript: tokens before and after it
+	ViaView       = "view"       // of a person who looks at an observation: it counts for no session and is not traced
 	ViaObserved   = "observed"   // tools/call that was passed on whole; shown is what its receipt would have had
 )
 

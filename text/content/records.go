@@ -16,6 +16,26 @@ func Elements(ctx context.Context, r io.Reader, visit func(index int64, at Span)
 	})
 }
 
+// Starts calls visit with the offset at which each child of the JSON value in r begins, a member with its key, until
+// visit returns false. It calls visit before it reads the child, which may be of any length, or broken.
+func Starts(ctx context.Context, r io.Reader, visit func(index, start int64) bool) error {
+	var s Scanner
+	s.Quiet = 2 // events of top-level values and of their children only
+	index, keyed := int64(-1), false
+	ended, err := scanEvents(ctx, r, &s, func(_ []byte, e Event) (enough bool) {
+		begins := e == KeyStart || e.Starts() && s.Around(e) == 1 && !keyed
+		keyed = e == KeyStart || keyed && !e.Starts()
+		if begins {
+			index++
+		}
+		return begins && !visit(index, s.Offset()-1) || e.Ends() && s.Depth() == 0
+	})
+	if ended && err == nil {
+		_, err = s.End()
+	}
+	return err
+}
+
 // Values visits the elements of the first value if it is an array, else the top-level values, until visit returns
 // false. For an invalid text it visits the values before the error and then returns a [SyntaxError].
 func Values(ctx context.Context, r io.Reader, visit func(int64, Span) bool) error {

@@ -1,0 +1,140 @@
+package viewer
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+)
+
+// actionsOf are what a person can do with an observation.
+func (q *request) actionsOf(o *observations.Observation) any {
+	id := string(o.ID)
+	act := func(name, title, ask string) *action {
+		return &action{To: q.url("act"), Submit: title, Ask: ask, Danger: ask != "", Fields: []field{hidden("act", name), hidden("id", id), hidden("token", q.token)}}
+	}
+	pin := act("pin", "pin", "")
+	if o.Pinned {
+		pin = act("unpin", "unpin", "")
+	}
+	return actions{
+		Links: links{{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true}},
+		Acts:  []*action{pin, act("delete", "delete", "Delete obs:"+id+"? Its bytes are gone for good.")},
+	}
+}
+
+// actions are links and buttons in a row.
+type actions struct {
+	Links links
+	Acts  []*action
+}
+
+// act does what a form asks for, and returns the address of what shows it.
+func (q *request) act() (href, error) {
+	id, err := observations.ParseID(q.query.Get("id"))
+	what := q.query.Get("act")
+	if err != nil && what != "save" {
+		return "", problemf(http.StatusBadRequest, "The form names no observation.")
+	}
+	if q.o.AnyOwner && q.who.Operator && id != "" {
+		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
+			return "", err
+		}
+	}
+	switch what {
+	case "pin", "unpin":
+		return q.url("obs/" + string(id)), q.o.Store.Pin(q.who.Owner, id, what == "pin")
+	case "delete":
+		return q.url("obs"), q.o.Store.Remove(q.who.Owner, id)
+	case "save":
+		return q.save()
+	}
+	return "", problemf(http.StatusBadRequest, "The form asks for nothing that is known.")
+}
+
+// save stores what an answer shows, whole.
+func (q *request) save() (href, error) {
+	var args map[string]any
+	if err := json.Unmarshal([]byte(q.query.Get("args")), &args); err != nil {
+		return "", problemf(http.StatusBadRequest, "The form names no call.")
+	}
+	delete(args, "offset")
+	args["save"] = true
+	raw, _ := json.Marshal(args) // it was decoded from JSON
+	a, err := q.call(q.query.Get("tool"), raw)
+	if err != nil {
+		return "", err
+	}
+	if len(a.Receipts) == 0 || a.Receipts[0].ObservationID == "" {
+		text := "nothing was stored"
+		if len(a.Blocks) > 0 {
+			text, _, _ = strings.Cut(a.Blocks[0].Text, "\n")
+		}
+		return "", problemf(http.StatusConflict, "%s", text)
+	}
+	return q.url("obs/" + strings.TrimPrefix(a.Receipts[0].ObservationID, observations.Prefix)), nil
+}
+
+// failed returns the page of an error.
+func (q *request) failed(err error) (*page, int) {
+	var known *problem
+	status := http.StatusInternalServerError
+	switch {
+	case errors.As(err, &known):
+		status = known.status
+	case errors.Is(err, observations.ErrNotFound), errors.Is(err, observations.ErrExpired):
+		status = http.StatusNotFound
+	}
+	return &page{Title: http.StatusText(status), Blocks: []any{note{err.Error(), "bad"}, links{{Text: "Overview", To: q.url("")}}}}, status
+}
+
+// raw sends the stored bytes of an observation, as they are: a download, or an image that a page shows.
+func (q *request) raw(w http.ResponseWriter, r *http.Request) error {
+	id, err := observations.ParseID(q.path[1])
+	if err != nil || q.path[0] != "obs" {
+		return problemf(http.StatusNotFound, "There is no such file.")
+	}
+	o, err := q.open(q.ctx, observations.Prefix+string(id))
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	head := w.Header()
+	head.Set("Content-Security-Policy", look().boxed)
+	kind, disposition := "application/octet-stream", "attachment"
+	head.Set("Content-Type", kind)
+	head.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": o.o.File}))
+	http.ServeContent(w, r, "", o.o.Created, io.NewSectionReader(o.Source, 0, o.Size))
+	return nil
+}
+
+// live sends an event when calls were made.
+func (q *request) live(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	for last := ""; ; {
+		now := last
+		if at, err := q.o.Store.ModTime(); err == nil {
+			now = at.String()
+		}
+		if now != last {
+			last = now
+			_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.WriteString(w, "data: "+q.mac("live", now)[:12]+"\n\n"); err != nil || control.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-q.Viewer.ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package viewer
+
+import (
+	"fmt"
+	"html/template"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// page is what a template shows. Every string in it that is not a [href] comes from outside as far as show is concerned:
+// it is masked, and its hidden characters are made visible, in one place.
+type page struct {
+	Title  string
+	Crumbs []link // to the pages above this one
+	Notes  []string
+	Blocks []any // of the types below
+	Wait   bool  // something is still being read: the page is loaded again after a second
+	Live   bool  // it changes with new calls
+}
+
+// href is an address of this server, or below an element of the page. Only [request.url] makes one with parts from
+// outside.
+type href string
+
+type (
+	// link is a text that leads somewhere.
+	link struct {
+		Text, Title string
+		To          href
+		Download    bool
+		On          bool // it is the page that is shown
+	}
+	// links are shown in a row.
+	links []link
+
+	// cell is one value of a table or of facts. A zero Time is none.
+	cell struct {
+		Text, Title string
+		To          href
+		Num         bool
+		Class       string // one of the style sheet: bad, warn, dim, code
+		Time        time.Time
+		Share       float64 // of a bar, 0 to 1
+		Act         *action
+	}
+	fact struct {
+		Name string
+		Cell cell
+	}
+	facts []fact
+
+	// table is rows below a header. Its key names the element.
+	table struct {
+		Caption string
+		Heads   []cell
+		Rows    [][]cell
+		Empty   string // what to read where there is no row, and what to do
+		Pager   *pager
+		Key     string
+	}
+	// pager leads through what is shown by pages; an empty address is not shown.
+	pager struct {
+		Text                    string
+		First, Prev, Next, Last href
+		Jump                    *form
+	}
+
+	// line is a line of a text.
+	line struct {
+		N     int64 // from 1; 0: none
+		To    href
+		Class string
+		Text  string
+		Found bool // it is what the address names
+	}
+	lines struct {
+		Lines []line
+		Empty string
+		Pager *pager
+	}
+
+	// node is a value of a JSON text.
+	node struct {
+		Key, Pointer, Value, Class string
+		To                         href // to the page of the value, if it has children that are not shown here
+		Filter                     string
+		Nodes                      []node
+		More                       string // how much of it is left out
+	}
+	tree struct {
+		Nodes []node
+		Empty string
+		Pager *pager
+	}
+
+	field struct {
+		Name, Label, Value, Hint string
+		Options                  []string
+		Hidden, Check            bool
+		Size                     int
+	}
+	form struct {
+		To     href
+		Post   bool
+		Fields []field
+		Submit string
+		Hint   string
+	}
+	// action is a button that changes something: a POST with the token of the page.
+	action struct {
+		To     href
+		Fields []field
+		Submit string
+		Ask    string // what a person must confirm first
+		Danger bool
+	}
+
+	// section is a part of a page with a heading; closed shows its heading until it is opened.
+	section struct {
+		Title  string
+		Key    string // of the element
+		Blocks []any
+		Closed bool
+	}
+	// columns are shown beside each other where there is room.
+	columns []section
+
+	note struct{ Text, Class string }
+	pre  string
+	// markup is HTML that this package made.
+	markup template.HTML
+	image  struct {
+		Alt string
+		To  href
+	}
+)
+
+// words returns a cell of text.
+func words(s string) cell { return cell{Text: s} }
+
+// code returns a cell of text that is written as it stands.
+func code(s string) cell { return cell{Text: s, Class: "code"} }
+
+// to adds an address to a cell.
+func (c cell) to(at href) cell {
+	c.To = at
+	return c
+}
+
+// number returns a cell of a count.
+func number(n int64) cell { return cell{Text: grouped(n), Num: true} }
+
+// bytesCell returns a cell of a size, with the exact one as its title.
+func bytesCell(n int64) cell { return cell{Text: size(n), Title: grouped(n) + " bytes", Num: true} }
+
+func when(t time.Time) cell {
+	if t.IsZero() {
+		return cell{}
+	}
+	return cell{Time: t}
+}
+
+// duration returns a cell of milliseconds.
+func duration(ms float64) cell {
+	return cell{Text: millis(ms), Num: true}
+}
+
+func millis(ms float64) string {
+	switch {
+	case ms >= 60_000:
+		return time.Duration(ms * 1e6).Round(time.Second).String()
+	case ms >= 1000:
+		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+	case ms >= 10:
+		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	}
+	return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	from := len(s) - len(strings.TrimLeft(s, "-"))
+	for i := len(s) - 3; i > from; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// size writes a number of bytes with its unit, in powers of 1024.
+func size(n int64) string {
+	f := float64(n)
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if f < 1024 || unit == "GiB" {
+			if unit == "B" {
+				return grouped(n) + " B"
+			}
+			return fmt.Sprintf("%.1f %s", f, unit)
+		}
+		f /= 1024
+	}
+	return ""
+}
+
+// shown replaces every string that can be reached from v, which is addressable, by what show makes of it.
+func shown(v reflect.Value, show func(string) string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() != reflect.TypeFor[href]() && v.Type() != reflect.TypeFor[markup]() {
+			v.SetString(show(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			shown(v.Elem(), show)
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			inner := reflect.New(v.Elem().Type()).Elem()
+			inner.Set(v.Elem())
+			shown(inner, show)
+			v.Set(inner)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			shown(v.Index(i), show)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			shown(v.Field(i), show)
+		}
+	}
+}
+
+// visible makes hidden characters visible, but keeps line ends and tabs: those of pre and of lines are wanted.
+func visible(s string) string { return content.Visible(s, false) }

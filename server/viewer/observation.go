@@ -1,0 +1,299 @@
+package viewer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// view is one way to show a text.
+type view struct {
+	name string
+	for_ func(o *opened) bool
+	show func(q *request, o *opened) ([]any, error)
+}
+
+// of returns a condition for views: the text is of one of these kinds.
+func of(kinds ...content.Kind) func(*opened) bool {
+	return func(o *opened) bool { return slices.Contains(kinds, o.kind) }
+}
+
+// views are tried in this order: the first one that is for a text is its default.
+var views []view
+
+func init() {
+	views = []view{
+		{"tree", of(content.JSON, content.NDJSON), treeView},
+		{"text", func(o *opened) bool { return o.kind != content.Binary }, textView},
+		{"receipt", func(o *opened) bool { return o.o != nil && o.o.Stats.Receipt != "" }, receiptView},
+	}
+}
+
+// receiptView shows what the model was shown in place of the output.
+func receiptView(q *request, o *opened) ([]any, error) {
+	full, err := q.o.Store.Stat(q.who.Owner, o.o.ID)
+	return []any{wholeLines(full.Stats.Receipt)}, err
+}
+
+// observation is the page of one observation, or of all.
+func (q *request) observation() (*page, error) {
+	if len(q.path) == 1 {
+		return q.observations()
+	}
+	id, err := observations.ParseID(q.path[1])
+	if err != nil {
+		return nil, problemf(http.StatusNotFound, "%s is no ID of an observation.", content.ClipBytes(q.path[1], 40))
+	}
+	if q.o.AnyOwner && q.who.Operator {
+		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
+			return nil, problemf(http.StatusNotFound, "There is no observation obs:%s.", id)
+		}
+	}
+	o, err := q.open(q.ctx, observations.Prefix+string(id))
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	p := &page{
+		Title:  q.titleOf(o.o),
+		Crumbs: []link{{Text: "Observations", To: q.url("obs")}},
+		Notes:  o.Notes(),
+		Blocks: []any{q.factsOf(o), q.actionsOf(o.o)},
+	}
+	return p, q.showText(p, o)
+}
+
+// showText adds to a page the boxes that ask a text, the answer if one was asked, and a view of the text.
+func (q *request) showText(p *page, o *opened) error {
+	var fits []view
+	for _, v := range views {
+		if v.for_(o) {
+			fits = append(fits, v)
+		}
+	}
+	if len(fits) == 0 {
+		p.Blocks = append(p.Blocks, note{"Nothing shows a text of this kind: download it.", ""})
+		return nil
+	}
+	chosen, wanted, choices := fits[0], q.query.Get("as"), links{}
+	if wanted == "" && q.query.Get("line") != "" {
+		wanted = "text"
+	}
+	for _, v := range fits {
+		if v.name == wanted {
+			chosen = v
+		}
+	}
+	for _, v := range fits {
+		choices = append(choices, link{Text: v.name, On: v.name == chosen.name, To: q.url(strings.Join(q.path, "/"), "as", v.name, "name", q.query.Get("name"))})
+	}
+	if o.kind != content.Binary {
+		p.Blocks = append(p.Blocks, q.boxes(o))
+		answer, err := q.answer(o)
+		if err != nil {
+			return err
+		}
+		if answer != nil {
+			p.Blocks = append(p.Blocks, *answer)
+		}
+	}
+	blocks, err := chosen.show(q, o)
+	if err != nil {
+		return err
+	}
+	p.Blocks = append(p.Blocks, section{Title: "Content", Key: "content", Blocks: append([]any{choices}, blocks...)})
+	return nil
+}
+
+func (q *request) titleOf(o *observations.Observation) string {
+	name := cmp.Or(o.Name, o.Tool)
+	if o.Name != "" {
+		name += " (" + o.Tool + ")"
+	}
+	return content.Clip(name, 100)
+}
+
+// factsOf says what is known of an observation.
+func (q *request) factsOf(o *opened) facts {
+	s := o.o.Stats
+	margin := ""
+	if s.TokensMargin > 0 {
+		margin = fmt.Sprintf(" ±%.0f %%", 100*s.TokensMargin)
+	}
+	tokens := number(s.Tokens)
+	tokens.Text += margin
+	all := facts{
+		{"ID", code(observations.Prefix + string(o.o.ID))}, {"Kind", words(string(o.kind))}, {"Size", bytesCell(o.o.Bytes)},
+		{"Lines", number(s.Lines)}, {"Tokens", tokens}, {"Made", when(o.o.Created)}, {"Used", when(o.o.Used)},
+	}
+	if len(o.o.Args) > 0 {
+		all = append(all, fact{"Call", code(o.o.Tool + " " + string(o.o.Args))})
+	}
+	for _, from := range o.o.Origin {
+		c := code(from)
+		if id, err := observations.ParseID(from); err == nil {
+			c.To = q.url("obs/" + string(id))
+		}
+		all = append(all, fact{"From", c})
+	}
+	if s.Status != "" && s.Status != "success" {
+		all = append(all, fact{"Status", cell{Text: s.Status, Class: "bad"}})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Counts)) {
+		all = append(all, fact{name, cell{Text: strconv.FormatFloat(s.Counts[name], 'f', -1, 64), Num: true}})
+	}
+	if o.o.Dropped > 0 {
+		all = append(all, fact{"Not stored", cell{Text: size(o.o.Dropped) + ": " + o.o.Cause, Class: "bad"}})
+	}
+	if o.o.Pinned {
+		all = append(all, fact{"Pinned", words("it neither expires nor makes room")})
+	}
+	return all
+}
+
+// boxes are the forms that ask a text.
+func (q *request) boxes(o *opened) any {
+	box := func(name, hint string) section {
+		f := form{To: q.url(strings.Join(q.path, "/")), Submit: name, Fields: []field{{Name: name, Label: name, Value: q.query.Get(name), Hint: hint, Size: 30}}}
+		if q.query.Has("name") {
+			f.Fields = append(f.Fields, field{Name: "name", Value: q.query.Get("name"), Hidden: true})
+		}
+		return section{Blocks: []any{f}}
+	}
+	return columns{box("grep", "pattern, RE2"), box("jq", "filter")}
+}
+
+// answer is what the tool grep or jq answers to what is in a box: as the model would be shown it.
+func (q *request) answer(o *opened) (*section, error) {
+	name, args := q.asked(o)
+	if args == nil {
+		return nil, nil
+	}
+	a, err := q.call(name, args)
+	if err != nil {
+		return nil, err
+	}
+	out := &section{Title: "Answer of " + name, Key: "answer"}
+	for _, b := range a.Blocks {
+		text, next := q.splitNext(b.Text)
+		out.Blocks = append(out.Blocks, pre(text))
+		if next != "" {
+			out.Blocks = append(out.Blocks, &pager{Next: next})
+		}
+	}
+	if !a.Failed && o.o != nil {
+		out.Blocks = append(out.Blocks, action{To: q.url("act"), Submit: "save as observation", Fields: []field{
+			hidden("act", "save"), hidden("tool", name), hidden("args", string(args)), hidden("token", q.token),
+		}})
+	}
+	return out, nil
+}
+
+func hidden(name, value string) field { return field{Name: name, Value: value, Hidden: true} }
+
+// asked returns the call that a box, or the link to a further page of its answer, asks for; nil if none does.
+func (q *request) asked(o *opened) (tool string, args json.RawMessage) {
+	given := map[string]any{"source": o.Name}
+	for _, name := range []string{"grep", "jq"} {
+		if of := q.query.Get(name); of != "" {
+			given[map[string]string{"grep": "pattern", "jq": "filter"}[name]] = of
+			if q.query.Has("offset") {
+				given["offset"] = q.number("offset", 0)
+			}
+			args, _ = json.Marshal(given) // cannot fail
+			return name, args
+		}
+	}
+	return "", nil
+}
+
+// call calls a tool for the person; what it shows counts for no session.
+func (q *request) call(name string, args json.RawMessage) (funnel.Answer, error) {
+	at := slices.IndexFunc(q.o.Tools, func(t tools.Tool) bool { return t.Name == name })
+	if at < 0 {
+		return funnel.Answer{}, problemf(http.StatusNotFound, "This server has no tool %s.", name)
+	}
+	set, done := q.sources()
+	defer done()
+	return q.o.Funnel.Call(q.ctx, funnel.Request{
+		Tool: q.o.Tools[at], Args: args, Who: funnel.Session{ID: "view", Owner: q.who.Owner}, Sources: set, Via: trace.ViaView,
+	})
+}
+
+// splitNext takes the call of the next page from the header of an answer, and returns the address that makes it.
+func (q *request) splitNext(text string) (rest string, to href) {
+	header, _, _ := strings.Cut(text, "\n")
+	_, next, found := strings.Cut(header, "next: ")
+	_, raw, _ := strings.Cut(next, " ")
+	var args struct{ Offset int64 }
+	if !found || json.Unmarshal([]byte(raw), &args) != nil || args.Offset == 0 {
+		return text, ""
+	}
+	return text, q.with("offset", itoa(args.Offset))
+}
+
+// observations lists those of the person, the newest first.
+func (q *request) observations() (*page, error) {
+	owner := q.who.Owner
+	if q.o.AnyOwner && q.who.Operator {
+		owner = ""
+	}
+	all, err := q.o.Store.List(owner, false)
+	if err != nil {
+		return nil, err
+	}
+	from := min(q.number("top", 0), int64(len(all)))
+	to := min(from+pageLines, int64(len(all)))
+	t := &table{
+		Heads: []cell{words("ID"), words("Made"), words("Tool"), words("Kind"), {Text: "Size", Num: true}, {Text: "Lines", Num: true}, {Text: "Tokens", Num: true}, words("Name or call")},
+		Empty: "Nothing is stored yet. Large outputs of tools appear here.", Key: "observations",
+	}
+	for _, o := range all[from:to] {
+		t.Rows = append(t.Rows, q.observationRow(&o))
+	}
+	t.Pager = q.rowPager(from, to, int64(len(all)))
+	return &page{Title: "Observations", Blocks: []any{t}, Live: true}, nil
+}
+
+// observationRow is the row of an observation in lists.
+func (q *request) observationRow(o *observations.Observation) []cell {
+	id := code(string(o.ID)).to(q.url("obs/" + string(o.ID)))
+	what := o.Name
+	if what == "" {
+		what = string(o.Args)
+	}
+	tool := words(o.Tool)
+	if o.Pinned {
+		tool.Text += " (pinned)"
+	}
+	return []cell{id, when(o.Created), tool, words(o.Stats.Kind), bytesCell(o.Bytes), number(o.Stats.Lines), number(o.Stats.Tokens),
+		{Text: content.Clip(q.clip([]byte(what), 400), 80), Class: "code"}}
+}
+
+// rowPager leads through pages of rows, all of which are known.
+func (q *request) rowPager(from, to, total int64) *pager {
+	p := &pager{Text: grouped(min(from+1, to)) + "–" + grouped(to) + " of " + grouped(total)}
+	if from > 0 {
+		p.First, p.Prev = q.with("top", ""), q.with("top", itoa(max(from-pageLines, 0)))
+	}
+	if to < total {
+		p.Next, p.Last = q.with("top", itoa(to)), q.with("top", itoa(max(total-pageLines, 0)))
+	}
+	return p
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func sortedNames(values url.Values) []string { return slices.Sorted(maps.Keys(values)) }

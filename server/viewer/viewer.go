@@ -1,0 +1,299 @@
+// Package viewer shows people what agents saw: sessions, observations, investigations, and what they cost.
+//
+// It serves pages of HTML without a build step: one template file, one style sheet and one script, all embedded. A page
+// is made of blocks (blocks.go), which handlers fill from the same readers as the tools; everything is rendered by the
+// server and can be read without JavaScript. The same pages are shown inside clients that render MCP Apps (app.go).
+//
+//	request ─► Handler: cookie, token (auth.go) ─► route ─► handler ─► page of blocks ─► shown: masked, visible ─► HTML
+//
+// Content is data: no page runs or loads anything but what is embedded here, which its Content-Security-Policy says.
+package viewer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/ask"
+	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Base is the path below which all pages are.
+const Base = "/view"
+
+// Options are what pages show, and to whom. All but AnyOwner, Secret and Mask are needed.
+type Options struct {
+	Store        *observations.Store
+	Records      records.Store
+	Trace        trace.Store
+	Funnel       *funnel.Funnel // runs what a person asks of an observation
+	Tools        []tools.Tool   // of which grep and jq are used
+	Sources      func(funnel.Session) source.Set
+	Counter      *tokens.Counter
+	Mask         *secrets.Masker // nil: nothing is masked
+	Investigator *investigate.Investigator
+	Asker        *ask.Asker
+	Log          *slog.Logger
+	Secret       []byte // at least 32 bytes that all replicas share; nil: a random one, and cookies end with the process
+	AnyOwner     bool   // an operator sees what belongs to all owners
+}
+
+// Who is the person or client that a page is for.
+type Who struct {
+	Owner    string   `json:"o"`
+	Roots    []string `json:"r,omitempty"` // of an access token; nil: all
+	Operator bool     `json:"op,omitempty"`
+}
+
+// Viewer serves pages. It is safe for concurrent use.
+type Viewer struct {
+	o     Options
+	key   []byte // of cookies and of the tokens in forms
+	ctx   context.Context
+	stop  context.CancelFunc
+	lists lists
+
+	mu    sync.Mutex
+	codes map[[sha256.Size]byte]code1 // that were not used yet
+}
+
+// New returns a viewer. Close it, because it reads in the background.
+func New(o Options) *Viewer {
+	v := &Viewer{o: o, key: keyOf(o.Secret), codes: map[[sha256.Size]byte]code1{}, lists: newLists()}
+	if o.Log == nil {
+		v.o.Log = slog.New(slog.DiscardHandler)
+	}
+	v.ctx, v.stop = context.WithCancel(context.Background())
+	return v
+}
+
+// Close ends what is read in the background.
+func (v *Viewer) Close() { v.stop() }
+
+//go:embed assets
+var assets embed.FS
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil { // it is embedded
+		panic(err)
+	}
+	return string(b)
+}
+
+// look is what all pages share. It is made when the first page is.
+var look = sync.OnceValue(func() (l struct {
+	template      *template.Template
+	style         template.CSS
+	script        template.JS
+	policy, boxed string // Content-Security-Policy of a page, and of a file that is sent
+}) {
+	style, script := asset("style.css"), asset("script.js")
+	l.style, l.script = template.CSS(style), template.JS(script) //nolint:gosec // both are embedded
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	l.policy = "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) +
+		"; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+	l.boxed = "default-src 'none'; sandbox; frame-ancestors 'none'"
+	l.template = template.New("")
+	l.template.Funcs(template.FuncMap{
+		"block_": func(b any) (template.HTML, error) {
+			var out bytes.Buffer
+			err := l.template.ExecuteTemplate(&out, reflect.Indirect(reflect.ValueOf(b)).Type().Name(), b)
+			return template.HTML(out.String()), err //nolint:gosec // a template has escaped it
+		},
+		"html_": func(m markup) template.HTML { return template.HTML(m) }, //nolint:gosec // this package made it
+		"bar":   bar,
+		"rfc":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"exact": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000 UTC") },
+		"local": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") },
+	})
+	template.Must(l.template.Parse(asset("page.html")))
+	return l
+})
+
+// request is one request for a page.
+type request struct {
+	*Viewer
+	ctx   context.Context
+	who   Who
+	path  []string // below Base
+	query url.Values
+	token string // that a form of this page must send
+	plain bool   // nothing is masked
+	app   bool   // shown by an MCP client
+	wait  bool   // something is still being read
+}
+
+// problem is an error with the status of its page.
+type problem struct {
+	status int
+	text   string
+}
+
+func (p *problem) Error() string { return p.text }
+
+func problemf(status int, format string, args ...any) error {
+	return &problem{status, fmt.Sprintf(format, args...)}
+}
+
+// routes lead from the first element of a path to the handler of a page.
+var routes map[string]func(*request) (*page, error)
+
+func init() {
+	routes = map[string]func(*request) (*page, error){
+		"": (*request).overview, "obs": (*request).observation,
+	}
+}
+
+// menu are the pages that every page leads to.
+var menu = []struct{ name, text string }{
+	{"", "Overview"}, {"sessions", "Sessions"}, {"obs", "Observations"}, {"inv", "Investigations"}, {"servers", "Servers"},
+}
+
+// handle returns the page of a request; an error is a page too.
+func (q *request) handle() (p *page, status int) {
+	first := ""
+	if len(q.path) > 0 {
+		first = q.path[0]
+	}
+	err := problemf(http.StatusNotFound, "There is no such page.")
+	if to := routes[first]; to != nil {
+		p, err = to(q)
+	}
+	if err == nil {
+		return p, http.StatusOK
+	}
+	p, status = q.failed(err)
+	if status == http.StatusInternalServerError {
+		q.o.Log.Error("a page cannot be shown", "path", strings.Join(q.path, "/"), "error", err)
+	}
+	return p, status
+}
+
+// render writes a page as a document, or without what stands around its body.
+func (q *request) render(p *page, part string) []byte {
+	p.Wait = q.wait
+	mask := q.o.Mask
+	if q.plain {
+		mask = nil
+	}
+	shown(reflect.ValueOf(p).Elem(), func(s string) string {
+		s, _ = mask.String(s)
+		return visible(s)
+	})
+	all := links{}
+	for _, m := range menu {
+		all = append(all, link{Text: m.text, To: q.url(m.name), On: len(q.path) == 0 && m.name == "" || len(q.path) > 0 && q.path[0] == m.name})
+	}
+	var out bytes.Buffer
+	err := look().template.ExecuteTemplate(&out, part, map[string]any{
+		"Page": p, "Nav": all, "Style": look().style, "Script": look().script, "Live": q.url("live"),
+		"Search": &form{To: q.url("search"), Fields: []field{{Name: "q", Label: "Search", Value: q.query.Get("q"), Size: 16}}, Submit: "Go"},
+	})
+	if err != nil {
+		q.o.Log.Error("a page cannot be written", "path", strings.Join(q.path, "/"), "error", err)
+		return []byte("This page cannot be shown; the log of the server says why.")
+	}
+	return out.Bytes()
+}
+
+// url returns the address of a page, with pairs of names and values of parameters; those with an empty value are left
+// out. The elements of the path are escaped.
+func (q *request) url(path string, pairs ...string) href {
+	u := url.URL{Path: strings.TrimSuffix(Base+"/"+path, "/")}
+	if path == "" {
+		u.Path += "/"
+	}
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Add(pairs[i], pairs[i+1])
+		}
+	}
+	if q.plain {
+		values.Set("unmasked", "1")
+	}
+	u.RawQuery = values.Encode()
+	return href(u.String())
+}
+
+// with returns the address of this page with other parameters: an empty value removes one.
+func (q *request) with(pairs ...string) href {
+	values := slices.Clone(pairs)
+	for name, all := range q.query {
+		if slices.Contains(everyOther(pairs), name) || name == "unmasked" {
+			continue
+		}
+		for _, one := range all {
+			values = append(values, name, one)
+		}
+	}
+	return q.url(strings.Join(q.path, "/"), values...)
+}
+
+func everyOther(pairs []string) (names []string) {
+	for i := 0; i < len(pairs); i += 2 {
+		names = append(names, pairs[i])
+	}
+	return names
+}
+
+// number returns a parameter that counts, or the default if it is missing or no number.
+func (q *request) number(name string, otherwise int64) int64 {
+	var n int64
+	if _, err := fmt.Sscanf(q.query.Get(name), "%d", &n); err != nil || n < 0 {
+		return otherwise
+	}
+	return n
+}
+
+// sources returns what the person may name. The caller must call done.
+func (q *request) sources() (set source.Set, done func()) {
+	set = q.o.Sources(funnel.Session{ID: "view", Owner: q.who.Owner})
+	if q.who.Roots != nil {
+		return set.Narrow(q.who.Roots)
+	}
+	return set, func() {}
+}
+
+func (q *request) overview() (*page, error) {
+	return &page{Title: "Overview"}, nil
+}
+
+// PathOf returns the path of the page of a handle: obs:ID, inv:ID, ans:ID, or the name of a session. "" is the overview.
+func PathOf(handle string) (string, error) {
+	kind, id, found := strings.Cut(handle, ":")
+	switch {
+	case handle == "":
+		return Base + "/", nil
+	case !found:
+		return (&url.URL{Path: Base + "/sessions/" + handle}).EscapedPath(), nil
+	case kind != "obs" && kind != "inv" && kind != "ans":
+		return "", fmt.Errorf("%.60q cannot be shown: name obs:ID, inv:ID, ans:ID or a session", handle)
+	}
+	parsed, err := observations.ParseID(observations.Prefix + id)
+	return Base + "/" + kind + "/" + string(parsed), err
+}
