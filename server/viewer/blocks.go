@@ -90,6 +90,7 @@ type (
 		Filter                     string
 		Nodes                      []node
 		More                       string // how much of it is left out
+		at                         int64  // where the value begins in what was read of it
 	}
 	tree struct {
 		Nodes []node

@@ -75,6 +75,9 @@ func treeView(q *request, o *opened) ([]any, error) {
 			break
 		}
 		n := q.node(o, window, pointer, from+int64(i), object)
+		if n.More != "" {
+			q.lists.seen.Put(q.who.Owner+o.key(n.Pointer), start+n.at, 1)
+		}
 		t.Nodes = append(t.Nodes, n)
 	}
 	blocks := []any{q.pointerLinks(pointer)}
@@ -96,13 +99,15 @@ func (q *request) childrenOf(o *opened, pointer string) (walk, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, visit func(int64, int64) bool) error {
-		base := int64(0)
+		base, seen := q.lists.seen.Get(q.who.Owner + o.key(pointer))
 		if pointer != "" {
-			at, err := content.Point(ctx, r, o.kind, pointer)
-			if err != nil {
-				return err
+			if !seen {
+				at, err := content.Point(ctx, r, o.kind, pointer)
+				if err != nil {
+					return err
+				}
+				base = at.Start
 			}
-			base = at.Start
 			if r, err = o.from(base); err != nil {
 				return err
 			}
@@ -146,7 +151,7 @@ func (q *request) node(o *opened, window []byte, parent string, index int64, obj
 			Filter: filterOf(pointer, o.kind),
 		}
 		if len(rest) > 0 && (rest[0] == '{' || rest[0] == '[') {
-			n.More = "open it"
+			n.More, n.at = "open it", int64(len(window)-len(rest))
 		}
 	}
 	return n

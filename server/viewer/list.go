@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	patience   = 120 * time.Millisecond // how long a page waits for what is read in the background
-	maxStarts  = 1 << 16                // of a list: 512 KiB
-	maxLists   = 32
-	atOnce     = 2 // texts that are read in the background
-	sliceBytes = 8 << 20
+	patience  = 120 * time.Millisecond // how long a page waits for what is read in the background
+	maxStarts = 1 << 16                // of a list: 512 KiB
+	maxLists  = 32
+	maxSeen   = 10_000
+	atOnce    = 2 // texts that are read in the background
 )
 
 // lists are the lists that were read last.
@@ -25,10 +25,15 @@ type lists struct {
 	mu    sync.Mutex
 	known *lru.Values[string, *list]
 	turn  chan struct{}
+	// seen are the offsets of containers that pages have shown, by the key of their children: a text need not be read from its
+	// start to find one again.
+	seen *lru.Values[string, int64]
 }
 
 func newLists() lists {
-	return lists{known: lru.New[string, *list](maxLists), turn: make(chan struct{}, atOnce)}
+	return lists{
+		known: lru.New[string, *list](maxLists), turn: make(chan struct{}, atOnce), seen: lru.New[string, int64](maxSeen),
+	}
 }
 
 // list knows where the parts of a text begin: records, elements of an array, files of a diff. It is made by one pass in

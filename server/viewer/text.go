@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -149,6 +150,14 @@ func (q *request) longLine(o *opened, number int64) ([]any, error) {
 	r, err := o.from(at)
 	if err != nil {
 		return nil, err
+	}
+	if known == number && number == o.lineCount() && o.Plain() { // the end is known without reading it
+		last, err := o.bytesAt(max(o.Size-1, at), 1)
+		end := o.Size - int64(bytes.Count(last, []byte("\n")))
+		if err != nil {
+			return nil, err
+		}
+		return q.window(o, content.Span{Start: at, End: end}, "line "+grouped(number))
 	}
 	l := record.NewLines(q.ctx, r, 1)
 	for ; err == nil && known <= number; known++ {
