@@ -107,7 +107,7 @@ func (c *call) refuse(err error) Answer {
 	c.reply.addText(c.failureText(o, ""))
 	d.enforce()
 	c.notice = d.rejected
-	return c.finish(d.sizeReceipt(content.Text), o)
+	return c.finish(d, d.sizeReceipt(content.Text), o)
 }
 
 // execute runs the tool and returns its answer.
@@ -142,7 +142,7 @@ func (c *call) execute() (Answer, error) {
 			d.measure()
 			d.store()
 		}
-		c.finish(d.receipt(), o)
+		c.finish(d, d.receipt(), o)
 		return Answer{}, c.ctx.Err()
 	case c.captured.Bytes > 0 || !c.output.paged || c.output.kept:
 		d.showOutput()
@@ -152,11 +152,7 @@ func (c *call) execute() (Answer, error) {
 	d.enforce()
 	c.notice = d.rejected
 	c.files = c.opened(d)
-	a := c.finish(d.receipt(), o)
-	if c.output.result != nil {
-		d.passResult(&a, c.output.result)
-	}
-	return a, nil
+	return c.finish(d, d.receipt(), o), nil
 }
 
 func (c *call) openOutput(ctx context.Context, spent policy.Spent) {
@@ -218,8 +214,8 @@ func (c *call) outcomeOfCall(o outcome) outcome {
 	return o
 }
 
-// finish adds the images, counts and traces the answer, and returns it.
-func (c *call) finish(r Receipt, o outcome) Answer {
+// finish adds the images, counts and traces the answer, and returns it; that of an upstream server may be its own.
+func (c *call) finish(d *display, r Receipt, o outcome) Answer {
 	images := c.images()
 	if c.notice {
 		images = nil
@@ -241,6 +237,11 @@ func (c *call) finish(r Receipt, o outcome) Answer {
 			c.logError("the session's account could not be written", "error", err)
 		}
 	}
-	c.trace(r, o)
-	return c.reply.answer
+	answer := c.reply.answer
+	blocks := answer.Blocks
+	if c.output != nil && c.output.result != nil && o.status != cancelled {
+		blocks = d.passResult(&answer, c.output.result)
+	}
+	c.trace(r, o, blocks)
+	return answer
 }

@@ -34,5 +34,5 @@ func (f *Funnel) Show(r Request, text string) Answer {
 		d.enforce()
 		c.notice = d.rejected
 	}
-	return c.finish(d.sizeReceipt(d.kind), d.outcome)
+	return c.finish(d, d.sizeReceipt(d.kind), d.outcome)
 }

@@ -2,6 +2,8 @@ package funnel
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
@@ -14,8 +16,8 @@ import (
 // Client is the program that called, as it named itself.
 type Client struct{ Name, Version string }
 
-// trace writes the call down.
-func (c *call) trace(r Receipt, o outcome) {
+// trace writes the call down, with the blocks that its caller is shown.
+func (c *call) trace(r Receipt, o outcome, blocks []Block) {
 	if c.options.Trace == nil || c.request.Via == trace.ViaView {
 		return
 	}
@@ -47,9 +49,25 @@ func (c *call) trace(r Receipt, o outcome) {
 	if o.err != nil {
 		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
 	}
-	if err := c.options.Trace.Append(t); err != nil {
+	shown := trace.Shown{Args: c.options.Mask.JSON(c.request.Args), Text: shownText(blocks)}
+	if err := c.options.Trace.Append(t, &shown); err != nil {
 		c.logError("trace: the call could not be written down", "error", err)
 	}
+}
+
+// shownText returns the texts of blocks, which are masked, and a line for each image.
+func shownText(blocks []Block) string {
+	texts := make([]string, len(blocks))
+	for i, b := range blocks {
+		if texts[i] = b.Text; b.MIME != "" {
+			size := strconv.Itoa(len(b.Data))
+			for at := len(size) - 3; at > 0; at -= 3 {
+				size = size[:at] + "," + size[at:]
+			}
+			texts[i] = fmt.Sprintf("[%s, %s bytes]", b.MIME, size)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // sourceOf returns the file or observation that a call names by its argument source or path; "" if there is none.

@@ -90,15 +90,16 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 	defer app.Close()
 	if read {
 		shown := call.Output("file", "content")
-		hash := fingerprint(path, shown)
-		path, _ = s.Masker().String(path)
+		hash, mask := fingerprint(path, shown), s.Masker()
+		path, _ = mask.String(path)
+		masked, _ := mask.String(shown)
 		tokens, size := int64(app.Counter.Count(shown)), int64(len(shown))
 		return nil, app.Trace.Append(trace.Call{
 			At: time.Now(), Session: call.Key(), Owner: c.Owner, Tool: call.Tool, Source: path, Model: s.Model,
 			CallHash: observations.CallHash(call.Tool, call.Arguments()), Status: "success", Verdict: string(policy.OK),
 			SeenBytes: size, SeenTokens: tokens, ShownTokens: tokens,
 			Opened: []trace.Opened{{File: path, Shown: size, Hash: hash}},
-		})
+		}, &trace.Shown{Args: mask.JSON(call.Arguments()), Text: masked})
 	}
 	for i := range texts {
 		if texts[i].By, err = c.receipt(ctx, app, s.Store, call, texts[i]); err != nil {

@@ -65,7 +65,7 @@ func filled(t *testing.T, dir string) {
 	log := expect.Value(trace.Open(trace.Dir(dir)))(t)
 	for i := range 250 {
 		at := time.Now().Add(-time.Duration(i) * time.Hour)
-		expect.Must(t, log.Append(trace.Call{At: at, Owner: "ann", Tool: "find", Millis: float64(i % 2)}))
+		expect.Must(t, log.Append(trace.Call{At: at, Owner: "ann", Tool: "find", Millis: float64(i % 2)}, nil))
 	}
 	expect.Must(t, log.Close())
 	for name, body := range map[string]string{

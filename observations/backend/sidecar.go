@@ -62,25 +62,8 @@ func NewObservation(id ID, m Provenance, at time.Time) Observation {
 	return Observation{
 		V: version, ID: id, Owner: m.Owner,
 		Tool: content.ClipEnd(m.Tool, 200), Name: content.ClipEnd(m.Name, 200),
-		Args: clipArgs(m.Args, maxArgs), CallHash: CallHash(m.Tool, m.Args),
+		Args: content.ClipJSON(m.Args, maxArgs), CallHash: CallHash(m.Tool, m.Args),
 		Origin: clipList(m.Origin, maxOrigin), Created: at.UTC().Round(0),
-	}
-}
-
-// clipArgs returns arguments of at most max bytes without blanks, or their beginning as a JSON string.
-func clipArgs(args json.RawMessage, max int) json.RawMessage {
-	if len(args) == 0 {
-		return nil
-	}
-	var b bytes.Buffer
-	if len(args) <= 4*max && json.Compact(&b, args) == nil && b.Len() <= max {
-		return b.Bytes()
-	}
-	for n := max - 2; ; n /= 2 { // escaping control characters multiplies the length by six
-		s, err := json.Marshal(content.ClipEnd(string(args[:min(len(args), n+1)]), n))
-		if err == nil && len(s) <= max {
-			return s
-		}
 	}
 }
 
@@ -126,7 +109,7 @@ func (o Observation) Encode(max int) ([]byte, error) {
 		func() { o.Stats.Receipt = "" },
 		func() { o.Stats.State = nil },
 		func() { o.Stats.Counts = nil },
-		func() { o.Origin, o.Args = clipList(o.Origin, 256), clipArgs(o.Args, 512) },
+		func() { o.Origin, o.Args = clipList(o.Origin, 256), content.ClipJSON(o.Args, 512) },
 		func() { o.Origin, o.Args, o.Name, o.Cause = nil, nil, "", content.ClipEnd(o.Cause, 100) },
 	}
 	for _, cut := range cuts {
@@ -149,7 +132,7 @@ func (o Observation) Tombstone(why string, at time.Time) Observation {
 	if len(o.Args) > 0 {
 		// A tombstone outlives its observation by months: mask secrets in the arguments, which are at most 4 KiB.
 		// Masking is best effort and drops anything but JSON.
-		o.Args = clipArgs(secrets.New().JSON(o.Args), tombstoneArgs)
+		o.Args = content.ClipJSON(secrets.New().JSON(o.Args), tombstoneArgs)
 	}
 	o.Origin = clipList(o.Origin, 512)
 	o.Cause = content.ClipEnd(o.Cause, 200)

@@ -30,7 +30,7 @@ func TestEvents(t *testing.T) {
 			SeenTokens: 9000, ShownTokens: 9000},
 		{At: at, Tool: "compact", Session: "b", Via: trace.ViaCompaction, SeenTokens: 90_000, ShownTokens: 20_000},
 	} {
-		expect.Must(t, other.Append(c))
+		expect.Must(t, other.Append(c, nil))
 	}
 	body := w.do(http.MethodGet, "/metrics", "").body
 	for _, want := range []string{

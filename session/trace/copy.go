@@ -2,11 +2,13 @@ package trace
 
 import (
 	"crypto/sha256"
+	"errors"
+	"io/fs"
 	"time"
 )
 
-// Copy adds the calls of a store to another one, which is open for writing, except those that are there: it can be
-// repeated. Calls older than [Retention] are left out. It needs about 100 bytes of memory for each call that is there.
+// Copy adds the calls of a store, and what they showed, to another one, which is open for writing, except those that
+// are there: it can be repeated. Calls older than [Retention] are left out. It needs about 100 bytes of memory for each call that is there.
 func Copy(from, to Store) (copied, there int, err error) {
 	since, known := time.Now().Add(-Retention), map[[sha256.Size]byte]int{}
 	sum := func(c Call) [sha256.Size]byte {
@@ -25,10 +27,19 @@ func Copy(from, to Store) (copied, there int, err error) {
 			there++
 			continue
 		}
+		var s *Shown
+		if err == nil {
+			_, text, missing := from.Shown(c.Ref)
+			if missing == nil {
+				s = &text
+			} else if !errors.Is(missing, ErrNotKept) && !errors.Is(missing, fs.ErrNotExist) {
+				err = missing
+			}
+		}
 		if err == nil {
 			err = to.(interface {
-				append(c Call, at time.Time) error
-			}).append(c, c.At) // in the day on which it would be otherwise, so that it is removed with that
+				append(c Call, s *Shown, at time.Time) error
+			}).append(c, s, c.At) // in the day on which it would be otherwise, so that it is removed with that
 		}
 		if copied++; copied%flushAt == 0 && err == nil {
 			err = flush(to)

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +22,7 @@ const (
 	maxOrigin = 8
 	maxOpened = 200
 	maxFile   = 64 << 20 // bytes of one process on one day: about 200,000 calls
+	maxPlace  = 100      // bytes that Append adds to a line
 	day       = "20060102"
 	ext       = ".jsonl"
 )
@@ -41,6 +40,7 @@ type Log struct {
 	day    string
 	size   int64
 	torn   bool // the last write ended in the middle of a line
+	texts  texts
 	closed bool
 }
 
@@ -62,7 +62,10 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	}
 	var random [4]byte
 	rand.Read(random[:])
-	return &Log{dir: dir, root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}, nil
+	return &Log{
+		dir: dir, root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now,
+		texts: texts{root: root, now: now, max: defaultShown},
+	}, nil
 }
 
 // InDir returns the log of a directory for reading: it creates nothing, and records nothing.
@@ -70,15 +73,23 @@ func InDir(dir string) *Log { return &Log{dir: dir} }
 
 // Append implements [Store]: it writes one line in one write. Safe for concurrent use. If it fails the lines before and
 // after it are complete.
-func (l *Log) Append(c Call) error {
+func (l *Log) Append(c Call, s *Shown) error {
 	if l == nil || l.root == nil {
 		return nil
 	}
-	return l.append(c, l.now())
+	return l.append(c, s, l.now())
+}
+
+// KeepShown implements [Store].
+func (l *Log) KeepShown(max int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.texts.max = max
 }
 
 // append adds a call to the file of a day.
-func (l *Log) append(c Call, at time.Time) error {
+func (l *Log) append(c Call, s *Shown, at time.Time) error {
+	record := s.record(&c)
 	line, err := c.bounded().line()
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
@@ -93,6 +104,9 @@ func (l *Log) append(c Call, at time.Time) error {
 	}
 	if l.size+int64(len(line)) > maxFile {
 		return fmt.Errorf("write trace: the limit of %d MiB per process and day is reached", maxFile>>20)
+	}
+	if at := l.texts.add(record); at != nil {
+		line = fmt.Appendf(line[:len(line)-2], `,"shown":{"at":%d,"len":%d,"crc32":%d}}`+"\n", at.At, at.Len, at.Sum)
 	}
 	if l.torn {
 		line = append([]byte{'\n'}, line...)
@@ -124,6 +138,7 @@ func (l *Log) openDay(at time.Time) error {
 		_ = l.file.Close()
 	}
 	l.file, l.day, l.size, l.torn = f, today, 0, false
+	l.texts.begin(today)
 	if info, err := f.Stat(); err == nil {
 		l.size = info.Size()
 	}
@@ -145,7 +160,7 @@ func (l *Log) lastChangedDay() string {
 
 // removeOld removes the files of days beyond Retention, and ignores other names.
 func (l *Log) removeOld() {
-	files, _ := fs.Glob(l.root.FS(), "*"+ext)
+	files, _ := fs.Glob(l.root.FS(), "*")
 	for _, name := range files {
 		if at, ok := dayOf(name); ok && l.now().Sub(at) > Retention+24*time.Hour {
 			_ = l.root.Remove(name)
@@ -168,6 +183,7 @@ func (l *Log) Close() error {
 	if l.file != nil {
 		err = l.file.Close()
 	}
+	l.texts.close()
 	_ = l.root.Close()
 	return err
 }
@@ -175,15 +191,16 @@ func (l *Log) Close() error {
 // Dir returns the trace directory of a store.
 func Dir(store string) string { return filepath.Join(store, "trace") }
 
+// fileName matches the files of the trace, with their day.
+var fileName = content.Pattern(`^(\d{8})(?:_\d{1,10}-[0-9a-f]{8}\.jsonl|\.shown)$`)
+
 // dayOf returns the day of a trace file; false for any other name.
 func dayOf(name string) (time.Time, bool) {
-	stem, ok := strings.CutSuffix(name, ext)
-	date, process, named := strings.Cut(stem, "_")
-	pid, random, parts := strings.Cut(process, "-")
-	if _, err := strconv.Atoi(pid); err != nil || !ok || !named || !parts || len(random) != 8 {
+	parts := fileName().FindStringSubmatch(name)
+	if parts == nil {
 		return time.Time{}, false
 	}
-	at, err := time.Parse(day, date)
+	at, err := time.Parse(day, parts[1])
 	return at, err == nil
 }
 
@@ -217,7 +234,7 @@ func (c Call) bounded() Call {
 func (c Call) line() ([]byte, error) {
 	for {
 		line, err := json.Marshal(c)
-		if err != nil || len(line) < maxLine || len(c.Opened) == 0 {
+		if err != nil || len(line) < maxLine-maxPlace || len(c.Opened) == 0 {
 			return append(line, '\n'), err
 		}
 		half := len(c.Opened) / 2

@@ -10,10 +10,13 @@ import (
 	"iter"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // maxLine is longer than any line that Append writes.
@@ -55,13 +58,9 @@ func (l *Log) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 
 // readFile yields the calls of one file. It returns false if yield did.
 func readFile(root *os.Root, name string, since time.Time, skipped *int, yield func(Call, error) bool) bool {
-	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // removed meanwhile, or not ours
+	f, err := openRegular(root, name)
+	if errors.Is(err, fs.ErrNotExist) { // removed meanwhile, or not ours
 		return true
-	}
-	var f *os.File
-	if err == nil {
-		f, err = root.OpenFile(name, os.O_RDONLY|osfile.Nonblock, 0)
 	}
 	if err != nil {
 		return yield(Call{}, fmt.Errorf("read trace: %w", err))
@@ -78,8 +77,81 @@ func readFile(root *os.Root, name string, since time.Time, skipped *int, yield f
 			return yield(Call{}, fmt.Errorf("read trace: %w", err))
 		case !lines.Whole() || json.Unmarshal(line, &c) != nil || c.V != Version:
 			*skipped++
-		case !c.At.Before(since) && !yield(c, nil):
-			return false
+		case !c.At.Before(since):
+			c.Ref = strings.TrimSuffix(name, ext) + "." + strconv.FormatInt(lines.At.Start, 10)
+			if !yield(c, nil) {
+				return false
+			}
 		}
 	}
+}
+
+// openRegular opens a file for reading. If it is not a regular file, the error is [fs.ErrNotExist].
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_RDONLY|osfile.Nonblock, 0)
+}
+
+// refName matches the Ref of a call: the day, the name of the file, and the offset of the line.
+var refName = content.Pattern(`^((\d{8})_\d{1,10}-[0-9a-f]{8})\.(0|[1-9]\d{0,9})$`)
+
+// Shown implements [Store].
+func (l *Log) Shown(ref string) (c Call, s Shown, err error) {
+	parts := refName().FindStringSubmatch(ref)
+	if parts == nil || l == nil {
+		return c, s, notFound(ref)
+	}
+	root, err := os.OpenRoot(l.dir)
+	if err == nil {
+		defer func() { _ = root.Close() }()
+		offset, _ := strconv.ParseInt(parts[3], 10, 64) // it has at most ten digits
+		var at *place
+		if c, at, err = readCall(root, parts[1]+ext, offset); err == nil {
+			c.Ref = ref
+			var record []byte
+			if record, err = readText(root, parts[2], at); err == nil {
+				err = s.parse(record)
+			}
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = notFound(ref)
+	case err != nil && !errors.Is(err, ErrNotKept):
+		err = fmt.Errorf("read trace: %w", err)
+	}
+	return c, s, err
+}
+
+// readCall reads the call in the line at an offset. If no line that is whole begins there, the error is
+// [fs.ErrNotExist].
+func readCall(root *os.Root, name string, offset int64) (Call, *place, error) {
+	f, err := openRegular(root, name)
+	if err != nil {
+		return Call{}, nil, err
+	}
+	defer func() { _ = f.Close() }()
+	before := min(offset, 1) // the end of the line before it
+	lines := record.NewLines(context.Background(), io.NewSectionReader(f, offset-before, 2*maxLine), maxLine)
+	line, err := lines.Next()
+	if err == nil && before == 1 && lines.At.End == 0 {
+		line, err = lines.Next()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Call{}, nil, err
+	}
+	var found struct {
+		Call
+		Shown *place `json:"shown"`
+	}
+	if err != nil || lines.Unended || !lines.Whole() || json.Unmarshal(line, &found) != nil || found.V != Version {
+		return Call{}, nil, fs.ErrNotExist
+	}
+	return found.Call, found.Shown, nil
 }

@@ -9,6 +9,8 @@ import (
 	"iter"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +23,7 @@ const (
 	flushEvery = time.Second
 	flushAt    = 100  // calls that are written without waiting for that time
 	maxPending = 1000 // calls that wait for a database that is away
+	maxTexts   = 500  // of the calls that wait may have a text, so that they take about 10 MB
 	pageSize   = 500  // lines that Read has in memory
 )
 
@@ -37,6 +40,9 @@ type Rows struct {
 	mu      sync.Mutex
 	pending []pending
 	lost    int
+	max     int64  // bytes of the texts of all days; see [Rows.append]
+	day     string // on which the last call was added
+	kept    int64  // bytes of its texts
 	full    chan struct{}
 	end     chan struct{} // nil after Close
 	ended   chan struct{}
@@ -44,13 +50,14 @@ type Rows struct {
 
 type pending struct {
 	owner, day, line string
+	shown            *string
 	at               time.Time
 }
 
 // InDatabase returns the trace in a database. Days beyond [Retention] are removed at the first call of a day.
 func InDatabase(db *database.DB, log *slog.Logger) *Rows {
 	r := &Rows{
-		db: db, log: log, now: time.Now,
+		db: db, log: log, now: time.Now, max: defaultShown,
 		full: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go r.run(r.end)
@@ -58,10 +65,19 @@ func InDatabase(db *database.DB, log *slog.Logger) *Rows {
 }
 
 // Append implements [Store].
-func (r *Rows) Append(c Call) error { return r.append(c, r.now()) }
+func (r *Rows) Append(c Call, s *Shown) error { return r.append(c, s, r.now()) }
 
-// append adds a call to the day of a time.
-func (r *Rows) append(c Call, at time.Time) error {
+// KeepShown implements [Store].
+func (r *Rows) KeepShown(max int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.max = max
+}
+
+// append adds a call to the day of a time. Nothing counts the texts of other processes, so each has the same part of
+// their room for a day.
+func (r *Rows) append(c Call, s *Shown, at time.Time) error {
+	record := string(s.record(&c))
 	line, err := c.bounded().line()
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)
@@ -76,7 +92,15 @@ func (r *Rows) append(c Call, at time.Time) error {
 		return nil
 	}
 	owner := cmp.Or(c.Owner, database.AllOwners)
-	r.pending = append(r.pending, pending{owner, at.UTC().Format(time.DateOnly), string(line), c.At})
+	one := pending{owner: owner, day: at.UTC().Format(time.DateOnly), line: string(line), at: c.At}
+	if one.day != r.day {
+		r.day, r.kept = one.day, 0
+	}
+	if n := int64(len(record)); n > 0 && r.kept+n <= r.max/8 && len(r.pending) < maxTexts {
+		r.kept += n
+		one.shown = &record
+	}
+	r.pending = append(r.pending, one)
 	if len(r.pending) == flushAt {
 		select {
 		case r.full <- struct{}{}:
@@ -141,7 +165,8 @@ func (r *Rows) write(batch []pending) error {
 				return err
 			})
 		}
-		b.Queue("insert into trace (owner, at, day, line) values ($1, $2, $3::text::date, $4)", p.owner, p.at, p.day, p.line)
+		b.Queue("insert into trace (owner, at, day, line, shown) values ($1, $2, $3::text::date, $4, $5)",
+			p.owner, p.at, p.day, p.line, p.shown)
 	}
 	err := r.db.Batch(context.Background(), database.AllOwners, b, nil)
 	if err == nil && begun {
@@ -185,7 +210,7 @@ func (r *Rows) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 				var c Call
 				if json.Unmarshal([]byte(one.Line), &c) != nil || c.V != Version {
 					*skipped++
-				} else if !c.At.Before(since) && !yield(c, nil) {
+				} else if c.Ref = rowRef(one.Day, one.Seq); !c.At.Before(since) && !yield(c, nil) {
 					return
 				}
 				day, seq = one.Day, one.Seq
@@ -195,6 +220,36 @@ func (r *Rows) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 			}
 		}
 	}
+}
+
+// rowRef returns the Ref of a row.
+func rowRef(at time.Time, seq int64) string { return at.Format(day) + "." + strconv.FormatInt(seq, 10) }
+
+// Shown implements [Store].
+func (r *Rows) Shown(ref string) (c Call, s Shown, err error) {
+	date, number, _ := strings.Cut(ref, ".")
+	at, wrong := time.Parse(day, date)
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if wrong != nil || err != nil || rowRef(at, seq) != ref {
+		return c, s, notFound(ref)
+	}
+	_ = r.flush()
+	type row struct {
+		Line  string
+		Shown *string
+	}
+	found, err := database.Query(context.Background(), r.db, database.AllOwners, pgx.RowToStructByPos[row],
+		"select line, shown from trace where day = $1::date and seq = $2", at, seq)
+	switch {
+	case err != nil:
+		return c, s, fmt.Errorf("read trace: %w", err)
+	case len(found) == 0 || json.Unmarshal([]byte(found[0].Line), &c) != nil || c.V != Version:
+		return Call{}, s, notFound(ref)
+	}
+	if c.Ref = ref; found[0].Shown == nil {
+		return c, s, ErrNotKept
+	}
+	return c, s, s.parse([]byte(*found[0].Shown))
 }
 
 // Close implements [Store]: what waits is written, unless the database is away. The database is closed after it, by the

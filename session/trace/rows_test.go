@@ -74,18 +74,18 @@ func TestStores(t *testing.T) {
 		a, b := open(), open()
 		now := time.Now().UTC()
 		want := Call{V: 1, At: now.Round(0), Session: "s", Owner: "anna", Tool: "search", Error: "\x00 \xff'\\", Kept: true}
-		expect.Must(t, a.Append(want))
+		expect.Must(t, a.Append(want, nil))
 		for c, err := range a.Read(time.Time{}, nil) {
 			expect.Must(t, err)
 			want.Error = "\x00 �'\\"
 			expect.Same(t, c, want, "its own, at once")
 		}
 		long := strings.Repeat("\x01世", 100_000)
-		expect.Must(t, b.Append(Call{At: now.Add(time.Hour), Tool: "long", Error: long, Millis: math.NaN()}))
-		expect.Must(t, b.Append(Call{At: now.Add(-time.Hour), Tool: "old"}))
+		expect.Must(t, b.Append(Call{At: now.Add(time.Hour), Tool: "long", Error: long, Millis: math.NaN()}, nil))
+		expect.Must(t, b.Append(Call{At: now.Add(-time.Hour), Tool: "old"}, nil))
 		expect.Must(t, b.Close())
 		expect.Must(t, b.Close(), "again")
-		expect.Fails(t, b.Append(Call{}), "closed", "after Close")
+		expect.Fails(t, b.Append(Call{}, nil), "closed", "after Close")
 		all := toolsOf(t, a, time.Time{})
 		slices.Sort(all)
 		expect.EqualList(t, all, []string{"long", "old", "search"})
@@ -108,7 +108,7 @@ func TestManyCalls(t *testing.T) {
 			all = append(all, s)
 			group.Go(func() {
 				for k := range each {
-					expect.OK(t, s.Append(Call{At: time.Now(), Tool: fmt.Sprintf("%d.%04d", i, k)}))
+					expect.OK(t, s.Append(Call{At: time.Now(), Tool: fmt.Sprintf("%d.%04d", i, k)}, nil))
 					if k%50 == 49 {
 						time.Sleep(10 * time.Millisecond)
 					}
@@ -144,7 +144,7 @@ func TestPartitions(t *testing.T) {
 		for _, r := range all {
 			r.now = func() time.Time { return at }
 			group.Go(func() {
-				expect.OK(t, r.Append(Call{At: at, Tool: fmt.Sprint(d)}))
+				expect.OK(t, r.Append(Call{At: at, Tool: fmt.Sprint(d)}, nil))
 				_ = r.flush()
 			})
 		}
@@ -174,11 +174,11 @@ func TestPartitions(t *testing.T) {
 // TestAway stops the database: calls wait, those beyond the limit are lost, and the log says how many.
 func TestAway(t *testing.T) {
 	r, log := inDatabase(t, databasetest.URL(t))
-	expect.Must(t, r.Append(Call{At: time.Now(), Tool: "first"}))
+	expect.Must(t, r.Append(Call{At: time.Now(), Tool: "first"}, nil))
 	expect.Equal(t, len(toolsOf(t, r, time.Time{})), 1)
 	databasetest.Stop(t)
 	for range maxPending + 7 {
-		expect.Must(t, r.Append(Call{At: time.Now(), Tool: "waits"}))
+		expect.Must(t, r.Append(Call{At: time.Now(), Tool: "waits"}, nil))
 	}
 	_ = r.flush()
 	expect.Has(t, log.String(), "is not available")
@@ -189,6 +189,6 @@ func TestAway(t *testing.T) {
 	expect.Equal(t, len(toolsOf(t, r, time.Time{})), 1+maxPending)
 	expect.Has(t, log.String(), "lost=7")
 	databasetest.Stop(t)
-	expect.Must(t, r.Append(Call{At: time.Now(), Tool: "lost"}))
+	expect.Must(t, r.Append(Call{At: time.Now(), Tool: "lost"}, nil))
 	expect.Fails(t, r.Close(), "1 calls are lost")
 }

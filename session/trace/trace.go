@@ -26,8 +26,16 @@ const (
 
 // Store keeps calls: a [Log] in files, or [Rows] in a database.
 type Store interface {
-	// Append adds a call, each text field truncated to 200 bytes. If it fails the call is not in the trace.
-	Append(Call) error
+	// Append adds a call, each text field truncated to 200 bytes, and what it showed; nil for nothing. If it fails the
+	// call is not in the trace. If only the text cannot be kept the call is added without it.
+	Append(c Call, s *Shown) error
+	// KeepShown sets how many bytes the texts of all processes may take in a directory; the texts of the oldest days make
+	// room. In a database a process keeps an eighth of it on each day. 0 keeps none; the default is 256 MiB.
+	KeepShown(max int64)
+	// Shown returns the call that Read named ref, and what it showed. The error is [fs.ErrNotExist] if the call is gone or
+	// ref is no name of a call here, and [ErrNotKept] if there is no text; it then returns the call nevertheless. Whose
+	// call it is the caller must check.
+	Shown(ref string) (Call, Shown, error)
 	// Read returns the calls since a time: by day, and for each process in the order in which they were added. It skips
 	// lines that are torn, foreign or of another [Version], and adds their number to skipped unless that is nil.
 	// If a part cannot be read it yields the error and continues where it can. Memory does not grow with the trace.
@@ -39,6 +47,9 @@ type Store interface {
 // Call is one tool call: what was asked, seen and shown, and its cost. Fields that older lines do not have are empty
 // in them.
 type Call struct {
+	// Ref names the call in its store. Read sets it: at most 80 bytes of letters, digits, '_', '-' and '.', fit for a URL.
+	Ref string `json:"-"`
+
 	V           int       `json:"v"`  // set by Append
 	At          time.Time `json:"at"` // UTC, start
 	Session     string    `json:"session"`
@@ -52,6 +63,7 @@ type Call struct {
 	SeenTokens  int64     `json:"seen_tokens"`
 	SeenMargin  float64   `json:"seen_margin,omitempty"`
 	ShownTokens int64     `json:"shown_tokens"`
+	ShownBytes  int64     `json:"shown_bytes,omitempty"` // of all that was shown, also if less of it is kept; set by Append
 	Observation string    `json:"observation,omitempty"`
 	Kept        bool      `json:"kept"`
 	Millis      float64   `json:"ms"`

@@ -31,7 +31,7 @@ func start(t testing.TB, dir string, c *clock) *Log {
 
 func write(t testing.TB, l *Log, c Call) {
 	t.Helper()
-	expect.Must(t, l.Append(c))
+	expect.Must(t, l.Append(c, nil))
 }
 
 func read(t testing.TB, dir string, since time.Time) (calls []Call) {
@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 func TestNothingIsKeptWithoutADirectory(t *testing.T) {
 	l := expect.Value(Open(""))(t)
 	for _, l := range []*Log{l, nil} {
-		expect.OK(t, l.Append(Call{}))
+		expect.OK(t, l.Append(Call{}, nil))
 		expect.OK(t, l.Close())
 	}
 	if calls := read(t, filepath.Join(t.TempDir(), "none"), time.Time{}); len(calls) != 0 {
@@ -178,9 +178,9 @@ func TestTornWrite(t *testing.T) {
 		t.Errorf("read %+v", calls)
 	}
 	_ = l.file.Close() // every write fails from here on
-	expect.ErrorIs(t, l.Append(Call{}), os.ErrClosed, "Append to a broken file")
+	expect.ErrorIs(t, l.Append(Call{}, nil), os.ErrClosed, "Append to a broken file")
 	_ = l.Close()
-	expect.Fails(t, l.Append(Call{}), "", "Append after Close")
+	expect.Fails(t, l.Append(Call{}, nil), "", "Append after Close")
 }
 
 func TestLinesAreBounded(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLinesAreBounded(t *testing.T) {
 		t.Errorf("read %+v", calls)
 	}
 	l.size = maxFile
-	expect.Fails(t, l.Append(Call{}), "64 MiB", "a full file")
+	expect.Fails(t, l.Append(Call{}, nil), "64 MiB", "a full file")
 }
 
 // TestOpenedFitALine has files whose names take several times their bytes as JSON: the call is read again, and says how
@@ -240,7 +240,7 @@ func TestConcurrentAppends(t *testing.T) {
 		for j := range each {
 			group.Go(func() {
 				for k := range calls {
-					expect.OK(t, l.Append(Call{At: c.at, Tool: fmt.Sprintf("%d.%d.%d", i, j, k)}))
+					expect.OK(t, l.Append(Call{At: c.at, Tool: fmt.Sprintf("%d.%d.%d", i, j, k)}, nil))
 				}
 			})
 		}
@@ -295,7 +295,7 @@ func BenchmarkAppend(b *testing.B) {
 			Call{
 				At: time.Now(), Session: "s", Tool: "search", CallHash: strings.Repeat("0", 64), Status: "success",
 				SeenTokens: 24611,
-			},
+			}, nil,
 		))
 	}
 }

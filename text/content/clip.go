@@ -1,6 +1,8 @@
 package content
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -56,6 +58,26 @@ func ClipEnd(s string, max int) string {
 		return ""
 	}
 	return s[:runeStart(s, max-len(mark))] + mark
+}
+
+// ClipBefore returns the beginning of s that has at most max bytes and does not split a UTF-8 sequence.
+func ClipBefore(s string, max int) string { return s[:runeStart(s, max)] }
+
+// ClipJSON returns arguments of at most max bytes without blanks, or their beginning as a JSON string.
+func ClipJSON(args json.RawMessage, max int) json.RawMessage {
+	if len(args) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if len(args) <= 4*max && json.Compact(&b, args) == nil && b.Len() <= max {
+		return b.Bytes()
+	}
+	for n := max - 2; ; n /= 2 { // escaping control characters multiplies the length by six
+		s, err := json.Marshal(ClipEnd(string(args[:min(len(args), n+1)]), n))
+		if err == nil && len(s) <= max {
+			return s
+		}
+	}
 }
 
 // prefixWithin returns the longest prefix of s that consists of whole graphemes and for which measure is at most room.

@@ -60,6 +60,7 @@ type shownSettings struct {
 
 	Mask        bool `default:"true" negatable:"" help:"Mask secrets of known formats in answers, trace and logs; --no-mask shows them."`
 	RedactStore bool `help:"Mask them in observations too. By default observations are exact."`
+	KeepShown   bool `default:"true" negatable:"" help:"Keep for 30 days what each call was asked and what the model was shown, masked like answers and up to 16 KiB, within a sixteenth of --quota; --no-keep-shown keeps only the figures of a call."`
 }
 
 // budgetSettings are what is known of the context of a model.

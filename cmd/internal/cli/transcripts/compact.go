@@ -200,7 +200,7 @@ func (c *Compact) finish(
 	err := app.Trace.Append(trace.Call{
 		At: time.Now(), Session: t.Session, Owner: observations.Local, Tool: "compact", Status: "success", Verdict: "ok",
 		Via: trace.ViaCompaction, SeenTokens: int64(r.Before), ShownTokens: int64(r.After),
-	})
+	}, nil)
 	if err != nil {
 		app.Log.Warn("the compaction is not in the trace", "cause", err)
 	}
