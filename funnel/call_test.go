@@ -640,7 +640,7 @@ func TestEveryCallIsTraced(t *testing.T) {
 	)
 	expect.Must(t, l.Close())
 	var calls []trace.Call
-	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	files, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	for _, name := range files {
 		b, err := os.ReadFile(name)
 		expect.Must(t, err)

@@ -38,6 +38,10 @@ func read(t testing.TB, dir string, since time.Time) (calls []Call) {
 	t.Helper()
 	for c, err := range InDir(dir).Read(since, nil) {
 		expect.Must(t, err)
+		if !refName().MatchString(c.Ref) {
+			t.Errorf("a call is named %q", c.Ref)
+		}
+		c.Ref = ""
 		calls = append(calls, c)
 	}
 	return calls
