@@ -27,16 +27,12 @@ func Copy(from, to Store) (copied, there int, err error) {
 			there++
 			continue
 		}
-		var s *Shown
-		if err == nil {
-			_, text, missing := from.Shown(c.Ref)
-			if missing == nil {
-				s = &text
-			} else if !errors.Is(missing, ErrNotKept) && !errors.Is(missing, fs.ErrNotExist) {
-				err = missing
-			}
+		_, text, missing := from.Shown(c.Ref)
+		s := &text
+		if errors.Is(missing, ErrNotKept) || errors.Is(missing, fs.ErrNotExist) {
+			s, missing = nil, nil
 		}
-		if err == nil {
+		if err = errors.Join(err, missing); err == nil {
 			err = to.(interface {
 				append(c Call, s *Shown, at time.Time) error
 			}).append(c, s, c.At) // in the day on which it would be otherwise, so that it is removed with that

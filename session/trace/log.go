@@ -30,6 +30,8 @@ const (
 // Log appends calls to <store>/trace/<YYYYMMDD>_<pid>-<random>.jsonl: one file (0600) per day in UTC and process. A nil
 // Log, and one without a directory, record nothing.
 type Log struct {
+	room
+
 	dir  string
 	root *os.Root
 	name string // this process's part of the file name
@@ -62,10 +64,10 @@ func open(dir string, now func() time.Time) (*Log, error) {
 	}
 	var random [4]byte
 	rand.Read(random[:])
-	return &Log{
-		dir: dir, root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now,
-		texts: texts{root: root, now: now, max: defaultShown},
-	}, nil
+	l := &Log{dir: dir, root: root, name: fmt.Sprintf("%d-%x", os.Getpid(), random), now: now}
+	l.texts.root, l.texts.now = root, now
+	l.KeepShown(defaultShown)
+	return l, nil
 }
 
 // InDir returns the log of a directory for reading: it creates nothing, and records nothing.
@@ -78,13 +80,6 @@ func (l *Log) Append(c Call, s *Shown) error {
 		return nil
 	}
 	return l.append(c, s, l.now())
-}
-
-// KeepShown implements [Store].
-func (l *Log) KeepShown(max int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.texts.max = max
 }
 
 // append adds a call to the file of a day.
@@ -105,7 +100,7 @@ func (l *Log) append(c Call, s *Shown, at time.Time) error {
 	if l.size+int64(len(line)) > maxFile {
 		return fmt.Errorf("write trace: the limit of %d MiB per process and day is reached", maxFile>>20)
 	}
-	if at := l.texts.add(record); at != nil {
+	if at := l.texts.add(record, l.max.Load()); at != nil {
 		line = fmt.Appendf(line[:len(line)-2], `,"shown":{"at":%d,"len":%d,"crc32":%d}}`+"\n", at.At, at.Len, at.Sum)
 	}
 	if l.torn {
@@ -183,7 +178,7 @@ func (l *Log) Close() error {
 	if l.file != nil {
 		err = l.file.Close()
 	}
-	l.texts.close()
+	l.texts.begin("")
 	_ = l.root.Close()
 	return err
 }

@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -108,50 +110,49 @@ func (l *Log) Shown(ref string) (c Call, s Shown, err error) {
 		return c, s, notFound(ref)
 	}
 	root, err := os.OpenRoot(l.dir)
-	if err == nil {
-		defer func() { _ = root.Close() }()
-		offset, _ := strconv.ParseInt(parts[3], 10, 64) // it has at most ten digits
-		var at *place
-		if c, at, err = readCall(root, parts[1]+ext, offset); err == nil {
-			c.Ref = ref
-			var record []byte
-			if record, err = readText(root, parts[2], at); err == nil {
-				err = s.parse(record)
-			}
-		}
+	if err != nil {
+		return c, s, fmt.Errorf("read trace: %w", err)
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = notFound(ref)
-	case err != nil && !errors.Is(err, ErrNotKept):
-		err = fmt.Errorf("read trace: %w", err)
+	defer func() { _ = root.Close() }()
+	offset, _ := strconv.ParseInt(parts[3], 10, 64) // it has at most ten digits
+	part, err := readPart(root, parts[1]+ext, offset, maxLine)
+	if err != nil {
+		return c, s, fmt.Errorf("read trace: %w", err)
+	}
+	var found struct {
+		Call
+		Shown place `json:"shown"`
+	}
+	line, _, ended := bytes.Cut(part, []byte("\n"))
+	if !ended || json.Unmarshal(line, &found) != nil || found.V != Version { // no end of a line is an object
+		return c, s, notFound(ref)
+	}
+	c, c.Ref = found.Call, ref
+	at := found.Shown
+	if at.At < 0 || at.Len < 1 || at.Len > maxRecord {
+		return c, s, ErrNotKept
+	}
+	text, err := readPart(root, parts[2]+shownExt, at.At, at.Len)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return c, s, fmt.Errorf("read trace: %w", err)
+	}
+	if len(text) < at.Len || crc32.ChecksumIEEE(text) != at.Sum || json.Unmarshal(text, &s) != nil {
+		err = ErrNotKept
 	}
 	return c, s, err
 }
 
-// readCall reads the call in the line at an offset. If no line that is whole begins there, the error is
-// [fs.ErrNotExist].
-func readCall(root *os.Root, name string, offset int64) (Call, *place, error) {
+// readPart reads up to max bytes of a file at an offset.
+func readPart(root *os.Root, name string, offset int64, max int) ([]byte, error) {
 	f, err := openRegular(root, name)
 	if err != nil {
-		return Call{}, nil, err
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	before := min(offset, 1) // the end of the line before it
-	lines := record.NewLines(context.Background(), io.NewSectionReader(f, offset-before, 2*maxLine), maxLine)
-	line, err := lines.Next()
-	if err == nil && before == 1 && lines.At.End == 0 {
-		line, err = lines.Next()
+	b := make([]byte, max)
+	n, err := f.ReadAt(b, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return Call{}, nil, err
-	}
-	var found struct {
-		Call
-		Shown *place `json:"shown"`
-	}
-	if err != nil || lines.Unended || !lines.Whole() || json.Unmarshal(line, &found) != nil || found.V != Version {
-		return Call{}, nil, fs.ErrNotExist
-	}
-	return found.Call, found.Shown, nil
+	return b[:n], err
 }

@@ -30,6 +30,8 @@ const (
 // Rows is a [Store] in a database, with a partition for each day. Calls are written after at most a second. If the
 // database is away, up to 1,000 calls wait; more are lost, which the log says.
 type Rows struct {
+	room
+
 	db  *database.DB
 	log *slog.Logger
 	now func() time.Time
@@ -40,7 +42,6 @@ type Rows struct {
 	mu      sync.Mutex
 	pending []pending
 	lost    int
-	max     int64  // bytes of the texts of all days; see [Rows.append]
 	day     string // on which the last call was added
 	kept    int64  // bytes of its texts
 	full    chan struct{}
@@ -57,22 +58,16 @@ type pending struct {
 // InDatabase returns the trace in a database. Days beyond [Retention] are removed at the first call of a day.
 func InDatabase(db *database.DB, log *slog.Logger) *Rows {
 	r := &Rows{
-		db: db, log: log, now: time.Now, max: defaultShown,
+		db: db, log: log, now: time.Now,
 		full: make(chan struct{}, 1), end: make(chan struct{}), ended: make(chan struct{}),
 	}
+	r.KeepShown(defaultShown)
 	go r.run(r.end)
 	return r
 }
 
 // Append implements [Store].
 func (r *Rows) Append(c Call, s *Shown) error { return r.append(c, s, r.now()) }
-
-// KeepShown implements [Store].
-func (r *Rows) KeepShown(max int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.max = max
-}
 
 // append adds a call to the day of a time. Nothing counts the texts of other processes, so each has the same part of
 // their room for a day.
@@ -96,7 +91,7 @@ func (r *Rows) append(c Call, s *Shown, at time.Time) error {
 	if one.day != r.day {
 		r.day, r.kept = one.day, 0
 	}
-	if n := int64(len(record)); n > 0 && r.kept+n <= r.max/8 && len(r.pending) < maxTexts {
+	if n := int64(len(record)); n > 0 && r.kept+n <= r.max.Load()/8 && len(r.pending) < maxTexts {
 		r.kept += n
 		one.shown = &record
 	}
@@ -234,22 +229,19 @@ func (r *Rows) Shown(ref string) (c Call, s Shown, err error) {
 		return c, s, notFound(ref)
 	}
 	_ = r.flush()
-	type row struct {
-		Line  string
-		Shown *string
-	}
+	type row struct{ Line, Shown string }
 	found, err := database.Query(context.Background(), r.db, database.AllOwners, pgx.RowToStructByPos[row],
-		"select line, shown from trace where day = $1::date and seq = $2", at, seq)
+		"select line, coalesce(shown, '') from trace where day = $1::date and seq = $2", at, seq)
 	switch {
 	case err != nil:
 		return c, s, fmt.Errorf("read trace: %w", err)
 	case len(found) == 0 || json.Unmarshal([]byte(found[0].Line), &c) != nil || c.V != Version:
 		return Call{}, s, notFound(ref)
+	case json.Unmarshal([]byte(found[0].Shown), &s) != nil: // "": none
+		err = ErrNotKept
 	}
-	if c.Ref = ref; found[0].Shown == nil {
-		return c, s, ErrNotKept
-	}
-	return c, s, s.parse([]byte(*found[0].Shown))
+	c.Ref = ref
+	return c, s, err
 }
 
 // Close implements [Store]: what waits is written, unless the database is away. The database is closed after it, by the

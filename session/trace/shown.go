@@ -53,14 +53,6 @@ func (s *Shown) record(c *Call) []byte {
 	return append(record, '\n')
 }
 
-// parse reads a record.
-func (s *Shown) parse(record []byte) error {
-	if json.Unmarshal(record, s) != nil {
-		return ErrNotKept
-	}
-	return nil
-}
-
 // unnamed matches the sessions that no client named: those of a process or connection, and those that processes share.
 var unnamed = content.Pattern(`^(?:[A-Z2-7]{20}|[A-Z2-7]{26}|local|stateless|investigate|link|)$`)
 

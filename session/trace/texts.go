@@ -1,11 +1,10 @@
 package trace
 
 import (
-	"errors"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
@@ -15,6 +14,12 @@ const (
 	shownExt = ".shown"
 	growth   = 4 << 20 // bytes of a day's texts after which their room is looked for again
 )
+
+// room is how many bytes texts may take.
+type room struct{ max atomic.Int64 }
+
+// KeepShown implements [Store].
+func (r *room) KeepShown(max int64) { r.max.Store(max) }
 
 // place is where a record is in the texts of its day.
 type place struct {
@@ -28,36 +33,35 @@ type place struct {
 type texts struct {
 	root *os.Root
 	now  func() time.Time
-	max  int64    // bytes of the files of all days
-	file *os.File // of the day; nil before its first text
-	name string   // of the file
-	room int64    // size up to which the file may grow before makeRoom is called again
+	name string   // of the file of the day
+	file *os.File // nil before its first text
+	upTo int64    // size that the file may reach before makeRoom is called again
 }
 
-// begin closes the file of the day before.
+// begin closes the file, for that of another day.
 func (t *texts) begin(day string) {
-	t.close()
-	t.name, t.room = day+shownExt, 0
-}
-
-func (t *texts) close() {
 	if t.file != nil {
 		_ = t.file.Close()
-		t.file = nil
 	}
+	t.name, t.file, t.upTo = day+shownExt, nil, 0
 }
 
-// add appends a record, and returns its place; nil if there is no room, or it cannot be written.
-func (t *texts) add(record []byte) *place {
+// add appends a record to texts of at most max bytes, and returns its place; nil if there is no room, or it cannot be
+// written.
+func (t *texts) add(record []byte, max int64) *place {
 	n := int64(len(record))
-	if n == 0 || n > t.max || t.open() != nil {
+	if n == 0 || n > max {
 		return nil
 	}
-	size, err := t.file.Seek(0, io.SeekEnd)
-	if err == nil && size+n > t.room {
-		t.room = t.makeRoom(size, n)
+	if t.file == nil {
+		flag := os.O_WRONLY | os.O_APPEND | os.O_CREATE | osfile.Nonblock // a FIFO would wait for its reader
+		t.file, _ = t.root.OpenFile(t.name, flag, 0o600)                  // Seek fails without a file
 	}
-	if err != nil || size+n > t.room {
+	size, err := t.file.Seek(0, io.SeekEnd)
+	if err == nil && size+n > t.upTo {
+		t.upTo = t.makeRoom(size, n, max)
+	}
+	if err != nil || size+n > t.upTo {
 		return nil
 	}
 	_, err = t.file.Write(record) // in one write, at the end, wherever that is now
@@ -68,26 +72,10 @@ func (t *texts) add(record []byte) *place {
 	return &place{end - n, len(record), crc32.ChecksumIEEE(record)}
 }
 
-func (t *texts) open() error {
-	if t.file != nil {
-		return nil
-	}
-	f, err := t.root.OpenFile(t.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|osfile.Nonblock, 0o600)
-	if err != nil {
-		return err
-	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		_ = f.Close()
-		return errors.Join(err, osfile.ErrNotRegular)
-	}
-	t.file = f
-	return nil
-}
-
 // makeRoom removes the texts of the oldest days until n bytes more than size fit into the day's file. It returns the size
 // that this may reach; that is less than what is needed if there is no room.
-func (t *texts) makeRoom(size, n int64) int64 {
-	left, full := t.max-size-n, false
+func (t *texts) makeRoom(size, n, max int64) int64 {
+	left, full := max-size-n, false
 	for at := t.now().UTC().Add(24 * time.Hour); t.now().Sub(at) < Retention+48*time.Hour; at = at.Add(-24 * time.Hour) {
 		name := at.Format(day) + shownExt
 		info, err := t.root.Lstat(name)
@@ -100,25 +88,4 @@ func (t *texts) makeRoom(size, n int64) int64 {
 		left -= info.Size()
 	}
 	return size + n + min(left, growth)
-}
-
-// readText reads the record at a place in the texts of a day.
-func readText(root *os.Root, day string, at *place) ([]byte, error) {
-	if at == nil || at.At < 0 || at.Len < 1 || at.Len > maxRecord {
-		return nil, ErrNotKept
-	}
-	f, err := openRegular(root, day+shownExt)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = ErrNotKept
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	record := make([]byte, at.Len)
-	_, err = f.ReadAt(record, at.At)
-	if errors.Is(err, io.EOF) || err == nil && crc32.ChecksumIEEE(record) != at.Sum {
-		err = ErrNotKept
-	}
-	return record, err
 }

@@ -92,7 +92,11 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 			a.Trace = log
 		}
 	}
-	a.Trace.KeepShown(s.shownShare(o.Store.Quota))
+	if quota := o.Store.Quota; !s.KeepShown {
+		a.Trace.KeepShown(0)
+	} else if quota >= 0 { // a sixteenth of it, besides the observations
+		a.Trace.KeepShown(min(quota, max(quota/16, 16<<20)))
+	}
 	a.Shell = s.NewShell(o, a.Store)
 	a.Investigator = a.newInvestigator(o, s.Masker().Holds)
 	a.Asker = a.newAsker(o)
@@ -269,18 +273,6 @@ func (s *Settings) hidden(store *observations.Store) (denied []string) {
 		}
 	}
 	return denied
-}
-
-// shownShare returns how many bytes of texts the trace keeps besides the observations: a sixteenth of the quota, from 16
-// MiB on unless the quota is smaller; 256 MiB if there is no quota.
-func (s *Settings) shownShare(quota int64) int64 {
-	switch {
-	case !s.KeepShown:
-		return 0
-	case quota < 0:
-		return 256 << 20
-	}
-	return min(quota, max(quota/16, 16<<20))
 }
 
 // investigationsShare is the part of the quota that investigations may take besides the observations: a quarter.
