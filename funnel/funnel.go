@@ -237,8 +237,7 @@ func (c *call) finish(d *display, r Receipt, o outcome) Answer {
 			c.logError("the session's account could not be written", "error", err)
 		}
 	}
-	answer := c.reply.answer
-	blocks := answer.Blocks
+	answer, blocks := c.reply.answer, c.reply.answer.Blocks
 	if c.output != nil && c.output.result != nil && o.status != cancelled {
 		blocks = d.passResult(&answer, c.output.result)
 	}

@@ -12,8 +12,8 @@ import (
 const maxNotStored = 1_000_000
 
 // passResult decides whether an answer is the result of an upstream server as that wrote it. If not, it adds what the
-// answer lacks of the result. It returns what the caller is shown, as masked blocks. A result that cannot be stored is worth more whole than its two ends: the call may have
-// changed something, and nobody would repeat it.
+// answer lacks of the result. It returns what the caller is shown, as masked blocks. A result that cannot be stored is
+// worth more whole than its two ends: the call may have changed something, and nobody would repeat it.
 func (d *display) passResult(a *Answer, r *tools.Result) []Block {
 	receipt := &a.Receipts[0]
 	notStored := (r.NotStored || receipt.NotKept != "" || receipt.Truncated) && receipt.Decision.Deficit <= 0 &&

@@ -8,7 +8,8 @@ import (
 )
 
 // Copy adds the calls of a store, and what they showed, to another one, which is open for writing, except those that
-// are there: it can be repeated. Calls older than [Retention] are left out. It needs about 100 bytes of memory for each call that is there.
+// are there: it can be repeated. Calls older than [Retention] are left out. It needs about 100 bytes of memory for each
+// call that is there.
 func Copy(from, to Store) (copied, there int, err error) {
 	since, known := time.Now().Add(-Retention), map[[sha256.Size]byte]int{}
 	sum := func(c Call) [sha256.Size]byte {

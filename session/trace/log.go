@@ -186,17 +186,13 @@ func (l *Log) Close() error {
 // Dir returns the trace directory of a store.
 func Dir(store string) string { return filepath.Join(store, "trace") }
 
-// fileName matches the files of the trace, with their day.
-var fileName = content.Pattern(`^(\d{8})(?:_\d{1,10}-[0-9a-f]{8}\.jsonl|\.shown)$`)
+// fileName matches the files of the trace.
+var fileName = content.Pattern(`^\d{8}(?:_\d{1,10}-[0-9a-f]{8}\.jsonl|\.shown)$`)
 
 // dayOf returns the day of a trace file; false for any other name.
 func dayOf(name string) (time.Time, bool) {
-	parts := fileName().FindStringSubmatch(name)
-	if parts == nil {
-		return time.Time{}, false
-	}
-	at, err := time.Parse(day, parts[1])
-	return at, err == nil
+	at, err := time.Parse(day, name[:min(len(name), len(day))])
+	return at, err == nil && fileName().MatchString(name)
 }
 
 // bounded truncates the texts of a call and removes numbers that JSON cannot hold.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,11 +92,8 @@ func readFile(root *os.Root, name string, since time.Time, skipped *int, yield f
 // openRegular opens a file for reading. If it is not a regular file, the error is [fs.ErrNotExist].
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
-		return nil, err
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, fs.ErrNotExist)
 	}
 	return root.OpenFile(name, os.O_RDONLY|osfile.Nonblock, 0)
 }
@@ -127,19 +125,16 @@ func (l *Log) Shown(ref string) (c Call, s Shown, err error) {
 	if !ended || json.Unmarshal(line, &found) != nil || found.V != Version { // no end of a line is an object
 		return c, s, notFound(ref)
 	}
-	c, c.Ref = found.Call, ref
+	found.Ref = ref
 	at := found.Shown
-	if at.At < 0 || at.Len < 1 || at.Len > maxRecord {
-		return c, s, ErrNotKept
-	}
-	text, err := readPart(root, parts[2]+shownExt, at.At, at.Len)
+	text, err := readPart(root, parts[2]+shownExt, max(at.At, 0), min(max(at.Len, 0), maxRecord))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return c, s, fmt.Errorf("read trace: %w", err)
+		return found.Call, s, fmt.Errorf("read trace: %w", err)
 	}
-	if len(text) < at.Len || crc32.ChecksumIEEE(text) != at.Sum || json.Unmarshal(text, &s) != nil {
-		err = ErrNotKept
+	if crc32.ChecksumIEEE(text) != at.Sum || json.Unmarshal(text, &s) != nil {
+		return found.Call, s, ErrNotKept
 	}
-	return c, s, err
+	return found.Call, s, nil
 }
 
 // readPart reads up to max bytes of a file at an offset.

@@ -23,7 +23,6 @@ const (
 	flushEvery = time.Second
 	flushAt    = 100  // calls that are written without waiting for that time
 	maxPending = 1000 // calls that wait for a database that is away
-	maxTexts   = 500  // of the calls that wait may have a text, so that they take about 10 MB
 	pageSize   = 500  // lines that Read has in memory
 )
 
@@ -86,12 +85,11 @@ func (r *Rows) append(c Call, s *Shown, at time.Time) error {
 		r.lost++
 		return nil
 	}
-	owner := cmp.Or(c.Owner, database.AllOwners)
-	one := pending{owner: owner, day: at.UTC().Format(time.DateOnly), line: string(line), at: c.At}
+	one := pending{cmp.Or(c.Owner, database.AllOwners), at.UTC().Format(time.DateOnly), string(line), nil, c.At}
 	if one.day != r.day {
 		r.day, r.kept = one.day, 0
 	}
-	if n := int64(len(record)); n > 0 && r.kept+n <= r.max.Load()/8 && len(r.pending) < maxTexts {
+	if n := int64(len(record)); n > 0 && r.kept+n <= r.max.Load()/8 && len(r.pending) < maxPending/2 { // 10 MB
 		r.kept += n
 		one.shown = &record
 	}

@@ -331,13 +331,13 @@ func TestShownRoomOfRows(t *testing.T) {
 	}
 	r.writing.Lock() // nothing is written meanwhile
 	r.KeepShown(1 << 40)
-	for i := range maxTexts + 1 {
+	for i := range maxPending/2 + 1 {
 		expect.Must(t, r.Append(Call{At: at, Tool: fmt.Sprint("waits ", i)}, text("t")))
 	}
 	r.writing.Unlock()
 	refs = refsOf(t, r)
-	isShown(t, r, refs, fmt.Sprint("waits ", maxTexts-1), "t")
-	isShown(t, r, refs, fmt.Sprint("waits ", maxTexts), "-")
+	isShown(t, r, refs, fmt.Sprint("waits ", maxPending/2-1), "t")
+	isShown(t, r, refs, fmt.Sprint("waits ", maxPending/2), "-")
 }
 
 // TestShownIsMigrated has a table of before, with a call in it.
