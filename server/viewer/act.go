@@ -36,23 +36,19 @@ type actions struct {
 
 // act does what a form asks for, and returns the address of what shows it.
 func (q *request) act() (href, error) {
-	id, err := observations.ParseID(q.query.Get("id"))
 	what := q.query.Get("act")
-	if err != nil && what != "save" {
-		return "", problemf(http.StatusBadRequest, "The form names no observation.")
+	if what == "save" {
+		return q.save()
 	}
-	if q.o.AnyOwner && q.who.Operator && id != "" {
-		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
-			return "", err
-		}
+	id, err := q.idOf(q.query.Get("id"))
+	if err != nil {
+		return "", err
 	}
 	switch what {
 	case "pin", "unpin":
 		return q.url("obs/" + string(id)), q.o.Store.Pin(q.who.Owner, id, what == "pin")
 	case "delete":
 		return q.url("obs"), q.o.Store.Remove(q.who.Owner, id)
-	case "save":
-		return q.save()
 	}
 	return "", problemf(http.StatusBadRequest, "The form asks for nothing that is known.")
 }
@@ -95,9 +91,9 @@ func (q *request) failed(err error) (*page, int) {
 
 // raw sends the stored bytes of an observation, as they are: a download, or an image that a page shows.
 func (q *request) raw(w http.ResponseWriter, r *http.Request) error {
-	id, err := observations.ParseID(q.path[1])
-	if err != nil || q.path[0] != "obs" {
-		return problemf(http.StatusNotFound, "There is no such file.")
+	id, err := q.idOf(q.path[1])
+	if err != nil {
+		return err
 	}
 	o, err := q.open(q.ctx, observations.Prefix+string(id))
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -169,7 +168,7 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request, identify func
 		q.live(w, r)
 		return
 	}
-	if len(q.path) > 2 && q.path[2] == "raw" {
+	if len(q.path) == 3 && q.path[0] == "obs" && q.path[2] == "raw" {
 		if err := q.raw(w, r); err != nil {
 			p, status := q.failed(err)
 			q.write(w, p, status)
@@ -214,7 +213,7 @@ func (q *request) write(w http.ResponseWriter, p *page, status int) {
 
 // post changes something, if the form has the token of a page of the same person, and leads to where that is seen.
 func (v *Viewer) post(w http.ResponseWriter, r *http.Request, q *request) {
-	err := errors.New("this form is not of a page of yours: load the page again")
+	err := problemf(http.StatusForbidden, "This form is not of a page of yours: load the page again.")
 	to := href("")
 	if hmac.Equal([]byte(r.PostForm.Get("token")), []byte(q.token)) {
 		q.query = r.PostForm

@@ -52,14 +52,9 @@ func (q *request) observation() (*page, error) {
 	if len(q.path) == 1 {
 		return q.observations()
 	}
-	id, err := observations.ParseID(q.path[1])
+	id, err := q.idOf(q.path[1])
 	if err != nil {
-		return nil, problemf(http.StatusNotFound, "%s is no ID of an observation.", content.ClipBytes(q.path[1], 40))
-	}
-	if q.o.AnyOwner && q.who.Operator {
-		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
-			return nil, problemf(http.StatusNotFound, "There is no observation obs:%s.", id)
-		}
+		return nil, err
 	}
 	o, err := q.open(q.ctx, observations.Prefix+string(id))
 	if err != nil {
@@ -73,6 +68,20 @@ func (q *request) observation() (*page, error) {
 		Blocks: []any{q.factsOf(o), q.actionsOf(o.o)},
 	}
 	return p, q.showText(p, o)
+}
+
+// idOf returns the ID of an observation by its name. An operator who sees all owners acts for the one that it belongs to.
+func (q *request) idOf(name string) (observations.ID, error) {
+	id, err := observations.ParseID(name)
+	if err != nil {
+		return "", problemf(http.StatusNotFound, "%s is no ID of an observation.", content.ClipBytes(name, 40))
+	}
+	if q.o.AnyOwner && q.who.Operator {
+		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
+			return "", problemf(http.StatusNotFound, "There is no observation obs:%s.", id)
+		}
+	}
+	return id, nil
 }
 
 // showText adds to a page the boxes that ask a text, the answer if one was asked, and a view of the text.
