@@ -32,7 +32,7 @@ func TestS18NoWebPageCanDriveIt(t *testing.T) {
 	root := clientWorkspace(t)
 	searches := func(program string) target {
 		return target{
-			URL:  launchHTTP(t, program, "--root", root).url,
+			URL:  launchHTTP(t, program, "--root", root, "--view").url,
 			Tool: "search",
 			Args: map[string]any{"pattern": "needle"},
 		}

@@ -94,7 +94,7 @@ async function attack({ full, page, url, tool, args, by: naming }) {
       });
     }));
     load(() => new Promise((done) => { const stream = new EventSource(`${base}/mcp`); stream.onerror = () => { stream.close(); done(); }; }));
-    for (const path of ['/mcp', '/sse', '/message?sessionId=1', '/metrics', '/healthz', '/']) {
+    for (const path of ['/mcp', '/sse', '/message?sessionId=1', '/metrics', '/healthz', '/view/', '/']) {
       load(() => new Promise((done) => { const s = new WebSocket(base.replace('http', 'ws') + path); s.onopen = () => { s.send(call(`WebSocket ${at}`, true)); done(); }; s.onerror = done; }));
       for (const tag of full ? ['img', 'script', 'iframe', 'embed', 'video'] : ['img', 'script', ...(path === '/sse' ? ['iframe'] : [])]) {
         load(() => new Promise((done) => { const e = document.createElement(tag); e.onload = e.onerror = done; e.src = `${base}${path}`; document.body.append(e); }));
@@ -121,6 +121,7 @@ async function attack({ full, page, url, tool, args, by: naming }) {
     for (const enctype of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
       attempt(() => form(`${base}/mcp`, call(`form ${enctype} ${at}`), enctype));
       attempt(() => form(`${base}/message?sessionId=1`, call(`form ${enctype} ${at}`), enctype));
+      for (const path of ['login', 'act']) attempt(() => form(`${base}/view/${path}`, 'act=save&tool=search&args={"pattern":"needle"}&token=guess"}', enctype));
     }
   }
   await Promise.all(doings);

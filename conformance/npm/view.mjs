@@ -3,7 +3,8 @@
 //   node view.mjs CHROMIUM '{"enter": "URL with a code", "pages": [{"name": "…", "path": "/view/…"}], "variants": […], "shots": "DIR", "axe": true}'
 //
 // A variant is {"name", "width", "dark", "zoom", "scripts"}. A line has: page, variant, status, console (errors), failed (page errors), foreign (requests to
-// another origin), ran (whether a script of the content ran), axe (violations), wide (pixels that the page is too wide), bytes.
+// another origin), ran (whether a script of the content ran), axe (violations), wide (pixels that the page is too wide), paint (ms
+// until the first content is painted), heap (bytes), bytes.
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
@@ -12,7 +13,7 @@ const [executablePath, order] = process.argv.slice(2);
 const { enter, pages, variants, shots, axe } = JSON.parse(order);
 const axeSource = axe ? readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8') : '';
 const origin = new URL(enter).origin;
-const browser = await chromium.launch({ executablePath, headless: true, chromiumSandbox: false, timeout: 120_000, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--font-render-hinting=none'] });
+const browser = await chromium.launch({ executablePath, headless: true, chromiumSandbox: false, timeout: 120_000, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--font-render-hinting=none', '--enable-precise-memory-info'] });
 
 // The cookie of one context is that of all: the code works once.
 const first = await browser.newContext();
@@ -35,10 +36,13 @@ for (const v of variants) {
     page.on('pageerror', (e) => seen.failed.push(e.message));
     page.on('request', (r) => { if (!r.url().startsWith(`${origin}/view`) && !r.url().startsWith('data:,')) seen.foreign.push(r.url().slice(0, 200)); });
     page.on('dialog', (d) => { seen.dialogs++; d.dismiss(); });
-    const answer = await page.goto(origin + path, { waitUntil: 'load', timeout: 60_000 });
+    const answer = await page.goto(new URL(path, origin).href, { waitUntil: 'load', timeout: 60_000 });
     seen.status = answer.status();
-    seen.bytes = (await answer.body()).length;
-    if (v.scripts !== false) {
+    seen.bytes = await answer.body().then((b) => b.length, () => 0);
+    await new Promise((yes) => setTimeout(yes, 20)); // what runs after the page was loaded
+    if (new URL(page.url()).host !== new URL(path, origin).host) {
+      seen.ran = true; // the content has led elsewhere
+    } else if (v.scripts !== false) {
       // What is read in the background is loaded again by the page itself.
       await page.waitForFunction(() => !document.querySelector('main[data-wait]'), null, { timeout: 60_000 }).catch(() => seen.failed.push('the page goes on waiting'));
       if (axe && v.name !== 'zoomed') {
@@ -46,7 +50,9 @@ for (const v of variants) {
         const found = await page.evaluate((dark) => window.axe.run(document, { runOnly: dark ? { type: 'rule', values: ['color-contrast'] } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }), Boolean(v.dark));
         seen.axe = found.violations.map((x) => `${x.id}: ${x.nodes[0].html.slice(0, 200)} (${x.nodes.length})`);
       }
-      seen.ran = await page.evaluate(() => Boolean(window.ran) || document.title.includes('ran!'));
+      seen.ran = await page.evaluate(() => Boolean(window.ran)).catch(() => true);
+      seen.paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0);
+      seen.heap = await page.evaluate(() => performance.memory.usedJSHeapSize);
       seen.wide = await page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
       // What differs from run to run is not compared.
       await page.evaluate(() => {

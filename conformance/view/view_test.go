@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,12 +33,14 @@ const hang = 5 * time.Minute
 
 // desk is a store with a viewer on it.
 type desk struct {
-	t     *testing.T
+	t     testing.TB
+	flags []string
+	pid   int
 	dir   string // has the directories store and root
 	enter string // the address that signs in, once
 }
 
-func newDesk(t *testing.T) *desk {
+func newDesk(t testing.TB) *desk {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "view") //nolint:usetesting // a browser's socket needs a short name
 	expect.Must(t, err)
@@ -49,7 +52,7 @@ func newDesk(t *testing.T) *desk {
 // command returns the program with the settings of the desk.
 func (d *desk) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, built.Program(d.t, "cmd/mcp-funnel"),
-		append([]string{"--store", filepath.Join(d.dir, "store"), "--root", filepath.Join(d.dir, "root")}, args...)...)
+		slices.Concat([]string{"--store", filepath.Join(d.dir, "store"), "--root", filepath.Join(d.dir, "root")}, d.flags, args)...)
 	cmd.Env = append(os.Environ(), "HOME="+d.dir)
 	cmd.Dir, cmd.WaitDelay = d.dir, 5*time.Second
 	return cmd
@@ -74,7 +77,7 @@ var idPattern = regexp.MustCompile(`obs:([0-9a-hjkmnp-tv-z]{12})`)
 // keep stores a text and returns the ID of its observation.
 func (d *desk) keep(name, text string) string {
 	d.t.Helper()
-	found := idPattern.FindStringSubmatch(d.run(text, "keep", "--name", name))
+	found := idPattern.FindStringSubmatch(d.run(text, "keep", "--name="+name))
 	if found == nil {
 		d.t.Fatalf("%s was not stored", name)
 	}
@@ -108,7 +111,7 @@ func (d *desk) open(flags ...string) {
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	expect.Must(d.t, err, "%s", &errs)
-	d.enter = strings.TrimSpace(line)
+	d.enter, d.pid = strings.TrimSpace(line), cmd.Process.Pid
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 }
 
@@ -135,6 +138,7 @@ type seen struct {
 	Axe                      []string
 	Ran                      bool
 	Wide                     int
+	Paint, Heap              float64 // ms, bytes
 	Text                     string
 }
 

@@ -31,6 +31,7 @@
     const next = new DOMParser().parseFromString(await r.text(), 'text/html').getElementById('main');
     if (!next || main.contains(document.activeElement) && document.activeElement !== main) return next;
     main.replaceChildren(...next.childNodes);
+    main.toggleAttribute('data-wait', next.hasAttribute('data-wait'));
     ready();
     return next;
   };
