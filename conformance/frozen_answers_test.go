@@ -73,6 +73,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		{regexp.MustCompile(`[a-z]+_\d{8}T\d{6}_[0-9a-z]{12}\.`), "TOOL_TIME_ID."},
 		{regexp.MustCompile(`/[0-9a-z]{12}\.`), "/ID."},
 		{regexp.MustCompile(`\d{8}_\d+-[0-9a-f]+`), "DAY_PROCESS-RANDOM"},
+		{regexp.MustCompile(`/\d{8}\.`), "/DAY."},
 	}
 	var traced []any
 	expect.Must(t, filepath.WalkDir(store, func(path string, entry fs.DirEntry, err error) error {
@@ -90,7 +91,7 @@ func frozenStore(t *testing.T, store string, id func(string) string) []string {
 		if line := info.Mode().String() + " " + name; !slices.Contains(out, line) {
 			out = append(out, line)
 		}
-		if !strings.HasPrefix(name, "trace/") {
+		if !strings.HasSuffix(name, ".jsonl") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
