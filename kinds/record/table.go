@@ -16,15 +16,20 @@ import (
 // name_2, a cell beyond the header has the key column_N, and a missing cell has none. The error is that of
 // [table.Read].
 func TableRows(ctx context.Context, t io.Reader, w io.Writer) error {
-	return tableRows(ctx, t, w, false)
+	return tableRows(ctx, t, w, nil)
 }
 
 // NumberedRows is [TableRows], but writes each object in an array, after the number of the row's first line.
 func NumberedRows(ctx context.Context, t io.Reader, w io.Writer) error {
-	return tableRows(ctx, t, w, true)
+	return tableRows(ctx, t, w, func(r *table.Row) int64 { return r.Line })
 }
 
-func tableRows(ctx context.Context, t io.Reader, w io.Writer, numbered bool) error {
+// IndexedRows is [TableRows], but writes each object in an array, after the number of the row, from 0.
+func IndexedRows(ctx context.Context, t io.Reader, w io.Writer) error {
+	return tableRows(ctx, t, w, func(r *table.Row) int64 { return r.Index - 1 })
+}
+
+func tableRows(ctx context.Context, t io.Reader, w io.Writer, number func(*table.Row) int64) error {
 	var names []string
 	var failed error
 	err := table.Read(ctx, t, table.Limits{MaxRow: MaxLine}, func(r *table.Row) bool {
@@ -32,14 +37,14 @@ func tableRows(ctx context.Context, t io.Reader, w io.Writer, numbered bool) err
 		case r.Long:
 			failed = fmt.Errorf("row %d is longer than %d MiB", r.Index, MaxLine>>20)
 		case r.Index == 0:
-			names = unique(r.Cells)
+			names = Names(r.Cells)
 		default:
 			o := object(&names, r.Cells)
-			if !numbered {
+			if number == nil {
 				failed = o.WriteLine(w)
 				break
 			}
-			_, failed = fmt.Fprintf(w, "[%d,%s]\n", r.Line, o.Text())
+			_, failed = fmt.Fprintf(w, "[%d,%s]\n", number(r), o.Text())
 		}
 		return failed == nil
 	})
@@ -49,8 +54,8 @@ func tableRows(ctx context.Context, t io.Reader, w io.Writer, numbered bool) err
 	return err
 }
 
-// unique turns the cells of a header into unique, non-empty names.
-func unique(cells [][]byte) []string {
+// Names turns the cells of a header into the unique, non-empty keys of the objects of [TableRows].
+func Names(cells [][]byte) []string {
 	names := make([]string, 0, len(cells))
 	taken := map[string]bool{}
 	for i, cell := range cells {

@@ -46,6 +46,7 @@ type list struct {
 	n      int64 // parts found so far
 	done   bool
 	err    error
+	beside any           // what else the pass finds
 	grew   chan struct{} // closed when parts or the end were found, and replaced
 }
 
@@ -60,15 +61,15 @@ func spans(r io.Reader, records func(context.Context, io.Reader, func(int64, con
 	}
 }
 
-// list returns the list of a key. If it is new, all reads the whole text in the background; closed releases what it
-// reads.
-func (v *Viewer) list(key string, all func() (w walk, closed func(), err error)) *list {
+// list returns the list of a key. If it is new, all reads the whole text in the background, and may fill beside; closed
+// releases what it reads.
+func (v *Viewer) list(key string, beside any, all func() (w walk, closed func(), err error)) *list {
 	v.lists.mu.Lock()
 	defer v.lists.mu.Unlock()
 	if l, ok := v.lists.known.Get(key); ok {
 		return l
 	}
-	l := &list{stride: 1, grew: make(chan struct{})}
+	l := &list{stride: 1, beside: beside, grew: make(chan struct{})}
 	v.lists.known.Put(key, l, 1)
 	go func() {
 		select {

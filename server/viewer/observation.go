@@ -35,6 +35,8 @@ var views []view
 
 func init() {
 	views = []view{
+		{"grid", of(content.Table), tableView},
+		{"log", of(content.Log), logView},
 		{"tree", of(content.JSON, content.NDJSON), treeView},
 		{"text", func(o *opened) bool { return o.kind != content.Binary }, textView},
 		{"receipt", func(o *opened) bool { return o.o != nil && o.o.Stats.Receipt != "" }, receiptView},
@@ -181,7 +183,11 @@ func (q *request) boxes(o *opened) any {
 		}
 		return section{Blocks: []any{f}}
 	}
-	return columns{box("grep", "pattern, RE2"), box("jq", "filter")}
+	grep, jq := box("grep", "pattern, RE2"), box("jq", "filter")
+	f := jq.Blocks[0].(form)
+	f.Fields = append(f.Fields, field{Name: "slurp", Label: "all records as one array", Check: true, Value: q.query.Get("slurp")})
+	jq.Blocks[0] = f
+	return columns{grep, jq}
 }
 
 // answer is what the tool grep or jq answers to what is in a box: as the model would be shown it.
@@ -218,6 +224,9 @@ func (q *request) asked(o *opened) (tool string, args json.RawMessage) {
 	for _, name := range []string{"grep", "jq"} {
 		if of := q.query.Get(name); of != "" {
 			given[map[string]string{"grep": "pattern", "jq": "filter"}[name]] = of
+			if name == "jq" && q.query.Get("slurp") != "" {
+				given["slurp"] = true
+			}
 			if q.query.Has("offset") {
 				given["offset"] = q.number("offset", 0)
 			}

@@ -85,9 +85,14 @@ func (o *opened) key(of string) string {
 
 // listOf returns the list of a text that is read by records.
 func (q *request) listOf(o *opened, of string, walks func(o *opened) (walk, error)) *list {
+	return q.listBeside(o, of, nil, walks)
+}
+
+// listBeside is listOf for a walk that finds more than the list: beside, if the list is new, else that of the list.
+func (q *request) listBeside(o *opened, of string, beside any, walks func(o *opened) (walk, error)) *list {
 	name, background := o.Name, *q
 	background.ctx = q.Viewer.ctx
-	return q.list(q.who.Owner+"\x00"+o.key(of), func() (walk, func(), error) {
+	return q.list(q.who.Owner+"\x00"+o.key(of), beside, func() (walk, func(), error) {
 		again, err := background.open(background.ctx, name)
 		if err != nil {
 			return nil, nil, err

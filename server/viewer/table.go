@@ -1,0 +1,282 @@
+package viewer
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	csv "github.com/mcp-funnel/mcp-funnel/text/table"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
+)
+
+const (
+	pageColumns = 30
+	cellBytes   = 200    // of a cell beside others
+	maxSorted   = 10_000 // rows in an order: as many as jq holds of a sorted array while it reads
+	queryTime   = 2 * time.Minute
+)
+
+// tableView shows rows of a table: all, or those that a filter chooses and orders.
+func tableView(q *request, o *opened) ([]any, error) {
+	all := q.listOf(o, "rows", func(o *opened) (walk, error) {
+		r, err := o.from(0)
+		return spans(r, kinds.Table.Records), err
+	})
+	if q.query.Has("record") {
+		return q.row(o, all, q.number("record", 0))
+	}
+	from := q.number("top", 0)
+	known, done, wrong := all.wait(q.ctx, from+pageNodes+1)
+	t, room := &table{Key: "rows", Empty: "There is no such row."}, pageBytes
+	var names []string
+	add := func(index int64, of []string, r *csv.Row) bool {
+		if names = of; index < 0 {
+			return true
+		}
+		row := []cell{number(index).to(q.with("record", itoa(index)))}
+		for i, c := range r.Cells[:min(len(r.Cells), pageColumns)] {
+			row = append(row, cell{Text: q.cell(of[i], c, cellBytes)})
+			room -= len(row[i+1].Text) + 30
+		}
+		if room < 0 && len(t.Rows) > 0 {
+			return false
+		}
+		t.Rows = append(t.Rows, row)
+		return len(t.Rows) < pageNodes
+	}
+	blocks := remarks(wrong)
+	err := q.rowsFrom(o, all, from, add)
+	if order, test := q.query.Get("sort"), strings.TrimSpace(q.query.Get("filter")); err == nil && order+test != "" {
+		shown, j, err := chooses(names, order, test)
+		if err != nil {
+			return nil, err
+		}
+		chosen := q.listOf(o, "jq "+j.Filter, func(o *opened) (walk, error) { return o.choose(shown, j), nil })
+		known, done, wrong = chosen.wait(q.ctx, from+pageNodes+1)
+		slurp := map[bool]string{true: "1"}[j.Slurp]
+		filter := fact{"Filter", code(shown).to(q.with("jq", shown, "slurp", slurp, "top", ""))}
+		blocks, room, t.Rows = append(append(blocks, facts{filter}), remarks(wrong)...), pageBytes, nil
+		for i := from; err == nil && i < min(known, from+pageNodes) && room >= 0; i++ {
+			_, index := chosen.near(i)
+			err = q.rowsFrom(o, all, index, func(at int64, of []string, r *csv.Row) bool { return add(at, of, r) && at < index })
+		}
+	}
+	q.heads(t, names)
+	if more := len(names) - pageColumns; more > 0 {
+		blocks = append(blocks, note{grouped(int64(more)) + " further columns are not shown: open a row by its number.", ""})
+	}
+	t.Pager = q.partPager(from, int64(len(t.Rows)), known, done, "rows")
+	ask := q.jump("filter", "Rows where", "top")
+	ask.Submit, ask.Fields[len(ask.Fields)-1].Hint, ask.Fields[len(ask.Fields)-1].Size = "filter", ".amount > 5", 30
+	return append(blocks, ask, t), err
+}
+
+// remarks are notes on what a text lacks, or why it was not read.
+func remarks(err error) (notes []any) {
+	if said, ok := errors.AsType[*content.Remarks](err); ok {
+		for _, n := range said.Notes {
+			notes = append(notes, note{n, "warn"})
+		}
+	} else if err != nil {
+		notes = append(notes, note{err.Error(), "bad"})
+	}
+	return notes
+}
+
+// rowsFrom visits the header of a table, with the index -1, and the rows from one on, if it is known where that begins,
+// with the names of all columns so far.
+func (q *request) rowsFrom(o *opened, all *list, index int64, visit func(int64, []string, *csv.Row) bool) error {
+	known, done, _ := all.wait(q.ctx, index+1)
+	q.wait = q.wait || known <= index && !done
+	at, start := all.near(index)
+	_, first := all.near(0)
+	head, err := o.bytesAt(0, first)
+	if err != nil {
+		return err
+	}
+	r, err := o.from(start)
+	if err != nil {
+		return err
+	}
+	var names []string
+	limits := csv.Limits{MaxCell: readLine, MaxCells: 1 << 14, MaxRow: record.MaxLine / 8}
+	err = csv.Read(q.ctx, io.MultiReader(bytes.NewReader(head), r), limits, func(r *csv.Row) bool {
+		if r.Index == 0 {
+			names = record.Names(r.Cells)
+			return visit(-1, names, r) && known > index
+		}
+		for i := len(names); i < len(r.Cells); i++ {
+			names = append(names, "column_"+strconv.Itoa(i+1))
+		}
+		return at+r.Index-1 < index || visit(at+r.Index-1, names, r)
+	})
+	if errors.As(err, new(*content.Remarks)) { // the list has those on the whole table
+		err = nil
+	}
+	return err
+}
+
+// cell returns the beginning of a cell. The name of its column may say that it is a secret.
+func (q *request) cell(name string, b []byte, n int) string {
+	name = q.clip([]byte(name), cellBytes) + "="
+	return strings.TrimPrefix(q.clip(append([]byte(name), b...), n+len(name)), name)
+}
+
+// heads names the columns of a page, each with a link to the next order by it, and fills up short rows.
+func (q *request) heads(t *table, names []string) {
+	t.Heads = []cell{{Text: "row", Num: true}}
+	for i, name := range names[:min(len(names), pageColumns)] {
+		text := q.clip([]byte(name), cellBytes)
+		h := cell{Text: text, Title: "sort: smallest first", To: q.with("sort", name, "top", "", "record", ""), Num: len(t.Rows) > 0}
+		switch q.query.Get("sort") {
+		case name:
+			h.Text, h.Title, h.To = text+" ▲", "sort: largest first", q.with("sort", "-"+name, "top", "")
+		case "-" + name:
+			h.Text, h.Title, h.To = text+" ▼", "in the order of the table", q.with("sort", "", "top", "")
+		}
+		for r, row := range t.Rows {
+			if len(row) <= i+1 {
+				t.Rows[r] = append(row, cell{Text: "missing", Class: "dim"})
+			} else {
+				h.Num = h.Num && (row[i+1].Text == "" || record.IsNumber(row[i+1].Text))
+			}
+		}
+		for _, row := range t.Rows {
+			row[i+1].Num = h.Num
+		}
+		t.Heads = append(t.Heads, h)
+	}
+}
+
+// row shows one row, a column a line.
+func (q *request) row(o *opened, all *list, index int64) ([]any, error) {
+	out, room := facts{}, pageBytes
+	err := q.rowsFrom(o, all, index, func(at int64, names []string, r *csv.Row) bool {
+		for i, c := range r.Cells {
+			if at < 0 || room < 0 {
+				break
+			}
+			out = append(out, fact{q.clip([]byte(names[i]), cellBytes), code(q.cell(names[i], c, oneLine))})
+			room -= len(out[i].Cell.Text) + 60
+		}
+		if more := r.N - len(out); at >= 0 && more > 0 {
+			out = append(out, fact{"Not shown", words(content.Plural(int64(more), "cell", "cells"))})
+		}
+		return at < 0
+	})
+	if len(out) == 0 && err == nil && !q.wait {
+		err = problemf(http.StatusNotFound, "The table has no row %d.", index)
+	}
+	return []any{q.recordPager(index, "row"), out}, err
+}
+
+// recordPager leads from one record to those beside it, and to all.
+func (q *request) recordPager(index int64, what string) *pager {
+	p := &pager{Text: what + " " + grouped(index), First: q.with("record", "", "top", "", "from", ""), Next: q.with("record", itoa(index+1), "from", "")}
+	if index > 0 {
+		p.Prev = q.with("record", itoa(index-1), "from", "")
+	}
+	return p
+}
+
+// chooses returns the filter for which a person asked, as it is shown, and a job that returns the numbers of its rows
+// when it runs on [number, row].
+func chooses(names []string, order, test string) (shown string, j engine.Job, err error) {
+	shown, j.Filter = "select("+test+")", "select(.[1] | ("+test+"\n))" // a comment ends with its line
+	if order == "" {
+		j.Filter += " | .[0]"
+		return shown, j, nil
+	}
+	name, end := order, fmt.Sprintf(" | .[:%d] | .[]", maxSorted)
+	if !slices.Contains(names, name) {
+		name, end = strings.TrimPrefix(name, "-"), fmt.Sprintf(" | .[-%d:] | reverse | .[]", maxSorted)
+	}
+	if !slices.Contains(names, name) {
+		return "", j, problemf(http.StatusBadRequest, "The table has no column %s.", content.ClipBytes(order, 100))
+	}
+	by := "." + name
+	if !plainKey.MatchString(name) {
+		quoted, _ := content.PlainJSON(name)
+		by = ".[" + string(quoted) + "]"
+	}
+	if shown = "[.[] | " + shown + "] | "; test == "" {
+		shown, j.Filter = "", "."
+	}
+	shown += "sort_by(" + by + ")" + end
+	j.Slurp, j.Filter = true, "[.[] | "+j.Filter+" | [.[0], .[1]"+by+"]] | sort_by(.[1])"+end+" | .[0]"
+	return shown, j, nil
+}
+
+// choose returns a walk of the numbers of the rows that a job returns. It runs in a worker, which bounds its memory.
+func (o *opened) choose(shown string, j engine.Job) walk {
+	return func(ctx context.Context, visit func(index, start int64) bool) error {
+		if _, err := (&engine.Job{Filter: shown, Slurp: j.Slurp}).Prepare(); err != nil {
+			return err
+		}
+		ctx, stop := context.WithTimeout(ctx, queryTime)
+		defer stop()
+		open := func() (io.Reader, error) {
+			text, err := o.Text()
+			r, w := io.Pipe()
+			context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })
+			go func() {
+				b := bufio.NewWriterSize(w, 64<<10)
+				err := record.IndexedRows(ctx, text, b)
+				if _, ok := err.(*content.Remarks); ok { //nolint:errorlint // nothing but remarks, which the list of all rows has
+					err = nil
+				}
+				_ = w.CloseWithError(cmp.Or(err, b.Flush()))
+			}()
+			return r, err
+		}
+		to := numbers{visit: visit, full: stop}
+		out, err := engine.Outcome{Unsure: true}, error(nil)
+		for ; err == nil && out.Unsure && !j.Whole; j.Whole = out.Unsure {
+			out, err = engine.RunWorker(ctx, j, engine.WorkerInput{Open: open}, worker.MachineMemory(), 0, &to, nil)
+		}
+		switch {
+		case to.n == maxStarts, j.Slurp && to.n == maxSorted:
+			return &content.Remarks{Notes: []string{"Only the first " + grouped(to.n) + " rows of this filter are shown."}}
+		case err != nil:
+			return fmt.Errorf("the filter was stopped: %w", err)
+		case out.Compile != "":
+			return errors.New(out.Compile)
+		case out.First != nil:
+			return fmt.Errorf("the filter failed on %d of %d rows, first on row %d: %s", out.Failed, out.Records, out.First.Record, out.First.Message)
+		}
+		return nil
+	}
+}
+
+// numbers are the results of a worker: numbers of rows of a table.
+type numbers struct {
+	visit func(index, start int64) bool
+	full  func() // ends the worker
+	n     int64
+}
+
+func (w *numbers) Wanted() bool   { return w.n < maxStarts }
+func (w *numbers) Progress(int64) {}
+func (w *numbers) Part(b []byte, _ bool) error {
+	at, err := strconv.ParseInt(string(b), 10, 64)
+	if err == nil && w.n < maxStarts {
+		w.visit(w.n, at)
+		if w.n++; w.n == maxStarts {
+			w.full()
+		}
+	}
+	return err
+}
