@@ -89,7 +89,7 @@ func printChanges(w *cli.Streams, r *upstream.Record, server string, names []str
 		if approved == nil && listed == nil {
 			return fmt.Errorf("the server %s has no tool %.100q", server, name)
 		}
-		lines := append([]string{name}, changedLines(indented(approved), indented(listed))...)
+		lines := append([]string{name}, upstream.ChangedLines(approved, listed)...)
 		for _, line := range lines {
 			if _, err := fmt.Fprintln(w.Out, content.Visible(line, false)); err != nil {
 				return err
@@ -97,38 +97,6 @@ func printChanges(w *cli.Streams, r *upstream.Record, server string, names []str
 		}
 	}
 	return nil
-}
-
-// indented returns the lines of a definition, with its keys in order.
-func indented(definition json.RawMessage) []string {
-	if definition == nil {
-		return nil
-	}
-	var v any
-	if err := json.Unmarshal(definition, &v); err != nil {
-		return []string{string(definition)}
-	}
-	text, _ := json.MarshalIndent(v, "  ", "  ") // it was decoded from JSON
-	return strings.Split("  "+string(text), "\n")
-}
-
-// changedLines returns the lines of both texts without those that both begin and end with: "-" before old ones, "+"
-// before new ones.
-func changedLines(before, after []string) (lines []string) {
-	start, end := 0, 0
-	for start < min(len(before), len(after)) && before[start] == after[start] {
-		start++
-	}
-	for end < min(len(before), len(after))-start && before[len(before)-1-end] == after[len(after)-1-end] {
-		end++
-	}
-	for _, line := range before[start : len(before)-end] {
-		lines = append(lines, "- "+line)
-	}
-	for _, line := range after[start : len(after)-end] {
-		lines = append(lines, "+ "+line)
-	}
-	return lines
 }
 
 type upstreamApprove struct {

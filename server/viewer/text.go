@@ -201,10 +201,13 @@ func wholeLines(s string) *lines {
 }
 
 // clip returns the beginning of a text in one line, masked before it is cut to about n bytes.
-func (q *request) clip(b []byte, n int) string {
+func (q *request) clip(b []byte, n int) string { return strings.Join(strings.Fields(q.cut(b, n)), " ") }
+
+// cut returns the beginning of a text, masked before it is cut to about n bytes.
+func (q *request) cut(b []byte, n int) string {
 	mask := q.masks()
 	cut := cutAt(mask, b, n)
-	shown := strings.Join(strings.Fields(string(mask.Text(b[:cut]))), " ")
+	shown := string(mask.Text(b[:cut]))
 	if cut < len(b) {
 		shown += " …"
 	}

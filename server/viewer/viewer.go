@@ -165,6 +165,7 @@ var routes map[string]func(*request) (*page, error)
 func init() {
 	routes = map[string]func(*request) (*page, error){
 		"": (*request).overview, "obs": (*request).observation,
+		"inv": (*request).investigations, "ans": (*request).answers, "servers": (*request).servers, "file": (*request).file,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +30,8 @@ type Turn struct {
 	Answer   string `json:"answer"`
 }
 
-// kept is an answer as it is stored: answers/<id>.json.
-type kept struct {
+// Kept is an answer as it is stored: answers/<id>.json. Of its facts and of its text there is the beginning.
+type Kept struct {
 	ID       string       `json:"id"`
 	Owner    string       `json:"owner"`
 	Path     string       `json:"path,omitempty"`
@@ -56,17 +57,35 @@ func parseAnswer(name string) (string, error) {
 	return "", errors.New("after is ans: and 12 characters, as an answer of ask named it; leave it out for a new question")
 }
 
+var errNoRecords = errors.New("no store could be opened, so no answers are kept; ask without after")
+
 // errUnknown is the error for an answer that is missing, another identity's or too old.
 var errUnknown = errors.New("unknown answer, or older than 30 days; ask without after")
 
-// recall reads an answer.
-func (k *Asker) recall(owner, id string) (a kept, err error) {
+// Answers returns the answers of an owner that are kept, of all owners for "", the newest first.
+func (k *Asker) Answers(owner string) (all []Kept, err error) {
 	if k.options.Records == nil {
-		return a, errors.New("no store could be opened, so no answers are kept; ask without after")
+		return nil, errNoRecords
+	}
+	found, err := k.options.Records.List(records.Key{Kind: records.Answer, Owner: owner}, "*", true)
+	for _, r := range found {
+		var a Kept
+		if json.Unmarshal(r.Body, &a) == nil && (owner == "" || a.Owner == owner) && time.Since(a.At) <= records.Answer.Age {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b Kept) int { return b.At.Compare(a.At) })
+	return all, err
+}
+
+// Recall reads an answer of an owner by its ID, without ans:.
+func (k *Asker) Recall(owner, id string) (a Kept, err error) {
+	if k.options.Records == nil {
+		return a, errNoRecords
 	}
 	r, err := k.options.Records.Get(records.Key{Kind: records.Answer, Owner: owner, Name: id})
 	if err != nil || json.Unmarshal(r.Body, &a) != nil || a.Owner != owner || time.Since(a.At) > records.Answer.Age {
-		return kept{}, errUnknown
+		return Kept{}, errUnknown
 	}
 	return a, nil
 }
@@ -78,7 +97,7 @@ func (q *question) keep(r *Result) {
 	if o.Records == nil || o.ReadOnly != nil {
 		return
 	}
-	a := kept{
+	a := Kept{
 		ID: string(observations.RandomID()), Owner: q.in.Owner, Path: q.args.Path, Question: r.Question, ReadAs: r.ReadAs,
 		By: r.By, Answer: content.ClipEnd(r.Answer, keptAnswer), Steps: r.Steps,
 		Facts: r.Facts[:min(len(r.Facts), keptFacts)], Coverage: r.Coverage, History: q.before, At: time.Now().UTC(),

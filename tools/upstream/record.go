@@ -149,6 +149,43 @@ func (r *Record) Definitions(name string) (approved, listed json.RawMessage) {
 	return definition(r.Approved, name), definition(r.Listed, name)
 }
 
+// Lines returns a definition as lines of indented JSON with its keys in order; none for nil.
+func Lines(definition json.RawMessage) []string {
+	if definition == nil {
+		return nil
+	}
+	var v any
+	if err := json.Unmarshal(definition, &v); err != nil {
+		return []string{string(definition)}
+	}
+	text, _ := json.MarshalIndent(v, "  ", "  ") // it was decoded from JSON
+	return strings.Split("  "+string(text), "\n")
+}
+
+// Differ returns how many lines two texts both begin with, and how many other ones they both end with.
+func Differ(before, after []string) (start, end int) {
+	for start < min(len(before), len(after)) && before[start] == after[start] {
+		start++
+	}
+	for end < min(len(before), len(after))-start && before[len(before)-1-end] == after[len(after)-1-end] {
+		end++
+	}
+	return start, end
+}
+
+// ChangedLines returns the lines of two definitions that are not in both: "-" before old ones, "+" before new ones.
+func ChangedLines(approved, listed json.RawMessage) (lines []string) {
+	before, after := Lines(approved), Lines(listed)
+	start, end := Differ(before, after)
+	for _, line := range before[start : len(before)-end] {
+		lines = append(lines, "- "+line)
+	}
+	for _, line := range after[start : len(after)-end] {
+		lines = append(lines, "+ "+line)
+	}
+	return lines
+}
+
 // compare sets which of the listed tools are held back, and reports whether the record has changed.
 func (r *Record) compare(listed []json.RawMessage) (changed bool) {
 	before := r.Held
