@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/observations/files"
@@ -97,6 +98,9 @@ func OpenOn(b backend.Backend, local *files.Store, o Options) *Store {
 
 // MaxObservation returns how many bytes of one observation are stored; without a limit more than there can be.
 func (s *Store) MaxObservation() int64 { return s.options.MaxObservation }
+
+// MaxAge returns how long after its last use an observation expires; without a limit longer than there can be.
+func (s *Store) MaxAge() time.Duration { return s.options.MaxAge }
 
 // List returns the observations of Listing, newest first. Receipts are left out (they are most of a sidecar): use Stat.
 // The slices and maps of an observation are shared: nobody may change them.

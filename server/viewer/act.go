@@ -7,7 +7,6 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
@@ -107,30 +106,4 @@ func (q *request) raw(w http.ResponseWriter, r *http.Request) error {
 	head.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": o.o.File}))
 	http.ServeContent(w, r, "", o.o.Created, io.NewSectionReader(o.Source, 0, o.Size))
 	return nil
-}
-
-// live sends an event when calls were made.
-func (q *request) live(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	control := http.NewResponseController(w)
-	for last := ""; ; {
-		now := last
-		if at, err := q.o.Store.ModTime(); err == nil {
-			now = at.String()
-		}
-		if now != last {
-			last = now
-			_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second))
-			if _, err := io.WriteString(w, "data: "+q.mac("live", now)[:12]+"\n\n"); err != nil || control.Flush() != nil {
-				return
-			}
-		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-q.Viewer.ctx.Done():
-			return
-		case <-time.After(time.Second):
-		}
-	}
 }

@@ -275,7 +275,7 @@ func (q *request) observations() (*page, error) {
 	from := min(q.number("top", 0), int64(len(all)))
 	to := min(from+pageLines, int64(len(all)))
 	t := &table{
-		Heads: []cell{words("ID"), words("Made"), words("Tool"), words("Kind"), {Text: "Size", Num: true}, {Text: "Lines", Num: true}, {Text: "Tokens", Num: true}, words("Name or call")},
+		Heads: observationHeads,
 		Empty: "Nothing is stored yet. Large outputs of tools appear here.", Key: "observations",
 	}
 	for _, o := range all[from:to] {
@@ -284,6 +284,8 @@ func (q *request) observations() (*page, error) {
 	t.Pager = q.rowPager(from, to, int64(len(all)))
 	return &page{Title: "Observations", Blocks: []any{t}, Live: true}, nil
 }
+
+var observationHeads = []cell{words("ID"), words("Made"), words("Tool"), words("Kind"), num("Size"), num("Lines"), num("Tokens"), words("Name or call")}
 
 // observationRow is the row of an observation in lists.
 func (q *request) observationRow(o *observations.Observation) []cell {

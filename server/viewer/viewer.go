@@ -26,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/base/lru"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
@@ -73,13 +74,16 @@ type Viewer struct {
 	stop  context.CancelFunc
 	lists lists
 
+	digests *lru.Values[string, *digest]
+	watcher watcher
+
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]code1 // that were not used yet
 }
 
 // New returns a viewer. Close it, because it reads in the background.
 func New(o Options) *Viewer {
-	v := &Viewer{o: o, key: keyOf(o.Secret), codes: map[[sha256.Size]byte]code1{}, lists: newLists()}
+	v := &Viewer{o: o, key: keyOf(o.Secret), codes: map[[sha256.Size]byte]code1{}, lists: newLists(), digests: lru.New[string, *digest](maxDigests)}
 	if o.Log == nil {
 		v.o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -166,6 +170,7 @@ func init() {
 	routes = map[string]func(*request) (*page, error){
 		"": (*request).overview, "obs": (*request).observation,
 		"inv": (*request).investigations, "ans": (*request).answers, "servers": (*request).servers, "file": (*request).file,
+		"sessions": (*request).sessions, "search": (*request).search,
 	}
 }
 
@@ -278,10 +283,6 @@ func (q *request) sources() (set source.Set, done func()) {
 		return set.Narrow(q.who.Roots)
 	}
 	return set, func() {}
-}
-
-func (q *request) overview() (*page, error) {
-	return &page{Title: "Overview"}, nil
 }
 
 // PathOf returns the path of the page of a handle: obs:ID, inv:ID, ans:ID, or the name of a session. "" is the overview.

@@ -17,6 +17,7 @@ type Tool struct {
 	Calls   int    `json:"calls"`
 	Seen    int64  `json:"seen"`    // of the outputs
 	Shown   int64  `json:"shown"`   // of the answers
+	Kept    int64  `json:"kept"`    // seen by the calls whose output is stored
 	Fetched int64  `json:"fetched"` // shown by later calls that read an output of this tool
 	Net     int64  `json:"net"`     // seen − shown − fetched; of all tools also − list
 	Client  int64  `json:"client"`  // what clients would have shown: they cut at their own limit, see Cut, or show all
@@ -184,6 +185,9 @@ func (s *Sum) observe(c trace.Call) {
 func (s *Sum) count(t *Tool, c trace.Call) {
 	e := &s.report.Events
 	t.Calls++
+	if c.Kept {
+		t.Kept += c.SeenTokens
+	}
 	if c.Status != "success" {
 		t.Failed++
 	}
@@ -318,6 +322,7 @@ func (t *Tool) add(o Tool) {
 	t.Calls += o.Calls
 	t.Seen += o.Seen
 	t.Shown += o.Shown
+	t.Kept += o.Kept
 	t.Fetched += o.Fetched
 	t.Net += o.Net
 	t.Client += o.Client

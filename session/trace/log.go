@@ -37,6 +37,13 @@ type Log struct {
 	name string // this process's part of the file name
 	now  func() time.Time
 
+	watched struct { // of Changed
+		sync.Mutex
+		day   string
+		at    time.Time
+		names []string
+	}
+
 	mu     sync.Mutex
 	file   *os.File // of the day; nil before the first call
 	day    string

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,34 @@ func (l *Log) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 			}
 		}
 	}
+}
+
+// Changed implements [Store]: it reads the directory only after a file was added.
+func (l *Log) Changed() (string, error) {
+	if l == nil || l.dir == "" {
+		return "", nil
+	}
+	l.watched.Lock()
+	defer l.watched.Unlock()
+	info, err := os.Stat(l.dir)
+	today := time.Now().UTC().Format(day)
+	if err == nil && (l.watched.day != today || !info.ModTime().Equal(l.watched.at)) {
+		l.watched.day, l.watched.at = today, info.ModTime()
+		l.watched.names, err = fs.Glob(os.DirFS(l.dir), today+"*")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read trace: %w", err)
+	}
+	state := []byte(info.ModTime().String())
+	for _, name := range l.watched.names {
+		if info, err := os.Lstat(filepath.Join(l.dir, name)); err == nil {
+			state = fmt.Append(state, " ", info.Size())
+		}
+	}
+	return string(state), nil
 }
 
 // readFile yields the calls of one file. It returns false if yield did.

@@ -215,6 +215,16 @@ func (r *Rows) Read(since time.Time, skipped *int) iter.Seq2[Call, error] {
 	}
 }
 
+// Changed implements [Store].
+func (r *Rows) Changed() (string, error) {
+	last, err := database.Query(context.Background(), r.db, database.AllOwners, pgx.RowTo[string],
+		"select coalesce(max(seq), 0)::text from trace where day = $1::text::date", r.now().UTC().Format(time.DateOnly))
+	if err != nil {
+		return "", fmt.Errorf("read trace: %w", err)
+	}
+	return strings.Join(last, ""), nil
+}
+
 // rowRef returns the Ref of a row.
 func rowRef(at time.Time, seq int64) string { return at.Format(day) + "." + strconv.FormatInt(seq, 10) }
 

@@ -40,6 +40,8 @@ type Store interface {
 	// lines that are torn, foreign or of another [Version], and adds their number to skipped unless that is nil.
 	// If a part cannot be read it yields the error and continues where it can. Memory does not grow with the trace.
 	Read(since time.Time, skipped *int) iter.Seq2[Call, error]
+	// Changed returns a text that is another one once any process has added calls today (UTC). It reads no call.
+	Changed() (string, error)
 	// Close may be called again.
 	Close() error
 }

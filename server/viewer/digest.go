@@ -1,0 +1,185 @@
+package viewer
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/session/stats"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
+)
+
+const (
+	day        = 24 * time.Hour
+	maxDays    = int64(trace.Retention / day)
+	maxDigests = 4             // each has about 300 bytes of a call
+	overlap    = 2 * time.Hour // calls that began so long before the last reading may have ended since
+)
+
+// digest is what pages know of the calls of an owner, or of all. They are read in the background once for each day (in
+// UTC); from then on only the last ones are read again, if any were added.
+type digest struct {
+	owner string
+	any   bool // the calls of all owners
+	today time.Time
+
+	mu      sync.Mutex
+	busy    chan struct{} // closed when the reading that goes on ends; nil: none does
+	whole   bool          // all was read
+	read    time.Time     // the last time
+	stamp   string        // of the trace then
+	skipped int
+	err     error
+	calls   []*callAt            // in the order in which they began
+	groups  map[[2]string]*group // by owner and key
+	names   map[string]string    // of tools, each once
+	since   map[int64]*stats.Sum // of the last days, by their number
+	byDay   [maxDays]*stats.Sum  // today first
+}
+
+// callAt is where a call is found. It is never changed.
+type callAt struct {
+	ref, tool   string
+	at          time.Time
+	group       *group
+	spent, left int // of its context; both 0: not known
+}
+
+// group is the calls of a session.
+type group struct {
+	key, owner, client string
+	calls              []*callAt
+	sum                *stats.Sum
+}
+
+func (g *group) last() time.Time { return g.calls[len(g.calls)-1].at }
+
+// everyone reports whether the person sees what belongs to all owners.
+func (q *request) everyone() bool { return q.o.AnyOwner && q.who.Operator }
+
+// digest returns what is known of the calls that the person may see, and locks it: the caller must unlock mu. Until all
+// was read the page loads itself again.
+func (q *request) digest() *digest {
+	today := time.Now().UTC().Truncate(day)
+	key := today.String() + q.who.Owner
+	if q.everyone() {
+		key = today.String()
+	}
+	q.mu.Lock()
+	d, ok := q.digests.Get(key)
+	if !ok {
+		d = &digest{owner: q.who.Owner, any: q.everyone(), today: today, groups: map[[2]string]*group{}, names: map[string]string{}, since: map[int64]*stats.Sum{}}
+		for _, n := range choices {
+			d.since[n] = stats.New()
+		}
+		for i := range d.byDay {
+			d.byDay[i] = stats.New()
+		}
+		q.digests.Put(key, d, 1)
+	}
+	q.mu.Unlock()
+	d.mu.Lock()
+	if d.busy == nil {
+		d.busy = make(chan struct{})
+		go q.readCalls(d)
+	}
+	busy := d.busy
+	d.mu.Unlock()
+	select {
+	case <-busy:
+	case <-q.ctx.Done():
+	case <-time.After(time.Second):
+	}
+	d.mu.Lock()
+	q.wait = q.wait || !d.whole
+	return d
+}
+
+// readCalls adds to a digest what was added to the trace.
+func (v *Viewer) readCalls(d *digest) {
+	now, skipped, known := time.Now(), 0, map[string]bool{}
+	stamp, err := v.o.Trace.Changed()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if since := d.today.Add(day - trace.Retention); !d.whole || err != nil || stamp != d.stamp {
+		if d.whole {
+			since = d.read.Add(-overlap)
+		}
+		for _, c := range slices.Backward(d.calls) {
+			if c.at.Before(since) {
+				break
+			}
+			known[c.ref] = true
+		}
+		d.mu.Unlock()
+		for c, wrong := range v.o.Trace.Read(since, &skipped) {
+			if v.ctx.Err() != nil {
+				break
+			}
+			d.mu.Lock()
+			if wrong != nil {
+				err = wrong
+			} else if !known[c.Ref] && (d.any || c.Owner == d.owner) {
+				d.add(c)
+			}
+			d.mu.Unlock()
+		}
+		d.mu.Lock()
+		if d.err = err; err != nil {
+			stamp = ""
+		}
+		inTime := func(a, b *callAt) int { return a.at.Compare(b.at) }
+		slices.SortStableFunc(d.calls, inTime)
+		for _, g := range d.groups {
+			slices.SortStableFunc(g.calls, inTime)
+		}
+		d.whole, d.stamp, d.read, d.skipped = true, stamp, now, max(d.skipped, skipped)
+	}
+	close(d.busy)
+	d.busy = nil
+}
+
+// add adds one call.
+func (d *digest) add(c trace.Call) {
+	key := [2]string{c.Owner, c.Group()}
+	g := d.groups[key]
+	if g == nil {
+		g = &group{key: key[1], owner: key[0], sum: stats.New()}
+		d.groups[key] = g
+	}
+	g.client = cmp.Or(g.client, c.Client)
+	name := toolOf(c)
+	if d.names[name] == "" {
+		d.names[name] = name
+	}
+	one := &callAt{c.Ref, d.names[name], c.At, g, 0, 0}
+	if c.Limited {
+		one.spent, one.left = c.Spent, c.Left
+	}
+	d.calls, g.calls = append(d.calls, one), append(g.calls, one)
+	g.sum.Add(c)
+	ago := max(int64(d.today.Sub(c.At.Truncate(day))/day), 0)
+	if ago < maxDays {
+		d.byDay[ago].Add(c)
+	}
+	for n, sum := range d.since {
+		if ago < n {
+			sum.Add(c)
+		}
+	}
+}
+
+// notes say what the figures of a page lack.
+func (d *digest) notes() (all []string) {
+	if !d.whole {
+		all = append(all, "The trace is being read: "+grouped(int64(len(d.calls)))+" calls so far.")
+	}
+	if d.skipped > 0 {
+		all = append(all, grouped(int64(d.skipped))+" lines of the trace were skipped: they are torn, or of another version.")
+	}
+	if d.err != nil {
+		all = append(all, "A part of the trace cannot be read: "+d.err.Error())
+	}
+	return all
+}
