@@ -45,6 +45,9 @@ func (s resourceArea) readResource(ctx context.Context, k *call) (any, error) {
 	if fault != nil {
 		return nil, fault
 	}
+	if app := k.app(); app != nil && uri == appURI {
+		return app.document(), nil
+	}
 	var read func(context.Context, string) ([]mcp.ResourceContents, error)
 	if r := s.resource(uri); r != nil {
 		read = r.Read
@@ -77,7 +80,7 @@ func (s resourceArea) observations(owner string) ([]*observations.Observation, e
 }
 
 // listResources lists one page of observations, newest first. The first page starts with the resources of
-// [Options].Extra.
+// [Options].Extra and the document of [Options].App.
 func (s resourceArea) listResources(_ context.Context, k *call) (any, error) {
 	text, fault := k.frame.StringParam("cursor")
 	if fault != nil {
@@ -99,6 +102,9 @@ func (s resourceArea) listResources(_ context.Context, k *call) (any, error) {
 	if cursor == "" {
 		for _, r := range s.offers.Resources {
 			list.Resources = append(list.Resources, r.Resource)
+		}
+		if k.app() != nil {
+			list.Resources = append(list.Resources, appResource())
 		}
 	}
 	for _, o := range kept {

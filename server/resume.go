@@ -58,12 +58,15 @@ func (c *Conn) Handshake() Handshake {
 	return out
 }
 
-// WithoutExtensions returns the handshake without the capabilities that MCP does not define. Only upstream servers see
-// those.
+// WithoutExtensions returns the handshake without the capabilities that MCP does not define, but with that of MCP Apps.
+// Only upstream servers see the others.
 func (h Handshake) WithoutExtensions() Handshake {
 	var known mcp.ClientCapabilities
 	if json.Unmarshal(h.Capabilities, &known) == nil {
-		known.Extensions, known.Experimental = nil, nil
+		apps := rendersApps(known)
+		if known.Extensions, known.Experimental = nil, nil; apps {
+			known.Extensions = map[string]any{appExtension: map[string]any{"mimeTypes": []string{appMIME}}}
+		}
 		h.Capabilities, _ = json.Marshal(known) // plain members
 	}
 	return h

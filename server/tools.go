@@ -94,6 +94,9 @@ func (s toolArea) listTools(ctx context.Context, k *call) (any, error) {
 		}
 	}
 	k.conn.listed.Do(func() { s.traceList(ctx, k, list.Tools[:len(s.offers.Tools)]) })
+	if k.app() != nil {
+		list.Tools = s.withApp(list.Tools)
+	}
 	return list, nil
 }
 
@@ -127,6 +130,9 @@ func (s toolArea) callTool(ctx context.Context, k *call) (any, error) {
 	if at >= 0 {
 		return s.offers.Tools[at].Call(ctx)
 	}
+	if app := k.app(); app != nil && name == AppTool {
+		return s.showPage(ctx, k, app)
+	}
 	names := s.names
 	if up, err := k.upstreams(); err != nil {
 		return nil, err
@@ -150,8 +156,9 @@ func (s toolArea) callTool(ctx context.Context, k *call) (any, error) {
 
 // isUpstreamTool reports whether a request is a call of an upstream server's tool.
 func (s *Server) isUpstreamTool(f jsonrpc.Frame) bool {
-	return s.options.Upstreams != nil && f.Method == string(mcp.MethodToolsCall) && !slices.ContainsFunc(s.offers.Tools,
-		func(t RawTool) bool { return t.Name == f.StringOrEmpty("name") })
+	name := f.StringOrEmpty("name")
+	return s.options.Upstreams != nil && f.Method == string(mcp.MethodToolsCall) && name != AppTool &&
+		!slices.ContainsFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == name })
 }
 
 // observes reports whether the results of upstream servers are only measured.

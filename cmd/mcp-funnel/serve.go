@@ -102,15 +102,15 @@ func serveStdio(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams
 	}
 	ctx, stop := life.Context(ctx)
 	defer stop()
-	srv, err := newServer(s, a)
+	srv, err := newServer(ctx, s, a)
 	if err != nil {
 		return err
 	}
 	return ended(ctx, a.Log, stdio.Serve(ctx, srv, in, out))
 }
 
-// newServer makes the MCP server of an app.
-func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
+// newServer makes the MCP server of an app, which serves until ctx ends.
+func newServer(ctx context.Context, s *cli.Settings, a *cli.App) (*server.Server, error) {
 	o := s.Options().Server
 	o.Counter, o.Window = a.Counter, s.ContextWindow
 	o.EOFGrace = max(o.EOFGrace, 1) // 0 would be the default
@@ -131,7 +131,7 @@ func newServer(s *cli.Settings, a *cli.App) (*server.Server, error) {
 	}
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()
-	o.Upstreams = a.Upstreams
+	o.Upstreams, o.App = a.Upstreams, a.Pages(ctx, s)
 	o.SessionOf, o.PullUsage = sessionOf(s, accounts), pullUsage(s, accounts)
 	return server.New(o)
 }

@@ -32,7 +32,7 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 	}
 	ctx, stop := life.Context(ctx)
 	defer stop()
-	srv, err := newServer(s, a)
+	srv, err := newServer(ctx, s, a)
 	if err != nil {
 		return err
 	}

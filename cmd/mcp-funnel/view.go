@@ -38,7 +38,7 @@ func (c *viewCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		if app.Store == nil {
 			return errors.New("there is no store to show: choose one with --store")
 		}
-		srv, err := newServer(s, app)
+		srv, err := newServer(ctx, s, app)
 		if err != nil {
 			return err
 		}

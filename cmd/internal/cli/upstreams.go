@@ -6,6 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/mcp-funnel/mcp-funnel/prompts"
+	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
@@ -31,7 +32,9 @@ func (a *App) offer(up Upstreams, s *Settings) {
 	}
 	c.JQ, _ = a.Tool("jq") // every catalog has it
 	a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return c.Observe || t.Name == up.Without })
-	c.Reserved = toolNames(a.Catalog)
+	if c.Reserved = toolNames(a.Catalog); !c.Observe {
+		c.Reserved = append(c.Reserved, server.AppTool)
+	}
 	for _, p := range prompts.All() {
 		c.Reserved = append(c.Reserved, p.Name)
 	}

@@ -26,6 +26,7 @@
     for (const f of main.querySelectorAll('form[data-ask]')) f.onsubmit = () => confirm(f.dataset.ask);
   };
   ready();
+  main.addEventListener('shown', ready); // app.js has replaced what main holds
   const again = async () => {
     const r = await fetch(location.href, { credentials: 'same-origin' });
     const next = new DOMParser().parseFromString(await r.text(), 'text/html').getElementById('main');
