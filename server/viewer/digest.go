@@ -82,7 +82,7 @@ func (q *request) digest() *digest {
 	d.mu.Lock()
 	if d.busy == nil {
 		d.busy = make(chan struct{})
-		go q.readCalls(d)
+		q.background.Go(func() { q.readCalls(d) })
 	}
 	busy := d.busy
 	d.mu.Unlock()

@@ -71,7 +71,7 @@ func (v *Viewer) list(key string, beside any, all func() (w walk, closed func(),
 	}
 	l := &list{stride: 1, beside: beside, grew: make(chan struct{})}
 	v.lists.known.Put(key, l, 1)
-	go func() {
+	v.background.Go(func() {
 		select {
 		case v.lists.turn <- struct{}{}:
 		case <-v.ctx.Done():
@@ -88,7 +88,7 @@ func (v *Viewer) list(key string, beside any, all func() (w walk, closed func(),
 		l.done, l.err = true, err
 		close(l.grew)
 		l.grew = make(chan struct{})
-	}()
+	})
 	return l
 }
 

@@ -25,7 +25,7 @@ func (v *Viewer) openLive(by int) <-chan struct{} {
 	defer w.mu.Unlock()
 	if w.pages += by; w.pages > 0 && !w.running {
 		w.running, w.changed = true, make(chan struct{})
-		go v.watch(v.state())
+		v.background.Go(func() { v.watch(v.state()) })
 	}
 	return w.changed
 }

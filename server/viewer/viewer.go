@@ -77,6 +77,8 @@ type Viewer struct {
 	digests *lru.Values[string, *digest]
 	watcher watcher
 
+	background sync.WaitGroup // of what reads on after its page was sent
+
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]code1 // that were not used yet
 }
@@ -92,7 +94,10 @@ func New(o Options) *Viewer {
 }
 
 // Close ends what is read in the background.
-func (v *Viewer) Close() { v.stop() }
+func (v *Viewer) Close() {
+	v.stop()
+	v.background.Wait()
+}
 
 //go:embed assets
 var assets embed.FS

@@ -81,12 +81,7 @@ func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 		o.Funnel = expect.Value(funnel.New(funnel.Options{Store: store, Trace: log, Counter: o.Counter, Mask: o.Mask}))(t)
 	}
 	f.Viewer = New(o)
-	t.Cleanup(func() {
-		f.Viewer.Close()
-		for range atOnce { // what is read in the background has ended, and may not outlive the store
-			f.lists.turn <- struct{}{}
-		}
-	})
+	t.Cleanup(f.Viewer.Close)
 	return f
 }
 
