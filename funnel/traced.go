@@ -1,6 +1,7 @@
 package funnel
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -49,7 +50,8 @@ func (c *call) trace(r Receipt, o outcome, blocks []Block) {
 	if o.err != nil {
 		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
 	}
-	shown := trace.Shown{Args: c.options.Mask.JSON(c.request.Args), Text: shownText(blocks)}
+	said := strings.ReplaceAll(shownText(blocks), cmp.Or(c.link, "\x00"), "[masked: link]") // it needs no token
+	shown := trace.Shown{Args: c.options.Mask.JSON(c.request.Args), Text: said}
 	if err := c.options.Trace.Append(t, &shown); err != nil {
 		c.logError("trace: the call could not be written down", "error", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -58,7 +59,7 @@ var unnamed = content.Pattern(`^(?:[A-Z2-7]{20}|[A-Z2-7]{26}|local|stateless|inv
 // session over HTTP; the commands of a day share "local", and requests without a session "stateless".
 func (c Call) Group() string {
 	if unnamed().MatchString(c.Session) {
-		return c.Session + " " + c.At.UTC().Format("2006-01-02")
+		return c.Session + " " + c.At.UTC().Format(time.DateOnly)
 	}
 	return c.Session
 }

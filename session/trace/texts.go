@@ -54,10 +54,9 @@ func (t *texts) add(record []byte, max int64) *place {
 		return nil
 	}
 	if t.file == nil {
-		flag := os.O_WRONLY | os.O_APPEND | os.O_CREATE | osfile.Nonblock // a FIFO would wait for its reader
-		t.file, _ = t.root.OpenFile(t.name, flag, 0o600)                  // Seek fails without a file
+		t.file, _ = t.root.OpenFile(t.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|osfile.Nonblock, 0o600)
 	}
-	size, err := t.file.Seek(0, io.SeekEnd)
+	size, err := t.file.Seek(0, io.SeekEnd) // fails without a file
 	if err == nil && size+n > t.upTo {
 		t.upTo = t.makeRoom(size, n, max)
 	}
