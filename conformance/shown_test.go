@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
-// TestShownTextIsTraced calls a tool of the built server over stdio: another process reads the exact text of its answer,
-// unless that is switched off.
+// TestShownTextIsTraced calls a tool of the built server over stdio: another process reads the exact text of its
+// answer, unless that is switched off.
 func TestShownTextIsTraced(t *testing.T) {
 	dir := plainDir(t)
 	write(t, filepath.Join(dir, "a.txt"), strings.Repeat("a line of text\n", 200))

@@ -51,8 +51,7 @@ func (c *call) trace(r Receipt, o outcome, blocks []Block) {
 		t.Error = content.ClipBytes(text.VisibleLine(c.maskForLog(o.err.Error()), false), 200)
 	}
 	said := strings.ReplaceAll(shownText(blocks), cmp.Or(c.link, "\x00"), "[masked: link]") // it needs no token
-	shown := trace.Shown{Args: c.options.Mask.JSON(c.request.Args), Text: said}
-	if err := c.options.Trace.Append(t, &shown); err != nil {
+	if err := c.options.Trace.Append(t, &trace.Shown{Args: c.options.Mask.JSON(c.request.Args), Text: said}); err != nil {
 		c.logError("trace: the call could not be written down", "error", err)
 	}
 }

@@ -86,8 +86,11 @@ func TestShownTextsAreTraced(t *testing.T) {
 		Tool: tools.Tool{Name: "resource"}, Args: json.RawMessage(`{"source":"obs:x"}`), Via: trace.ViaResource,
 	}, "its text\n")
 	call, got := shownLast(t, l)
-	expect.Same(t, []string{call.Via, got.Text, string(got.Args)}, []string{trace.ViaResource, a.Blocks[0].Text, `{"source":"obs:x"}`})
-	text := shownText([]Block{{Text: "one"}, {MIME: "image/png", Data: make([]byte, 1_234_567)}, {MIME: "image/gif", Data: make([]byte, 12)}})
+	expect.Same(t, []string{call.Via, got.Text, string(got.Args)},
+		[]string{trace.ViaResource, a.Blocks[0].Text, `{"source":"obs:x"}`})
+	text := shownText([]Block{
+		{Text: "one"}, {MIME: "image/png", Data: make([]byte, 1_234_567)}, {MIME: "image/gif", Data: make([]byte, 12)},
+	})
 	expect.Equal(t, text, "one\n\n[image/png, 1,234,567 bytes]\n\n[image/gif, 12 bytes]")
 }
 

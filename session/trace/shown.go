@@ -28,8 +28,8 @@ type Shown struct {
 }
 
 // ErrNotKept is the error of [Store.Shown] for a call whose text there is not.
-var ErrNotKept = errors.New("what this call was asked and showed is not kept: that was switched off, there was no room," +
-	" it made room for newer texts, or it is damaged")
+var ErrNotKept = errors.New("what this call was asked and showed is not kept: that was switched off, there was no " +
+	"room, it made room for newer texts, or it is damaged")
 
 // notFound is the error for a call that is gone, and for a name that no call of the store can have.
 func notFound(ref string) error {
@@ -44,8 +44,7 @@ func (s *Shown) record(c *Call) []byte {
 	b := *s
 	b.Bytes = max(b.Bytes, int64(len(b.Text)))
 	c.ShownBytes = b.Bytes
-	b.Text = content.ClipBefore(b.Text, maxShown)
-	b.Args = content.ClipJSON(s.Args, maxArgs)
+	b.Text, b.Args = content.ClipBefore(b.Text, maxShown), content.ClipJSON(s.Args, maxArgs)
 	b.ArgsCut = b.ArgsCut || len(b.Args) > 0 && b.Args[0] == '"' && s.Args[0] != '"'
 	record, _ := content.PlainJSON(b) // cannot fail: ClipJSON returns valid JSON
 	return append(record, '\n')
@@ -54,8 +53,8 @@ func (s *Shown) record(c *Call) []byte {
 // unnamed matches the sessions that no client named: those of a process or connection, and those that processes share.
 var unnamed = content.Pattern(`^(?:[A-Z2-7]{20}|[A-Z2-7]{26}|local|stateless|investigate|link|)$`)
 
-// Group returns the key under which calls of one owner belong together: the session if its client named it. Otherwise it
-// is the session and the day in UTC, such as "local 2026-03-14". Such a session is one process over stdio and one
+// Group returns the key under which calls of one owner belong together: the session if its client named it. Otherwise
+// it is the session and the day in UTC, such as "local 2026-03-14". Such a session is one process over stdio and one
 // session over HTTP; the commands of a day share "local", and requests without a session "stateless".
 func (c Call) Group() string {
 	if unnamed().MatchString(c.Session) {

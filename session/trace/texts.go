@@ -28,8 +28,8 @@ type place struct {
 	Sum uint32 `json:"crc32"` // of the record: a file that is torn, or was written by two at once, shows no wrong text
 }
 
-// texts appends records to <store>/trace/<YYYYMMDD>.shown: one file (0600) of a day, for all processes. So its size says
-// what they have written, and a directory of many commands has few more files.
+// texts appends records to <store>/trace/<YYYYMMDD>.shown: one file (0600) of a day, for all processes. So its size
+// says what they have written, and a directory of many commands has few more files.
 type texts struct {
 	root *os.Root
 	now  func() time.Time
@@ -71,8 +71,8 @@ func (t *texts) add(record []byte, max int64) *place {
 	return &place{end - n, len(record), crc32.ChecksumIEEE(record)}
 }
 
-// makeRoom removes the texts of the oldest days until n bytes more than size fit into the day's file. It returns the size
-// that this may reach; that is less than what is needed if there is no room.
+// makeRoom removes the texts of the oldest days until n bytes more than size fit into the day's file. It returns the
+// size that this may reach; that is less than what is needed if there is no room.
 func (t *texts) makeRoom(size, n, max int64) int64 {
 	left, full := max-size-n, false
 	for at := t.now().UTC().Add(24 * time.Hour); t.now().Sub(at) < Retention+48*time.Hour; at = at.Add(-24 * time.Hour) {

@@ -65,7 +65,7 @@ type Call struct {
 	SeenTokens  int64     `json:"seen_tokens"`
 	SeenMargin  float64   `json:"seen_margin,omitempty"`
 	ShownTokens int64     `json:"shown_tokens"`
-	ShownBytes  int64     `json:"shown_bytes,omitempty"` // of all that was shown, also if less of it is kept; set by Append
+	ShownBytes  int64     `json:"shown_bytes,omitempty"` // of all that was shown, even if less is kept; set by Append
 	Observation string    `json:"observation,omitempty"`
 	Kept        bool      `json:"kept"`
 	Millis      float64   `json:"ms"`
