@@ -154,6 +154,12 @@ func (l *list) page(ctx context.Context, from, n int64, begin func(start int64) 
 	if n = min(n, known-from); n <= 0 {
 		return nil, nil
 	}
+	l.mu.Lock()
+	if l.stride == 1 {
+		defer l.mu.Unlock()
+		return slices.Clone(l.starts[from : from+n]), nil
+	}
+	l.mu.Unlock()
 	at, start := l.near(from)
 	w, lacking := begin(start)
 	err = w(ctx, func(i, start int64) bool {

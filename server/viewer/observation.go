@@ -37,6 +37,8 @@ func init() {
 	views = []view{
 		{"grid", of(content.Table), tableView},
 		{"log", of(content.Log), logView},
+		{"records", of(content.Diff, content.GitLog), recordsView},
+		{"found", isFound, foundView},
 		{"tree", of(content.JSON, content.NDJSON), treeView},
 		{"text", func(o *opened) bool { return o.kind != content.Binary }, textView},
 		{"receipt", func(o *opened) bool { return o.o != nil && o.o.Stats.Receipt != "" }, receiptView},

@@ -1,0 +1,231 @@
+package viewer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+const (
+	recordsBytes = 4 << 20  // that are read of the records of a page
+	fileBytes    = 64 << 20 // that are read of a file of a diff
+)
+
+// entry is a record of a diff, of a git log, or of what search found.
+type entry struct {
+	File, Status, Commit, Author, Date, Subject, Text string
+	Old                                               string `json:"old_file"`
+	Files, Added, Deleted, Line                       *int64
+	Truncated                                         bool
+
+	at content.Span
+}
+
+// entries returns records from one on, and a pager. Of a long record it reads the beginning, and says Truncated.
+func (q *request) entries(o *opened, from, n int64) (all []entry, p *pager, notes []any, err error) {
+	k := kinds.Of(o.kind)
+	l := q.listOf(o, "records", func(o *opened) (walk, error) {
+		r, err := o.from(0)
+		return spans(r, k.Records), err
+	})
+	known, done, wrong := l.wait(q.ctx, from+n+1)
+	starts, err := l.page(q.ctx, from, n+1, func(start int64) (walk, int64) {
+		r, err := o.from(start)
+		if err != nil {
+			return func(context.Context, func(int64, int64) bool) error { return err }, 0
+		}
+		return spans(r, k.Records), start
+	})
+	for i, room := 0, int64(recordsBytes); err == nil && i < min(len(starts), int(n)); i++ {
+		at := content.Span{Start: starts[i], End: max(o.Size, starts[i])}
+		if i+1 < len(starts) {
+			at.End = starts[i+1]
+		}
+		var b []byte
+		b, err = o.bytesAt(at.Start, min(at.End-at.Start, max(room, readLine)))
+		object := bytes.NewBuffer(b)
+		if k.Objects != nil {
+			object = new(bytes.Buffer)
+			_ = k.Objects(q.ctx, bytes.NewReader(b), object) // the list has the remarks
+		}
+		e := entry{at: at}
+		_ = json.NewDecoder(object).Decode(&e) // what has another form has no fields
+		e.Truncated = e.Truncated || int64(len(b)) < at.End-at.Start
+		all, room = append(all, e), room-int64(len(b))
+	}
+	return all, q.partPager(from, int64(len(all)), known, done, "records"), remarks(wrong), err
+}
+
+// figure returns the cell of a figure that a record may lack.
+func (e *entry) figure(n *int64) cell {
+	switch {
+	case n == nil:
+		return cell{Text: "–", Title: "not counted", Num: true}
+	case e.Truncated:
+		return cell{Text: "≥ " + grouped(*n), Num: true}
+	}
+	return number(*n)
+}
+
+// recordsView shows the files of a diff, or the commits of a log; or one of them.
+func recordsView(q *request, o *opened) ([]any, error) {
+	from, files := q.number("top", 0), o.kind == content.Diff
+	if q.query.Has("record") {
+		return q.record(o, q.number("record", 0))
+	}
+	all, p, notes, err := q.entries(o, from, pageNodes)
+	t := &table{Key: "records", Empty: "There is no such record.", Pager: p, Heads: []cell{{Text: "record", Num: true}}}
+	heads := "Commit,Author,Date,Subject,Files,Added,Deleted"
+	if files {
+		heads = "File,Status,Added,Deleted"
+	}
+	for _, h := range strings.Split(heads, ",") {
+		t.Heads = append(t.Heads, cell{Text: h, Num: h == "Files" || h == "Added" || h == "Deleted"})
+	}
+	for i, e := range all {
+		n := itoa(from + int64(i))
+		row, short := []cell{{Text: n, Num: true, To: q.with("record", n, "top", "")}}, func(s string) cell { return words(q.clip([]byte(s), cellBytes)) }
+		if files {
+			row = append(row, short(strings.TrimPrefix(e.Old+" → "+e.File, e.File+" → ")), words(cmp.Or(e.Status, "unknown")))
+		} else {
+			row = append(row, code(e.Commit[:min(len(e.Commit), 12)]), short(e.Author), short(e.Date), short(e.Subject), e.figure(e.Files))
+		}
+		t.Rows = append(t.Rows, append(row, e.figure(e.Added), e.figure(e.Deleted)))
+	}
+	return append(notes, t), err
+}
+
+// record shows a file of a diff, or a commit.
+func (q *request) record(o *opened, index int64) ([]any, error) {
+	all, _, notes, err := q.entries(o, index, 1)
+	if err == nil && len(all) == 0 && !q.wait {
+		err = problemf(http.StatusNotFound, "There is no record %d.", index)
+	}
+	if err != nil || len(all) == 0 {
+		return notes, err
+	}
+	title, show := all[0].Subject, q.window
+	if o.kind == content.Diff {
+		title, show = all[0].File, q.hunks
+	}
+	blocks, err := show(o, all[0].at, "record "+grouped(index))
+	return append(append(notes, q.recordPager(index, "record"), note{q.clip([]byte(title), cellBytes), ""}), blocks...), err
+}
+
+// hunks shows a file of a diff, the old text beside the new one.
+func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
+	r, err := o.from(at.Start)
+	if err != nil {
+		return nil, err
+	}
+	from, room, mask := q.number("top", 0), pageBytes, q.masks()
+	t := &table{Key: "hunks", Heads: []cell{{Text: "line", Num: true}, words("old"), {Text: "line", Num: true}, words("new")}, Empty: "There is no such line."}
+	var hunk content.HunkLines
+	var before, after int64
+	free := 0 // the first row of removed lines that has no added line beside it
+	all := record.NewLines(q.ctx, io.LimitReader(r, min(at.End-at.Start, fileBytes)), readLine)
+	for {
+		b, err := all.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		b = content.WithoutEscapes(nil, b)
+		inside, added, removed := hunk.Take(b)
+		if !inside && bytes.HasPrefix(b, []byte("@@")) && hunk.Header(b) {
+			_, plus, _ := bytes.Cut(b, []byte{'+'})
+			_, _ = fmt.Sscanf(string(b[bytes.IndexByte(b, '-'):]), "-%d", &before)
+			_, _ = fmt.Sscanf(string(plus), "%d", &after)
+		}
+		n, text := [2]cell{{Num: true, Class: "same"}, {Num: true}}, cell{Class: "code dim"}
+		switch {
+		case len(b) > 0 && b[0] == '\\':
+		case inside && removed:
+			n[0], text.Class = cell{Text: itoa(before), Num: true}, "code removed"
+			before++
+		case inside:
+			if text.Class = "code"; added {
+				text.Class = "code added"
+			} else {
+				n[0].Text = itoa(before)
+				before++
+			}
+			n[1].Text = itoa(after)
+			after++
+		}
+		cut := cutAt(mask, b, lineBytes)
+		if text.Text = string(mask.Text(b[:cut])); all.Number <= from {
+			continue
+		}
+		if more := all.At.End - all.At.Start - int64(cut); cut < len(b) || !all.Whole() {
+			text.Text += " … " + grouped(more) + " more bytes"
+		}
+		none := cell{Class: "same"}
+		if !removed && !added {
+			free = len(t.Rows) + 1
+		}
+		if added && free < len(t.Rows) {
+			copy(t.Rows[free][2:], []cell{n[1], text})
+			free++
+			continue
+		}
+		if len(t.Rows) == 2*pageLines || room < 0 {
+			t.Pager = &pager{Text: "of this file", Next: q.with("top", itoa(all.Number-1))}
+			break
+		}
+		room -= len(text.Text) + 60
+		switch {
+		case removed:
+			t.Rows = append(t.Rows, []cell{n[0], text, none, none})
+		case added:
+			t.Rows = append(t.Rows, []cell{none, none, n[1], text})
+			free = len(t.Rows)
+		default:
+			both := text
+			both.Class += " same"
+			t.Rows = append(t.Rows, []cell{n[0], both, n[1], text})
+			room -= len(text.Text)
+		}
+	}
+	blocks := []any{t}
+	if at.End-at.Start > fileBytes {
+		blocks = []any{note{"This file is long: only its first " + size(fileBytes) + " can be paged here, all of it as text.", "warn"}, t}
+	}
+	return blocks, nil
+}
+
+// isFound reports whether a text is what search found.
+func isFound(o *opened) bool {
+	b, err := o.bytesAt(0, readLine)
+	var e entry
+	return err == nil && o.kind == content.NDJSON && json.NewDecoder(bytes.NewReader(b)).Decode(&e) == nil && e.File != "" && e.Line != nil && e.Text != ""
+}
+
+// foundView shows what search found, by file.
+func foundView(q *request, o *opened) ([]any, error) {
+	all, p, blocks, err := q.entries(o, q.number("top", 0), pageNodes)
+	for i, e := range all {
+		line := line{Text: q.clip([]byte(e.Text), lineBytes)}
+		if e.Line != nil {
+			line.N, line.To = *e.Line, q.url("file", "name", e.File, "line", itoa(*e.Line))
+		}
+		if i == 0 || e.File != all[i-1].File {
+			blocks = append(blocks, links{{Text: cmp.Or(e.File, "without a file"), To: q.url("file", "name", e.File)}}, &lines{})
+		}
+		last := blocks[len(blocks)-1].(*lines) //nolint:forcetypeassert // it was added above
+		last.Lines = append(last.Lines, line)
+	}
+	return append(blocks, p), err
+}
