@@ -146,6 +146,15 @@ func words(s string) cell { return cell{Text: s} }
 // code returns a cell of text that is written as it stands.
 func code(s string) cell { return cell{Text: s, Class: "code"} }
 
+// heads returns the heads of columns; # begins that of a column of numbers.
+func heads(names ...string) (all []cell) {
+	for _, name := range names {
+		text := strings.TrimPrefix(name, "#")
+		all = append(all, cell{Text: text, Num: text != name})
+	}
+	return all
+}
+
 // to adds an address to a cell.
 func (c cell) to(at href) cell {
 	c.To = at

@@ -56,11 +56,7 @@ func (q *request) observation() (*page, error) {
 	if len(q.path) == 1 {
 		return q.observations()
 	}
-	id, err := q.idOf(q.path[1])
-	if err != nil {
-		return nil, err
-	}
-	o, err := q.open(q.ctx, observations.Prefix+string(id))
+	o, err := q.openID(q.path[1])
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +76,21 @@ func (q *request) idOf(name string) (observations.ID, error) {
 	if err != nil {
 		return "", problemf(http.StatusNotFound, "%s is no ID of an observation.", content.ClipBytes(name, 40))
 	}
-	if q.o.AnyOwner && q.who.Operator {
+	if q.everyone() {
 		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
 			return "", problemf(http.StatusNotFound, "There is no observation obs:%s.", id)
 		}
 	}
 	return id, nil
+}
+
+// openID opens an observation by its ID, with or without obs:.
+func (q *request) openID(word string) (*opened, error) {
+	id, err := q.idOf(word)
+	if err != nil {
+		return nil, err
+	}
+	return q.open(q.ctx, observations.Prefix+string(id))
 }
 
 // showText adds to a page the boxes that ask a text, the answer if one was asked, and a view of the text.
@@ -266,28 +271,24 @@ func (q *request) splitNext(text string) (rest string, to href) {
 
 // observations lists those of the person, the newest first.
 func (q *request) observations() (*page, error) {
-	owner := q.who.Owner
-	if q.o.AnyOwner && q.who.Operator {
-		owner = ""
-	}
-	all, err := q.o.Store.List(owner, false)
+	all, err := q.o.Store.List(q.ofAll(), false)
 	if err != nil {
 		return nil, err
 	}
-	from := min(q.number("top", 0), int64(len(all)))
-	to := min(from+pageLines, int64(len(all)))
-	t := &table{
-		Heads: observationHeads,
-		Empty: "Nothing is stored yet. Large outputs of tools appear here.", Key: "observations",
-	}
-	for _, o := range all[from:to] {
-		t.Rows = append(t.Rows, q.observationRow(&o))
-	}
-	t.Pager = q.rowPager(from, to, int64(len(all)))
+	t := &table{Heads: observationHeads, Empty: "Nothing is stored yet. Large outputs of tools appear here.", Key: "observations"}
+	listed(q, t, all, func(o observations.Observation) []cell { return q.observationRow(&o) })
 	return &page{Title: "Observations", Blocks: []any{t}, Live: true}, nil
 }
 
-var observationHeads = []cell{words("ID"), words("Made"), words("Tool"), words("Kind"), num("Size"), num("Lines"), num("Tokens"), words("Name or call")}
+// ofAll is the person as an owner in lists: "" for an operator who sees what belongs to all.
+func (q *request) ofAll() string {
+	if q.everyone() {
+		return ""
+	}
+	return q.who.Owner
+}
+
+var observationHeads = heads("ID", "Made", "Tool", "Kind", "#Size", "#Lines", "#Tokens", "Name or call")
 
 // observationRow is the row of an observation in lists.
 func (q *request) observationRow(o *observations.Observation) []cell {
@@ -302,6 +303,21 @@ func (q *request) observationRow(o *observations.Observation) []cell {
 	}
 	return []cell{id, when(o.Created), tool, words(o.Stats.Kind), bytesCell(o.Bytes), number(o.Stats.Lines), number(o.Stats.Tokens),
 		{Text: content.Clip(q.clip([]byte(what), 400), 80), Class: "code"}}
+}
+
+// paged returns the part of a list that this page shows.
+func paged[T any](q *request, all []T) ([]T, *pager) {
+	from := min(q.number("top", 0), int64(len(all)))
+	to := min(from+pageLines, int64(len(all)))
+	return all[from:to], q.rowPager(from, to, int64(len(all)))
+}
+
+// listed adds to a table a row for each of a list that this page shows.
+func listed[T any](q *request, t *table, all []T, row func(T) []cell) {
+	all, t.Pager = paged(q, all)
+	for _, one := range all {
+		t.Rows = append(t.Rows, row(one))
+	}
 }
 
 // rowPager leads through pages of rows, all of which are known.

@@ -174,8 +174,8 @@ var routes map[string]func(*request) (*page, error)
 func init() {
 	routes = map[string]func(*request) (*page, error){
 		"": (*request).overview, "obs": (*request).observation,
-		"inv": (*request).investigations, "ans": (*request).answers, "servers": (*request).servers, "file": (*request).file,
 		"sessions": (*request).sessions, "search": (*request).search,
+		"compare": (*request).compare, "inv": (*request).investigations, "ans": (*request).answers, "servers": (*request).servers, "file": (*request).file,
 	}
 }
 

@@ -30,6 +30,9 @@ type Turn struct {
 	Answer   string `json:"answer"`
 }
 
+// Fact is a line of a file that answers a question.
+type Fact = facts.Fact
+
 // Kept is an answer as it is stored: answers/<id>.json. Of its facts and of its text there is the beginning.
 type Kept struct {
 	ID       string       `json:"id"`
@@ -78,8 +81,8 @@ func (k *Asker) Answers(owner string) (all []Kept, err error) {
 	return all, err
 }
 
-// Recall reads an answer of an owner by its ID, without ans:.
-func (k *Asker) Recall(owner, id string) (a Kept, err error) {
+// recall reads an answer.
+func (k *Asker) recall(owner, id string) (a Kept, err error) {
 	if k.options.Records == nil {
 		return a, errNoRecords
 	}

@@ -241,7 +241,7 @@ func (q *question) follow() error {
 	if err != nil {
 		return err
 	}
-	last, err := q.k.Recall(q.in.Owner, id)
+	last, err := q.k.recall(q.in.Owner, id)
 	if err != nil {
 		return fmt.Errorf("after: %s: %w", q.args.After, err)
 	}

@@ -90,8 +90,8 @@ func (o *Outputs[K, V]) Since(
 func (t *Text) since(name string, before []byte, mask func(string) string) (says string, same bool) {
 	before = []byte(mask(string(before)))
 	now, unit := []byte(mask(string(t.text))), ""
-	if a, ok := indented(before); ok {
-		if b, ok := indented(now); ok {
+	if a, ok := Indented(before); ok {
+		if b, ok := Indented(now); ok {
 			before, now, unit = a, b, ", of the JSON with a line for each value"
 		}
 	}

@@ -56,8 +56,8 @@ func (t *Text) lines(text []byte) (all [][]byte, compared []byte) {
 	return all, changing().ReplaceAll(text, []byte("#"))
 }
 
-// indented returns a text that is JSON on one line with a line for each value; ok is false for any other text.
-func indented(text []byte) (lines []byte, ok bool) {
+// Indented returns a text that is JSON on one line with a line for each value; ok is false for any other text.
+func Indented(text []byte) (lines []byte, ok bool) {
 	var b bytes.Buffer
 	text = bytes.TrimSpace(text)
 	ok = len(text) > 0 && (text[0] == '{' || text[0] == '[') && !bytes.ContainsRune(text, '\n') &&

@@ -1,0 +1,336 @@
+package viewer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/delta"
+)
+
+const (
+	compareBytes = 2 << 20 // of each of two texts that are compared within a request
+	compareLines = 1 << 20 // different lines of a longer text, of which hashes are held: about 32 MiB
+	comparedLine = 400     // bytes of a line that are shown
+	wholeRecord  = "(all of it)"
+)
+
+// compare is the page of what differs between the observations a and b: by records if both have some, else by lines.
+func (q *request) compare() (*page, error) {
+	both, closed, err := q.openBoth()
+	if err != nil {
+		return nil, err
+	}
+	defer closed()
+	p := &page{Title: "What changed", Crumbs: []link{{Text: "Observations", To: q.url("obs")}}, Blocks: []any{
+		table{Caption: "Before and after", Heads: observationHeads, Rows: [][]cell{q.observationRow(both[0].o), q.observationRow(both[1].o)}},
+	}}
+	var texts [2][]byte
+	long, records := false, true
+	for i, o := range both {
+		if texts[i], err = o.bytesAt(0, compareBytes+1); err != nil {
+			return nil, err
+		}
+		long, records = long || len(texts[i]) > compareBytes, records && of(content.JSON, content.NDJSON, content.Table)(o)
+	}
+	blocks := []any{note{"Both are equal, byte for byte.", ""}}
+	switch {
+	case both[0].o.SHA256 == both[1].o.SHA256:
+	case long:
+		blocks, err = q.onlyLines(both)
+	case records && q.query.Get("by") != "lines":
+		blocks = q.changedRecords(both, texts)
+	default:
+		blocks = q.changedLines(both, texts)
+	}
+	p.Blocks = append(p.Blocks, blocks...)
+	return p, err
+}
+
+// openBoth opens the observations a and b.
+func (q *request) openBoth() (both [2]*opened, closed func(), err error) {
+	for i, name := range []string{"a", "b"} {
+		if both[i], err = q.openID(q.query.Get(name)); err != nil {
+			if i > 0 {
+				both[0].Close()
+			}
+			return both, nil, err
+		}
+	}
+	return both, func() { both[0].Close(); both[1].Close() }, nil
+}
+
+// choose is the form that compares in another way.
+func (q *request) choose(fields ...field) *form {
+	fields = append(fields, hidden("a", q.query.Get("a")), hidden("b", q.query.Get("b")))
+	return &form{To: q.url("compare"), Submit: "Compare", Fields: fields}
+}
+
+// changedLines shows the lines that differ, with three lines around them.
+func (q *request) changedLines(both [2]*opened, texts [2][]byte) []any {
+	way, numbered := q.choose(field{Name: "by", Label: "By", Value: "lines", Options: []string{"records", "lines"}}), true
+	if x, ok := delta.Indented(texts[0]); ok {
+		if y, ok := delta.Indented(texts[1]); ok {
+			texts, numbered, way.Hint = [2][]byte{x, y}, false, "Each value of the JSON is on a line of its own."
+		}
+	}
+	return append([]any{way}, q.changes(both, texts, numbered)...)
+}
+
+// changes shows the difference of two texts. Secrets are masked before lines are compared.
+func (q *request) changes(both [2]*opened, texts [2][]byte, numbered bool) []any {
+	for i, text := range texts {
+		if !q.plain {
+			masked, _ := q.o.Mask.String(string(text))
+			texts[i] = []byte(masked)
+		}
+	}
+	var all []line
+	var next, count [2]int64 // the next line of each text; lines that only it has
+	for one := range strings.Lines(string(diff.Diff("a", texts[0], "b", texts[1]))) {
+		if at, ok := strings.CutPrefix(one, "@@ -"); ok {
+			_, _ = fmt.Sscanf(at, "%d", &next[0])
+			_, _ = fmt.Sscanf(at[strings.IndexByte(at, '+'):], "+%d", &next[1])
+			all = append(all, line{Text: strings.TrimSpace(one), Class: "dim"})
+			continue
+		}
+		side := strings.IndexByte("-+", one[0])
+		if next == [2]int64{} || one[0] == '\\' { // the names of the texts; a last line without an end
+			continue
+		}
+		l := line{Text: content.ClipEnd(strings.TrimRight(one, "\r\n"), comparedLine)}
+		if of := max(side, -side); numbered {
+			l.N, l.To = next[of], q.url("obs/"+string(both[of].o.ID), "line", itoa(next[of]))
+		}
+		if side < 0 {
+			next[0], next[1] = next[0]+1, next[1]+1
+		} else {
+			l.Class = []string{"del", "add"}[side]
+			next[side], count[side] = next[side]+1, count[side]+1
+		}
+		all = append(all, l)
+	}
+	rows, pager := paged(q, all)
+	return []any{note{grouped(count[1]) + " lines added, " + grouped(count[0]) + " removed", ""},
+		&lines{Lines: rows, Pager: pager, Empty: "Only masked secrets, the order or the layout differ."}}
+}
+
+// comparedRecords returns the fields of each record of a text as JSON: those of elements of an array, of lines, of rows.
+// The field of a value that is no object is "". damage says where records end before the text does.
+func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all []map[string]string, damage error) {
+	r := io.Reader(bytes.NewReader(text))
+	if kind == content.Table {
+		var rows bytes.Buffer
+		damage = kinds.Table.Objects(ctx, r, &rows)
+		r = &rows
+	}
+	d := json.NewDecoder(r)
+	d.UseNumber()
+	for {
+		var v any
+		if err := d.Decode(&v); err != nil {
+			if !errors.Is(err, io.EOF) {
+				damage = errors.Join(damage, err)
+			}
+			return all, damage
+		}
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		for _, one := range list {
+			fields, ok := one.(map[string]any)
+			if !ok {
+				fields = map[string]any{"": one}
+			}
+			record := map[string]string{}
+			for name, value := range fields {
+				raw, _ := content.PlainJSON(value) // it was decoded from JSON
+				record[name] = string(raw)
+			}
+			all = append(all, record)
+		}
+	}
+}
+
+// keysOf returns the fields that all records of both texts have, no two of one text with the same value. The best is the
+// first: most of its values are in both.
+func keysOf(texts [2][]map[string]string) (keys []string) {
+	seen, shared := map[string]map[string]int{}, map[string]int{} // seen: in the first text 1, in the second 2, in both 3
+	var count [2]map[string]int
+	for i, all := range texts {
+		count[i] = map[string]int{}
+		for _, record := range all {
+			for name, v := range record {
+				if seen[name] == nil {
+					seen[name] = map[string]int{}
+				}
+				if seen[name][v]&(i+1) == 0 {
+					count[i][name]++
+					if seen[name][v] |= i + 1; seen[name][v] == 3 {
+						shared[name]++
+					}
+				}
+			}
+		}
+	}
+	for name := range seen {
+		if name != "" && count[0][name] == len(texts[0]) && count[1][name] == len(texts[1]) {
+			keys = append(keys, name)
+		}
+	}
+	named := func(name string) int {
+		return slices.Index([]string{"name", "key", "uuid", "_id", "id"}, strings.ToLower(name))
+	}
+	slices.SortFunc(keys, func(x, y string) int {
+		return cmp.Or(shared[y]-shared[x], named(y)-named(x), cmp.Compare(x, y))
+	})
+	return append(keys[:min(len(keys), 50)], wholeRecord)
+}
+
+// matched returns the fields of records, each on a line behind the record's key, by that key. One that repeats is numbered.
+func matched(all []map[string]string, key string) map[string]string {
+	by, seen := make(map[string]string, len(all)), map[string]int{}
+	for _, record := range all {
+		var rows []string
+		for _, f := range slices.Sorted(maps.Keys(record)) {
+			rows = append(rows, f+": "+record[f])
+		}
+		name := record[key]
+		if key == wholeRecord {
+			name, rows = strings.Join(rows, "  "), []string{""}
+		}
+		if seen[name]++; seen[name] > 1 {
+			name += fmt.Sprintf(" (%d)", seen[name])
+		}
+		for _, row := range rows {
+			by[name] += name + "  " + row + "\n"
+		}
+	}
+	return by
+}
+
+// changedRecords shows the fields of records that were added, removed or changed, each on a line behind the record's key.
+func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
+	var all [2][]map[string]string
+	var damage [2]error
+	for i, o := range both {
+		all[i], damage[i] = comparedRecords(q.ctx, o.kind, texts[i])
+	}
+	keys := keysOf(all)
+	key := keys[max(slices.Index(keys, q.query.Get("key")), 0)]
+	before, after := matched(all[0], key), matched(all[1], key)
+	var added, removed, changed int64
+	for name, text := range after {
+		if was, ok := before[name]; !ok {
+			added++
+		} else if was != text {
+			changed++
+		}
+	}
+	for name := range before {
+		if _, ok := after[name]; !ok {
+			removed++
+		}
+	}
+	for i, by := range []map[string]string{before, after} {
+		var b strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(by)) {
+			b.WriteString(by[name])
+		}
+		texts[i] = []byte(b.String())
+	}
+	blocks := []any{q.choose(field{Name: "by", Label: "By", Value: "records", Options: []string{"records", "lines"}},
+		field{Name: "key", Label: "the same if equal:", Value: key, Options: keys}),
+		note{fmt.Sprintf("%s of %d records added, %s of %d removed, %s changed", grouped(added), len(all[1]), grouped(removed), len(all[0]), grouped(changed)), ""}}
+	if err := errors.Join(damage[:]...); err != nil {
+		blocks = append(blocks, note{"What is damaged is not compared: " + err.Error(), "bad"})
+	}
+	return append(blocks, q.changes(both, texts, false)...)
+}
+
+// onlyLines shows the lines that only one of two long texts has, wherever they stand: hashes of lines are compared in
+// the background.
+func (q *request) onlyLines(both [2]*opened) ([]any, error) {
+	background := *q
+	background.ctx = q.Viewer.ctx
+	l := q.list(q.who.Owner+"\x00"+both[0].Name+both[1].Name, nil, func() (walk, func(), error) {
+		again, closed, err := background.openBoth()
+		return only(again), closed, err
+	})
+	from := q.number("top", 0)
+	known, done, wrong := l.wait(q.ctx, from+pageLines+1)
+	out := &lines{Empty: "No line is in one of them alone: their order differs."}
+	for i := from; i < min(known, from+pageLines); i++ {
+		_, at := l.near(i)
+		text, err := both[at&1].bytesAt(at>>1, readLine)
+		if err != nil {
+			return nil, err
+		}
+		text, _, _ = bytes.Cut(text, []byte("\n"))
+		out.Lines = append(out.Lines, line{Class: []string{"del", "add"}[at&1], Text: "-+"[at&1:at&1+1] + q.cut(text, comparedLine)})
+	}
+	out.Pager = q.rowPager(min(from, known), min(from+pageLines, known), known)
+	if q.wait = q.wait || !done; !done {
+		out.Pager.Text += " found so far; the rest is being read"
+	}
+	blocks := []any{note{"One has over " + size(compareBytes) + ": shown are lines that one of them alone has, not what moved. " +
+		"Of a line over " + size(readLine) + " its beginning and its length are compared.", ""}}
+	if wrong != nil {
+		blocks = append(blocks, note{wrong.Error(), "bad"})
+	}
+	return append(blocks, out), nil
+}
+
+// only visits the lines that one of two texts alone has: twice their offset, plus one in the second text.
+func only(both [2]*opened) walk {
+	return func(ctx context.Context, visit func(index, start int64) bool) error {
+		seed, left, n := maphash.MakeSeed(), map[uint64]int64{}, int64(0)
+		for pass, o := range []*opened{both[0], both[1], both[0]} {
+			r, err := o.from(0)
+			if err != nil {
+				return err
+			}
+			in := record.NewLines(ctx, r, readLine)
+			for b, err := in.Next(); !errors.Is(err, io.EOF); b, err = in.Next() {
+				if err != nil {
+					return err
+				}
+				sum := maphash.Bytes(seed, b)
+				if !in.Whole() {
+					sum += uint64(in.At.End - in.At.Start) //nolint:gosec // any number will do
+				}
+				if pass == 0 {
+					if left[sum]++; len(left) > compareLines {
+						return fmt.Errorf("the first has over %s different lines: compare parts of both that grep or jq save", grouped(compareLines))
+					}
+					continue
+				}
+				has := left[sum] > 0
+				if has {
+					left[sum]--
+				}
+				if has != (pass == 2) {
+					continue
+				}
+				if n++; n > maxStarts || !visit(n-1, in.At.Start<<1|int64(pass&1)) {
+					return fmt.Errorf("only the first %s lines are listed", grouped(maxStarts))
+				}
+			}
+		}
+		return nil
+	}
+}
