@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -46,7 +47,9 @@ func (s resourceArea) readResource(ctx context.Context, k *call) (any, error) {
 		return nil, fault
 	}
 	if app := k.app(); app != nil && uri == appURI {
-		return app.document(), nil
+		return &mcp.ReadResourceResult{Contents: []mcp.ResourceContents{mcp.TextResourceContents{
+			URI: uri, MIMEType: appMIME, Text: app.Document(), Meta: map[string]any{"ui": json.RawMessage(documentUI)},
+		}}}, nil
 	}
 	var read func(context.Context, string) ([]mcp.ResourceContents, error)
 	if r := s.resource(uri); r != nil {
@@ -80,7 +83,7 @@ func (s resourceArea) observations(owner string) ([]*observations.Observation, e
 }
 
 // listResources lists one page of observations, newest first. The first page starts with the resources of
-// [Options].Extra and the document of [Options].App.
+// [Options].Extra.
 func (s resourceArea) listResources(_ context.Context, k *call) (any, error) {
 	text, fault := k.frame.StringParam("cursor")
 	if fault != nil {
@@ -102,9 +105,6 @@ func (s resourceArea) listResources(_ context.Context, k *call) (any, error) {
 	if cursor == "" {
 		for _, r := range s.offers.Resources {
 			list.Resources = append(list.Resources, r.Resource)
-		}
-		if k.app() != nil {
-			list.Resources = append(list.Resources, appResource())
 		}
 	}
 	for _, o := range kept {

@@ -58,15 +58,12 @@ func (c *Conn) Handshake() Handshake {
 	return out
 }
 
-// WithoutExtensions returns the handshake without the capabilities that MCP does not define, but with that of MCP Apps.
-// Only upstream servers see the others.
+// WithoutExtensions returns the handshake without the capabilities that MCP does not define. Only upstream servers and
+// MCP Apps need those.
 func (h Handshake) WithoutExtensions() Handshake {
 	var known mcp.ClientCapabilities
 	if json.Unmarshal(h.Capabilities, &known) == nil {
-		apps := rendersApps(known)
-		if known.Extensions, known.Experimental = nil, nil; apps {
-			known.Extensions = map[string]any{appExtension: map[string]any{"mimeTypes": []string{appMIME}}}
-		}
+		known.Extensions, known.Experimental = nil, nil
 		h.Capabilities, _ = json.Marshal(known) // plain members
 	}
 	return h

@@ -67,7 +67,7 @@ type Options struct {
 	Log       *slog.Logger                    // nil: nothing is logged
 	Mask      *secrets.Masker                 // masks resources, prompts and faults; nil: nothing is masked
 	Extra     Extra                           // additional tools, resources and prompts
-	App       *App                            // pages for people; nil: clients that render MCP Apps show none
+	App       App                             // pages for people in clients that render MCP Apps; nil: none
 	Upstreams *upstream.Group                 // upstream servers that are offered too; nil: none
 	Counter   *tokens.Counter                 // counts the tokens of a prompt's message; nil: for o200k_base
 	Window    int                             // context window in tokens; 0: unknown

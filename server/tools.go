@@ -130,8 +130,8 @@ func (s toolArea) callTool(ctx context.Context, k *call) (any, error) {
 	if at >= 0 {
 		return s.offers.Tools[at].Call(ctx)
 	}
-	if app := k.app(); app != nil && name == AppTool {
-		return s.showPage(ctx, k, app)
+	if name == AppTool && k.app() != nil {
+		return s.showPage(ctx, k)
 	}
 	names := s.names
 	if up, err := k.upstreams(); err != nil {

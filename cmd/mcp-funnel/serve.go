@@ -131,7 +131,12 @@ func newServer(ctx context.Context, s *cli.Settings, a *cli.App) (*server.Server
 	}
 	o.Version, o.Log, o.Mask = versionText(), a.Log, s.Masker().OnPanic(a.LogUnsearched)
 	accounts := a.Accounts()
-	o.Upstreams, o.App = a.Upstreams, a.Pages(ctx, s)
+	o.Upstreams = a.Upstreams
+	if a.Store != nil {
+		pages := a.Viewer(s, false, nil)
+		context.AfterFunc(ctx, pages.Close)
+		o.App = pages
+	}
 	o.SessionOf, o.PullUsage = sessionOf(s, accounts), pullUsage(s, accounts)
 	return server.New(o)
 }

@@ -2,40 +2,29 @@ package viewer
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// This file shows pages inside a client that renders MCP Apps: one document with the style and the script of all pages,
-// and app.js, which asks the client for what [Viewer.Render] returns.
-
-// Document returns the document. It depends on nothing that was stored, and shows no page yet.
+// Document returns a document for clients that render MCP Apps: its script asks them for what [Viewer.Render] returns.
 func (v *Viewer) Document() string {
 	q := &request{Viewer: v, app: true}
-	p := &page{Title: "View", Blocks: []any{note{"Waiting for the answer of the tool.", ""}}}
-	return string(q.render(p, "page"))
+	all := q.render(&page{Title: "View", Blocks: []any{note{"Waiting for the answer of the tool.", ""}}}, "page")
+	return strings.Replace(string(all), "</body>", "<script>"+asset("app.js")+"</script></body>", 1)
 }
 
-// Render returns the title of a page, in one line, its HTML without what stands around its body, and its HTTP status.
-// The page is named by its address below [Base], such as obs/ID?line=5. An error is a page too.
-func (v *Viewer) Render(ctx context.Context, who Who, target string) (title, html string, status int) {
-	q := &request{Viewer: v, ctx: ctx, who: who, app: true}
-	at, err := url.Parse(strings.TrimPrefix(strings.TrimPrefix(target, Base), "/"))
-	if err == nil {
-		q.query, err = url.ParseQuery(at.RawQuery)
+// Render returns the title of a page of an owner, the HTML of its body, and its HTTP status. It is named by its address,
+// with or without [Base]. Of the roots it sees what is in dirs. An error is a page too.
+func (v *Viewer) Render(ctx context.Context, owner string, dirs []string, target string) (string, string, int) {
+	at, err := url.Parse(target)
+	if err != nil {
+		at = &url.URL{Path: target} // there is no such page
 	}
-	var p *page
-	if err != nil || at.IsAbs() || at.Host != "" {
-		p, status = q.failed(problemf(http.StatusBadRequest, "%s is no address of a page, such as obs/ID?line=5.", content.ClipBytes(target, 100)))
-	} else {
-		if path := strings.Trim(at.Path, "/"); path != "" {
-			q.path = strings.Split(path, "/")
-		}
-		p, status = q.handle()
+	q := &request{Viewer: v, ctx: ctx, who: Who{Owner: owner, Roots: dirs}, query: at.Query(), app: true}
+	if path := strings.Trim(strings.TrimPrefix(at.Path, Base), "/"); path != "" {
+		q.path = strings.Split(path, "/")
 	}
-	html = string(q.render(p, "body"))
-	return content.Visible(p.Title, true), html, status // render has masked the title
+	p, status := q.handle()
+	html := q.render(p, "body") // masks the title too
+	return p.Title, string(html), status
 }

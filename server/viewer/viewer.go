@@ -219,13 +219,9 @@ func (q *request) render(p *page, part string) []byte {
 	for _, m := range menu {
 		all = append(all, link{Text: m.text, To: q.url(m.name), On: len(q.path) == 0 && m.name == "" || len(q.path) > 0 && q.path[0] == m.name})
 	}
-	script := look().script
-	if q.app {
-		script += template.JS(asset("app.js")) //nolint:gosec // it is embedded
-	}
 	var out bytes.Buffer
 	err := look().template.ExecuteTemplate(&out, part, map[string]any{
-		"Page": p, "Nav": all, "Style": look().style, "Script": script, "Live": q.url("live"),
+		"Page": p, "Nav": all, "Style": look().style, "Script": look().script, "Live": q.url("live"),
 		"Search": &form{To: q.url("search"), Fields: []field{{Name: "q", Label: "Search", Value: q.query.Get("q"), Size: 16}}, Submit: "Go"},
 	})
 	if err != nil {

@@ -1,39 +1,34 @@
 // Shows pages inside a client that renders MCP Apps: JSON-RPC messages to and from the parent take the place of HTTP.
 (() => {
-  const root = document.documentElement, main = document.getElementById('main'), host = window.parent;
-  const open = new Map(), trail = [], back = Object.assign(document.createElement('button'), { textContent: 'Back' });
-  let last = 0, turn = 0, here = '', most = 640; // pixels that the frame is high unless the client says more
+  const root = document.documentElement, main = document.getElementById('main'), host = window.parent, open = new Map();
+  const back = Object.assign(document.createElement('button'), { textContent: 'Back', hidden: true });
+  let last = 0, turn = 0, here = '', trail = [], most = 640; // pixels of height, unless the client says another limit
   const send = (m) => host.postMessage({ jsonrpc: '2.0', ...m }, '*'); // it has nothing of what pages hold
-  const ask = (method, params) => new Promise((...end) => { open.set(++last, end); send({ id: last, method, params }); });
+  const ask = (method, params) => new Promise((...end) => open.set(++last, end) && send({ id: last, method, params }));
   const say = (text) => main.replaceChildren(Object.assign(document.createElement('p'), { textContent: text }));
   const load = async (mine) => {
     const [page, hash] = here.split('#');
     const r = await ask('tools/call', { name: 'funnel_view', arguments: { page } });
     if (mine !== turn) return; // another page was asked for meanwhile
     const html = r._meta?.['funnel/page']?.html;
-    if (!html) throw new Error('it passes no pages on: mcp-funnel view shows them in a browser');
+    if (!html) throw new Error('it passes none on; mcp-funnel view shows them in a browser');
     const next = new DOMParser().parseFromString(html, 'text/html'), body = next.getElementById('main');
-    // What changes something is for browsers.
-    for (const e of body.querySelectorAll('form[method=post], a[download]')) e.remove();
+    for (const e of body.querySelectorAll('form[method=post], a[download]')) e.remove(); // changes are for browsers
     document.querySelector('header nav').replaceWith(next.querySelector('header nav'));
     main.replaceChildren(...body.childNodes);
     main.dispatchEvent(new Event('shown'));
-    if (hash) document.getElementById(hash)?.scrollIntoView();
+    if (hash) scrollBy(0, document.getElementById(hash)?.getBoundingClientRect().top ?? 0);
+    here = page;
     const again = () => {
-      if (mine !== turn) return;
-      if (main.contains(document.activeElement) && document.activeElement !== main) setTimeout(again, 500); // it is used
-      else show(here, trail);
+      if (mine === turn) main.contains(document.activeElement) ? setTimeout(again, 500) : show(page, trail);
     };
     if (body.hasAttribute('data-wait')) setTimeout(again, 500);
   };
-  const show = (page, left = here ? [...trail, here] : []) => {
-    trail.splice(0, trail.length, ...left);
-    back.hidden = !trail.length;
+  const show = (page, before = here ? [...trail, here] : trail) => {
     if (page !== here) scrollTo(0, 0);
-    here = page;
+    [here, trail, back.hidden] = [page, before, !before.length];
     load(++turn).catch((e) => say(`The client shows no page: ${e.message}.`));
   };
-  back.hidden = true;
   back.onclick = () => show(trail.at(-1), trail.slice(0, -1));
   document.querySelector('header').prepend(back);
   addEventListener('click', (e) => {
@@ -47,28 +42,22 @@
     else return;
     e.preventDefault();
   });
-  const schemes = [...document.styleSheets[0].cssRules].filter((r) => r.media?.mediaText.includes('prefers-color-scheme'));
+  const schemes = [...document.styleSheets[0].cssRules].filter((r) => r.media?.mediaText.includes('color-scheme'));
   const context = ({ theme, containerDimensions: size }) => {
     most = size?.height ?? size?.maxHeight ?? most;
-    if (!theme) return;
-    root.style.colorScheme = theme;
-    for (const r of schemes) r.media.mediaText = theme === 'dark' ? 'all' : 'not all';
-  };
-  const events = {
-    'ui/notifications/tool-result': (r) => {
-      const kept = [r._meta?.['funnel/receipt'] ?? []].flat().find((one) => one.observation_id);
-      if (kept) show(`obs/${kept.observation_id}`); else say('Nothing of this answer was stored.');
-    },
-    'ui/notifications/tool-cancelled': () => say('The call was cancelled.'),
-    'ui/notifications/host-context-changed': context, 'ui/resource-teardown': () => turn++, ping: () => {},
+    if (theme) root.style.colorScheme = theme;
+    if (theme) for (const r of schemes) r.media.mediaText = theme === 'dark' ? 'all' : 'not all';
   };
   addEventListener('message', ({ source, data: m }) => {
     if (source !== host) return;
-    const end = m.method ? null : open.get(m.id);
-    open.delete(end && m.id);
-    if (end) m.error ? end[1](new Error(m.error.message)) : end[0](m.result);
-    events[m.method]?.(m.params ?? {});
-    if (m.method && m.id !== undefined) send({ id: m.id, ...(events[m.method] ? { result: {} } : { error: { code: -32601, message: 'unknown method' } }) });
+    const [yes, no] = (!m.method && open.get(m.id)) || [], kept = [m.params?._meta?.['funnel/receipt'] ?? []].flat();
+    const id = kept.find((one) => one.observation_id)?.observation_id;
+    if (yes) m.error ? no(new Error(m.error.message)) : yes(m.result);
+    if (m.method === 'ui/notifications/tool-result' && id) show(`obs/${id}#content`);
+    if (m.method === 'ui/notifications/tool-result' && !id) say('Nothing of this answer was stored.');
+    if (m.method === 'ui/notifications/tool-cancelled') say('The call was cancelled.');
+    if (m.method === 'ui/notifications/host-context-changed') context(m.params);
+    if (m.method && m.id !== undefined) send({ id: m.id, result: {} }); // hosts ask for teardown and ping
   });
   ask('ui/initialize', {
     protocolVersion: '2026-01-26', appInfo: { name: 'mcp-funnel', version: '1' },
@@ -76,7 +65,7 @@
   }).then((r) => {
     context(r.hostContext ?? {});
     send({ method: 'ui/notifications/initialized' });
-    new ResizeObserver(() => send({ method: 'ui/notifications/size-changed', params: {
-      width: root.scrollWidth, height: Math.min(Math.ceil(root.getBoundingClientRect().height), most) } })).observe(root);
+    new ResizeObserver(([{ target }]) => send({ method: 'ui/notifications/size-changed', params: {
+      width: target.scrollWidth, height: Math.min(Math.ceil(target.getBoundingClientRect().height), most) } })).observe(root);
   });
 })();
