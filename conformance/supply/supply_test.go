@@ -16,11 +16,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"golang.org/x/mod/semver"
 
+	"github.com/mcp-funnel/mcp-funnel/conformance/built"
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
@@ -28,39 +28,17 @@ import (
 
 const module = "github.com/mcp-funnel/mcp-funnel"
 
-// release builds the product once, with the flags of a release.
+// release returns the product, built with the flags of a release.
 func release(t *testing.T) string {
 	t.Helper()
-	return expect.Value(released())(t)
+	return built.Program(t, "cmd/mcp-funnel")
 }
 
-var buildDir string
+func TestMain(m *testing.M) { os.Exit(built.Main(m)) }
 
-var released = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(buildDir, "mcp-funnel")
-	out, err := build(context.Background(), "../..", path)
-	if err != nil {
-		return "", fmt.Errorf("%w\n%s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "mcp-funnel-supply-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	buildDir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
-}
-
-// build builds the command from a directory with the module's source.
-func build(ctx context.Context, source, path string, more ...string) ([]byte, error) {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false"}, more...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "-o", path, "./cmd/mcp-funnel")...)
+// build builds the command from a directory with the module's source, with the flags of a release.
+func build(ctx context.Context, source, path string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/mcp-funnel")
 	cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0")
 	return cmd.CombinedOutput()
 }
@@ -141,8 +119,9 @@ func TestGoVersionsAreSemantic(t *testing.T) {
 	}
 }
 
-// plant writes a vulnerability database with the given entries.
-func plant(t *testing.T, entries map[string]string) (dir string) {
+// plant writes a vulnerability database with the given entries: for each module, the events of CVE-2026-0, of
+// CVE-2026-1 and so on.
+func plant(t *testing.T, entries map[string][]string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	type vuln struct {
@@ -163,17 +142,22 @@ func plant(t *testing.T, entries map[string]string) (dir string) {
 			os.WriteFile(filepath.Join(dir, name+".gz"), packed.Bytes(), 0o600),
 		))
 	}
-	for path, events := range entries {
-		id := fmt.Sprintf("GO-2026-%04d", len(index))
-		index = append(index, indexed{path, []vuln{{id}}})
-		write(
-			"ID/"+id+".json",
-			fmt.Appendf(
-				nil,
-				`{"id":%q,"aliases":["CVE-2026-1"],"summary":"planted","affected":[{"package":{"name":%q},"ranges":[{"type":"SEMVER","events":%s}]}]}`,
-				id, path, events,
-			),
-		)
+	for path, all := range entries {
+		entry := indexed{Path: path}
+		for i, events := range all {
+			id := fmt.Sprintf("GO-2026-%04d%d", len(index), i)
+			entry.Vulns = append(entry.Vulns, vuln{id})
+			write(
+				"ID/"+id+".json",
+				fmt.Appendf(
+					nil,
+					`{"id":%q,"aliases":["CVE-2026-%d"],"summary":"planted","affected":[{"package":{"name":%q},`+
+						`"ranges":[{"type":"SEMVER","events":%s}]}]}`,
+					id, i, path, events,
+				),
+			)
+		}
+		index = append(index, entry)
 	}
 	b := expect.Value(json.Marshal(index))(t)
 	write("index/modules.json", b)
@@ -196,41 +180,46 @@ func TestS32NoKnownVulnerabilities(t *testing.T) {
 	}
 	t.Log(figures, unchecked)
 
-	// The check itself, with known databases that have an entry for every part.
+	// The check itself, with a known database that has five entries for every part.
+	events := []string{
+		`[{"introduced":"0"}]`,
+		`[{"introduced":"0"},{"fixed":"99.0.0"}]`,
+		`[{"introduced":"0"},{"fixed":"0.0.0-0"}]`, // from here on the part is not affected
+		`[{"introduced":"99.0.0"}]`,
+		`[{"introduced":"0"},{"fixed":"0.0.0-0"},{"introduced":"98.0.0"},{"fixed":"99.0.0"}]`,
+	}
+	const affected = 2
 	cases, control := 0, 0
-	for events, affected := range map[string]bool{
-		`[{"introduced":"0"}]`:                     true,
-		`[{"introduced":"0"},{"fixed":"99.0.0"}]`:  true,
-		`[{"introduced":"0"},{"fixed":"0.0.0-0"}]`: false,
-		`[{"introduced":"99.0.0"}]`:                false,
-		`[{"introduced":"0"},{"fixed":"0.0.0-0"},{"introduced":"98.0.0"},{"fixed":"99.0.0"}]`: false,
-	} {
-		planted := map[string]string{"example.org/other": `[{"introduced":"0"}]`}
-		for _, p := range parts[1:] {
-			planted[p.Path] = events
-		}
-		found, err := vulnerabilities(plant(t, planted), binary)
-		for _, p := range parts[1:] {
-			hit := slices.ContainsFunc(found, func(f string) bool { return strings.HasPrefix(f, p.Path+" ") })
-			if cases++; err != nil || hit != affected {
+	planted := map[string][]string{"example.org/other": events[:1]}
+	for _, p := range parts[1:] {
+		planted[p.Path] = events
+	}
+	found, err := vulnerabilities(plant(t, planted), binary)
+	expect.OK(t, err)
+	for _, p := range parts[1:] {
+		for i := range events {
+			hit := slices.ContainsFunc(found, func(f string) bool {
+				return strings.HasPrefix(f, p.Path+" ") && strings.Contains(f, fmt.Sprintf("(CVE-2026-%d)", i))
+			})
+			if cases++; hit != (i < affected) {
 				failures++
-				t.Errorf("%s %s: %v %v", p.Path, events, found, err)
+				t.Errorf("%s %s: %v", p.Path, events[i], found)
 			}
 			if hit {
 				control++
 			}
 		}
-		if want := len(parts) - 1; affected && len(found) != want || !affected && len(found) > 0 {
-			failures++
-			t.Errorf("%s: %d findings of %d modules: %v", events, len(found), want, found)
-		}
+	}
+	if want := affected * (len(parts) - 1); len(found) != want {
+		failures++
+		t.Errorf("%d findings, not %d", len(found), want)
 	}
 	// Over HTTP, and without a database.
-	dir := plant(t, map[string]string{"github.com/itchyny/gojq": `[{"introduced":"0"}]`})
+	dir := plant(t, map[string][]string{"github.com/itchyny/gojq": events[:1]})
 	web := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	defer web.Close()
 	if found, err := vulnerabilities(web.URL, binary); err != nil || len(found) != 1 ||
-		!strings.Contains(found[0], "(CVE-2026-1) planted") {
+		!strings.Contains(found[0], "(CVE-2026-0) planted") {
 		t.Errorf("over HTTP: %v %v", found, err)
 	}
 	for _, none := range []string{web.URL + "/nothing", t.TempDir(), "file://" + t.TempDir(), plant(t, nil), ""} {
@@ -323,20 +312,16 @@ func TestS32BuildsAreReproducible(t *testing.T) {
 	for sum = range builds {
 		break
 	}
-	// The control: builds that contain their time.
+	// The control: a build that contains its time.
+	const stamp = "package main\n\nimport \"os\"\n\nvar _, _ = os.LookupEnv(\"2026-11-21T10:00:01Z\")\n"
+	dir, path := filepath.Join(top, "a"), filepath.Join(top, "stamped")
+	expect.Must(t, os.WriteFile(filepath.Join(dir, "cmd/mcp-funnel/stamp.go"), []byte(stamp), 0o600))
+	if out, err := build(t.Context(), dir, path); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	control := 0
-	for i, at := range []string{"2026-11-21T10:00:00Z", "2026-11-21T10:00:01Z"} {
-		dir := filepath.Join(top, "a")
-		stamp := fmt.Sprintf("package main\n\nimport \"os\"\n\nvar _, _ = os.LookupEnv(%q)\n", at)
-		expect.Must(t, os.WriteFile(filepath.Join(dir, "cmd/mcp-funnel/stamp.go"), []byte(stamp), 0o600))
-		path := filepath.Join(top, fmt.Sprint("stamped-", i))
-		if out, err := build(t.Context(), dir, path); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		if !builds[hash(path)] {
-			builds[hash(path)] = true
-			control++
-		}
+	if !builds[hash(path)] {
+		control++
 	}
 	promise.Keptf(t, promise.Proof{Promise: "S32", Cases: 2, Failures: failures, Control: control},
 		"builds in two directories, one sha256: %s…", sum[:16])
