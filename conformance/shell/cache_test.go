@@ -63,6 +63,10 @@ func TestAllowCache(t *testing.T) {
 	for _, name := range []string{"x", "y"} {
 		expect.OK(t, expect.Err(os.Stat(filepath.Join(cache, name))))
 	}
+	// It does not count as scratch, however large it is.
+	b = newBench(t, shell.Options{AllowCache: []string{cache}, ScratchMax: 20 << 20})
+	text, _ = b.run("fallocate -l 100M " + cache + "/large; sleep 3; rm " + cache + "/large; echo survived")
+	expect.Equal(t, strings.TrimSpace(text), "survived", "granted: %q", text)
 	gone := []string{filepath.Join(home, "none")}
 	b = newBench(t, shell.Options{AllowCache: gone, AllowRead: gone})
 	if text, answer := b.run("echo runs"); answer.Failed || strings.TrimSpace(text) != "runs" {

@@ -107,7 +107,7 @@ func (i *initProcess) run() error {
 		status.Unrouted = i.unrouted()
 	}
 	if i.ScratchMax > 0 && i.ScratchNow > i.ScratchMax { // the command may have deleted what was too much
-		status.Scratch = directorySize(i.scratchDirs()) + 1 // 0 would mean that it was not measured
+		status.Scratch = directorySize(i.scratchDirs(), i.otherMounts()) + 1 // 0 would mean that it was not measured
 	}
 	i.report(reply{End: &status})
 	return nil

@@ -119,7 +119,7 @@ func (w *watch) exceeded() string {
 	if w.ScratchMax <= 0 || len(scratch) == 0 || !w.mayBeFull(free) {
 		return ""
 	}
-	size := directorySize(scratch) + deletedFiles(pids)
+	size := directorySize(scratch, w.otherMounts()) + deletedFiles(pids)
 	w.measuring = time.Since(w.measured)
 	if w.overfills(pids, size) {
 		return sizeText(w.ScratchMax) + " in the scratch directory: delete files in /tmp and $HOME"
@@ -145,6 +145,17 @@ func (i *initProcess) scratchDirs() (dirs []string) {
 	return dirs
 }
 
+// otherMounts returns the directories without a bound. Those granted in the home of commands, such as a cache of the
+// user, lie in the scratch directory, and their files do not count there.
+func (i *initProcess) otherMounts() (dirs []string) {
+	for _, m := range i.Mounts {
+		if !m.Bounded {
+			dirs = append(dirs, i.seenAs(m))
+		}
+	}
+	return dirs
+}
+
 // mayBeFull reports whether the scratch directory must be measured: when a sixteenth of its size was written since, and
 // if anything was written or deleted, every second, or as often as a measurement takes half a percent of the time.
 func (w *watch) mayBeFull(free int64) bool {
@@ -156,14 +167,17 @@ func (w *watch) mayBeFull(free int64) bool {
 	return true
 }
 
-// directorySize returns the space that the files below directories take, in bytes. A directory that its owner may not
-// read is made readable: otherwise a command could hide its files.
-func directorySize(dirs []string) (size int64) {
+// directorySize returns the space that the files below directories take, but not below the others, in bytes. A directory
+// that its owner may not read is made readable: otherwise a command could hide its files.
+func directorySize(dirs, others []string) (size int64) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if e != nil && e.IsDir() && slices.Contains(others, path) {
+				return fs.SkipDir
+			}
 			if errors.Is(err, fs.ErrPermission) && e.IsDir() &&
 				os.Chmod(path, 0o700) == nil { //nolint:gosec // a command's
-				size += directorySize([]string{path})
+				size += directorySize([]string{path}, others)
 				return nil
 			}
 			var st unix.Stat_t
