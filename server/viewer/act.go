@@ -102,6 +102,9 @@ func (q *request) raw(w http.ResponseWriter, r *http.Request) error {
 	head := w.Header()
 	head.Set("Content-Security-Policy", look().boxed)
 	kind, disposition := "application/octet-stream", "attachment"
+	if t := o.imageType(); t != "" && q.query.Get("show") == "1" {
+		kind, disposition = t, "inline"
+	}
 	head.Set("Content-Type", kind)
 	head.Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": o.o.File}))
 	http.ServeContent(w, r, "", o.o.Created, io.NewSectionReader(o.Source, 0, o.Size))

@@ -1,0 +1,174 @@
+package viewer
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer"
+	gtext "github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// hexRows are the rows of a page of binary data, 16 bytes each.
+const hexRows = 128
+
+// most HTML of a page of Markdown, in bytes.
+const maxMarkup = 72 << 10
+
+// imageType returns the type of an image that browsers show, by its first bytes; "" for other data.
+func (o *opened) imageType() string {
+	b, err := o.bytesAt(0, 512)
+	switch t := http.DetectContentType(b); t {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		if err == nil && o.kind == content.Binary {
+			return t
+		}
+	}
+	return ""
+}
+
+// imageView shows an image.
+func imageView(q *request, o *opened) ([]any, error) {
+	return []any{image{Alt: o.imageType() + " of " + size(o.Size), To: q.url("obs/"+string(o.o.ID)+"/raw", "show", "1")}}, nil
+}
+
+// hexView shows bytes, 16 a row.
+func hexView(q *request, o *opened) ([]any, error) {
+	from := min(q.number("from", 0), o.Size) &^ 15
+	b, err := o.bytesAt(from, 16*hexRows)
+	shown := bytes.Clone(b)
+	if masked := q.masks().Text(b); !bytes.Equal(masked, b) { // what is between the first difference and the last is hidden
+		at, end := 0, 0
+		for ; at < min(len(b), len(masked)) && b[at] == masked[at]; at++ {
+		}
+		for ; end < min(len(b), len(masked))-at && b[len(b)-1-end] == masked[len(masked)-1-end]; end++ {
+		}
+		copy(shown[at:], bytes.Repeat([]byte{'*'}, len(b)-at-end))
+	}
+	var s strings.Builder
+	for at := 0; at < len(b); at += 16 {
+		row := shown[at:min(at+16, len(b))]
+		text := bytes.Clone(row)
+		for i, c := range text {
+			if c < ' ' || c > '~' {
+				text[i] = '.'
+			}
+		}
+		fmt.Fprintf(&s, "%08x  %-47s  %s\n", from+int64(at), fmt.Sprintf("% x", row), text)
+	}
+	p := &pager{Text: "bytes " + grouped(from) + "–" + grouped(from+int64(len(b))) + " of " + grouped(o.Size), Jump: q.jump("from", "Byte")}
+	if from > 0 {
+		p.First, p.Prev = q.with("from", "0"), q.with("from", itoa(max(from-16*hexRows, 0)))
+	}
+	if end := from + int64(len(b)); end < o.Size {
+		p.Next, p.Last = q.with("from", itoa(end)), q.with("from", itoa(max(o.Size-16*hexRows, 0)))
+	}
+	return []any{pre(s.String()), p}, err
+}
+
+// markdownView shows a part of a text in Markdown, rendered: HTML in it is text, images are links.
+func markdownView(q *request, o *opened) ([]any, error) {
+	from, mask := q.number("from", 0), q.masks()
+	b, err := o.bytesAt(from, pageBytes+1)
+	var out []byte
+	n := len(b)
+	for most := pageBytes; ; most /= 2 {
+		if n > most { // it is cut between two blocks, or two lines
+			n = cmp.Or(bytes.LastIndex(b[:most], []byte("\n\n"))+1, bytes.LastIndexByte(b[:most], '\n')+1, cutAt(mask, b, most))
+		}
+		var html bytes.Buffer
+		if wrong := rendering.Convert([]byte(visible(string(mask.Again().Text(b[:n])))), &html); wrong != nil {
+			return nil, wrong
+		}
+		if out = html.Bytes(); len(out) <= maxMarkup || n < 100 {
+			break
+		}
+	}
+	p := &pager{Text: "bytes " + grouped(from) + "–" + grouped(from+int64(n)) + " of " + grouped(o.Size), Jump: q.jump("from", "Byte")}
+	if from > 0 {
+		p.First = q.with("from", "")
+	}
+	if n < len(b) {
+		p.Next = q.with("from", itoa(from+int64(n)))
+	}
+	// Entities and escapes of Markdown may have hidden a character or a secret.
+	body := visible(string(mask.Again().Text(out)))
+	return []any{markup(`<div class="wide rendered" tabindex="0" role="region" aria-label="Rendered Markdown">` + body + "</div>"), p}, err
+}
+
+// rendering renders Markdown.
+var rendering = goldmark.New(
+	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone))),
+	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(cautious{}, 100))),
+)
+
+// cautious renders what could load, run or lead to something else than a page of the web.
+type cautious struct{}
+
+// RegisterFuncs implements [renderer.NodeRenderer].
+func (c cautious) RegisterFuncs(on renderer.NodeRendererFuncRegisterer) {
+	for _, k := range []ast.NodeKind{ast.KindHeading, ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindRawHTML, ast.KindHTMLBlock} {
+		on.Register(k, c.render)
+	}
+}
+
+func (cautious) render(w util.BufWriter, source []byte, n ast.Node, enters bool) (ast.WalkStatus, error) {
+	text := func(all *gtext.Segments) {
+		for i := 0; enters && i < all.Len(); i++ {
+			s := all.At(i)
+			_, _ = w.Write(util.EscapeHTML(s.Value(source)))
+		}
+	}
+	switch n := n.(type) {
+	case *ast.Heading: // below the headings of the page
+		_, _ = fmt.Fprintf(w, map[bool]string{true: "<h%d>", false: "</h%d>\n"}[enters], min(n.Level+2, 6))
+	case *ast.Link:
+		renderLink(w, n, n.Destination, enters)
+	case *ast.Image:
+		if renderLink(w, n, n.Destination, enters); enters {
+			_, _ = w.WriteString("image: ")
+		}
+	case *ast.AutoLink:
+		if renderLink(w, n, n.URL(source), enters); enters {
+			_, _ = w.Write(util.EscapeHTML(n.Label(source)))
+		}
+	case *ast.RawHTML:
+		text(n.Segments)
+	case *ast.HTMLBlock:
+		_, _ = w.WriteString(map[bool]string{true: "<pre>", false: "</pre>\n"}[enters])
+		text(n.Lines())
+		if enters && n.HasClosure() {
+			_, _ = w.Write(util.EscapeHTML(n.ClosureLine.Value(source)))
+		}
+	}
+	return ast.WalkContinue, nil
+}
+
+// renderLink renders the beginning or the end of a link to a page of the web; of another link or one within a link, its
+// text and its address.
+func renderLink(w util.BufWriter, n ast.Node, to []byte, enters bool) {
+	web, address := outside.Match(to), util.EscapeHTML(to)
+	for above := n.Parent(); above != nil; above = above.Parent() {
+		web = web && above.Kind() != ast.KindLink
+	}
+	switch {
+	case web && enters:
+		_, _ = fmt.Fprintf(w, `<a rel="noreferrer" title="leads outside" href="%s">`, address)
+	case web:
+		_, _ = w.WriteString(" ↗</a>")
+	case !enters && n.Kind() != ast.KindAutoLink:
+		_, _ = fmt.Fprintf(w, " (%s)", address)
+	}
+}
+
+// outside matches the addresses to which a link leads.
+var outside = regexp.MustCompile(`(?i)^(?:https?://|mailto:)[^\s"<>]+$`)
