@@ -64,7 +64,7 @@ func tableView(q *request, o *opened) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen := q.listOf(o, "jq "+j.Filter, func(o *opened) (walk, error) { return o.choose(shown, j), nil })
+		chosen := q.listOf(o, "jq "+j.Filter, func(o *opened) (walk, error) { return o.choose(shown, test, j), nil })
 		known, done, wrong = chosen.wait(q.ctx, from+pageNodes+1)
 		slurp := map[bool]string{true: "1"}[j.Slurp]
 		filter := fact{"Filter", code(shown).to(q.with("jq", shown, "slurp", slurp, "top", ""))}
@@ -185,9 +185,10 @@ func (q *request) row(o *opened, all *list, index int64) ([]any, error) {
 
 // recordPager leads from one record to those beside it, and to all.
 func (q *request) recordPager(index int64, what string) *pager {
-	p := &pager{Text: what + " " + grouped(index), First: q.with("record", "", "top", "", "from", ""), Next: q.with("record", itoa(index+1), "from", "")}
+	p := &pager{Text: what + " " + grouped(index), First: q.with("record", "", "top", "", "from", "")}
+	p.Next = q.with("record", itoa(index+1), "top", "", "from", "")
 	if index > 0 {
-		p.Prev = q.with("record", itoa(index-1), "from", "")
+		p.Prev = q.with("record", itoa(index-1), "top", "", "from", "")
 	}
 	return p
 }
@@ -195,7 +196,7 @@ func (q *request) recordPager(index int64, what string) *pager {
 // chooses returns the filter for which a person asked, as it is shown, and a job that returns the numbers of its rows
 // when it runs on [number, row].
 func chooses(names []string, order, test string) (shown string, j engine.Job, err error) {
-	shown, j.Filter = "select("+test+")", "select(.[1] | ("+test+"\n))" // a comment ends with its line
+	shown, j.Filter = "select("+test+")", "select(.[1] | ("+test+"))"
 	if order == "" {
 		j.Filter += " | .[0]"
 		return shown, j, nil
@@ -221,10 +222,12 @@ func chooses(names []string, order, test string) (shown string, j engine.Job, er
 }
 
 // choose returns a walk of the numbers of the rows that a job returns. It runs in a worker, which bounds its memory.
-func (o *opened) choose(shown string, j engine.Job) walk {
+func (o *opened) choose(shown, test string, j engine.Job) walk {
 	return func(ctx context.Context, visit func(index, start int64) bool) error {
-		if _, err := (&engine.Job{Filter: shown, Slurp: j.Slurp}).Prepare(); err != nil {
-			return err
+		for _, f := range []string{cmp.Or(test, "."), shown} { // a test with a bracket too many would not be what is shown
+			if _, err := (&engine.Job{Filter: f, Slurp: j.Slurp}).Prepare(); err != nil {
+				return err
+			}
 		}
 		ctx, stop := context.WithTimeout(ctx, queryTime)
 		defer stop()

@@ -3,6 +3,7 @@ package viewer
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -23,6 +24,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/records"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	files "github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
+	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -34,7 +37,17 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if ran, code := worker.Main(os.Args, jq.Workers()); ran {
+		os.Exit(code)
+	}
+	code := workertest.WithPlainBuild(m, worker.Use)
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
 
 // aKey is a secret that is masked.
 const aKey = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
