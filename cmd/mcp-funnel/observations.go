@@ -24,6 +24,7 @@ type observationsCmd struct {
 	Verify obsVerify `cmd:"" help:"Read the data again and compare their SHA-256: of the given observations, or of all."`
 	Pin    obsPin    `cmd:"" help:"Protect an observation from expiry and from removal for room; --off ends that."`
 	Unpin  obsUnpin  `cmd:"" help:"End the protection of an observation."`
+	Rename obsRename `cmd:"" help:"Name an observation; lists and pages show the name."`
 	Prune  obsPrune  `cmd:"" help:"Expire observations that are too old, and the least recently used while those listed exceed --quota, except those used within the last minute."`
 	Rm     obsRm     `cmd:"" help:"Delete the data of observations, pinned ones after a question; their IDs still name the calls that made them."`
 }
@@ -254,6 +255,17 @@ type obsUnpin struct {
 
 func (c *obsUnpin) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
 	return (&obsPin{IDs: c.IDs, Off: true}).Run(s, w, of)
+}
+
+type obsRename struct {
+	ID   string `arg:"" help:"obs:ID or ID."`
+	Name string `arg:"" help:"At most 200 bytes; '' removes the name."`
+}
+
+func (c *obsRename) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
+	return forEachInStore(s, w, []string{c.ID}, func(store *observations.Store, id observations.ID) error {
+		return cli.ExplainWrite(store, store.Rename(of.owner(store, id), id, c.Name))
+	})
 }
 
 type obsPrune struct {

@@ -41,6 +41,8 @@ type Backend interface {
 	Usage() (Usage, error)
 	// Pin exempts an observation from age and quota; Pin(…, false) undoes it.
 	Pin(owner string, id ID, pinned bool) error
+	// Rename changes the name of an observation, at most 200 bytes, and nothing else. It does not count as use.
+	Rename(owner string, id ID, name string) error
 	// Remove leaves a tombstone, also of what is pinned or open: why is one of the Why… constants, by what replaces it.
 	Remove(owner string, id ID, why string, by ID) error
 	// Prune expires what is older than the maximum age, then the least recently used until the bytes of those kept are

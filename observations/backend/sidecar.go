@@ -19,6 +19,7 @@ const (
 	version       = 1
 	MaxSidecar    = 32 << 10
 	MaxTombstone  = 4 << 10
+	maxName       = 200
 	maxArgs       = 4 << 10
 	maxOrigin     = 4 << 10
 	maxCounts     = 64
@@ -61,7 +62,7 @@ func canonical(args json.RawMessage) []byte {
 func NewObservation(id ID, m Provenance, at time.Time) Observation {
 	return Observation{
 		V: version, ID: id, Owner: m.Owner,
-		Tool: content.ClipEnd(m.Tool, 200), Name: content.ClipEnd(m.Name, 200),
+		Tool: content.ClipEnd(m.Tool, 200), Name: content.ClipEnd(m.Name, maxName),
 		Args: content.ClipJSON(m.Args, maxArgs), CallHash: CallHash(m.Tool, m.Args),
 		Origin: clipList(m.Origin, maxOrigin), Created: at.UTC().Round(0),
 	}
@@ -123,6 +124,19 @@ func (o Observation) Encode(max int) ([]byte, error) {
 		}
 	}
 	return nil, fmt.Errorf("write sidecar: over %d bytes", max)
+}
+
+// Renamed returns a sidecar with another name. It cuts nothing to make room: then it is an error, as for a longer name.
+func (o Observation) Renamed(name string) ([]byte, error) {
+	if len(name) > maxName {
+		return nil, fmt.Errorf("rename obs:%s: the name has %d bytes, at most %d", o.ID, len(name), maxName)
+	}
+	o.Name = name
+	b, err := content.PlainJSON(o)
+	if err == nil && len(b) >= MaxSidecar {
+		err = fmt.Errorf("rename obs:%s: its sidecar has no room for this name", o.ID)
+	}
+	return append(b, '\n'), err
 }
 
 // Tombstone returns the sidecar that replaces an expired observation. It names the call to repeat.

@@ -50,7 +50,7 @@ func (l *ledger) replaceByTombstone(e *entry, o backend.Observation, why string)
 	before := e.size()
 	l.markRemoval(e.id)
 	k := key(l.files.processName(), e.id)
-	err = l.files.writeBeside(k, sideExt, stone)
+	err = l.files.writeBeside(k, sideExt, stone, l.files.now())
 	if err == nil {
 		err = l.files.syncNames() // else a power loss could remove the bytes and lose the tombstone
 	}
@@ -58,7 +58,7 @@ func (l *ledger) replaceByTombstone(e *entry, o backend.Observation, why string)
 		err = l.files.removeBytes(e)
 	} else if storefs.IsFull(err) {
 		if err = l.files.removeBytes(e); err == nil {
-			err = l.files.writeBeside(k, sideExt, stone)
+			err = l.files.writeBeside(k, sideExt, stone, l.files.now())
 		}
 	}
 	if err == nil {

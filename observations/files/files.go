@@ -219,12 +219,11 @@ func (d *files) processName() string {
 	return d.proc
 }
 
-// writeBeside writes a small file beside an observation, complete or not at all. Its mtime is the store's current
-// time.
-func (d *files) writeBeside(k, ext string, content []byte) error {
+// writeBeside writes a small file beside an observation, complete or not at all. at becomes its mtime.
+func (d *files) writeBeside(k, ext string, content []byte, at time.Time) error {
 	_, id, _ := parseKey(k)
 	tmp := storefs.TmpDir + "/" + k + ext
-	err := d.writeTmp(tmp, content, d.now())
+	err := d.writeTmp(tmp, content, at)
 	if err == nil {
 		err = d.disk.Rename(tmp, pathOf(id, ext))
 	}

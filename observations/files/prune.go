@@ -239,3 +239,28 @@ func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
 		return nil
 	})
 }
+
+func (s *Store) Rename(owner string, id backend.ID, name string) error {
+	return s.quota.locked(func(l *ledger) error {
+		o, err := s.Stat(owner, id)
+		if err != nil {
+			return err
+		}
+		side, err := o.Renamed(name)
+		if err != nil {
+			return err
+		}
+		e := s.files.entryOf(o)
+		before := e.size()
+		l.markRecount(id)
+		err = s.files.writeBeside(key(s.files.processName(), id), sideExt, side, o.Used)
+		if err == nil {
+			e.sideSize = int64(len(side))
+			err = s.files.syncNames()
+		}
+		if l.add(owner, e.size()-before); err != nil {
+			return fmt.Errorf("rename obs:%s: %w", id, err)
+		}
+		return nil
+	})
+}

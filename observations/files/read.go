@@ -126,7 +126,7 @@ func (b *blob) SetLines(lines []byte) {
 		return nil
 	})
 	if counted == nil {
-		_ = b.s.files.writeBeside(key(b.s.files.processName(), b.o.ID), indexExt, lines)
+		_ = b.s.files.writeBeside(key(b.s.files.processName(), b.o.ID), indexExt, lines, b.s.files.now())
 	}
 }
 

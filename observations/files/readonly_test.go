@@ -52,6 +52,7 @@ func readable(t *testing.T, s *Store, o Observation, text string) {
 	}
 	for name, err := range map[string]error{
 		"Pin":    s.Pin(Local, o.ID, true),
+		"Rename": s.Rename(Local, o.ID, "x"),
 		"Remove": s.Remove(Local, o.ID),
 		"Prune":  second(s.Prune(false)),
 	} {

@@ -141,6 +141,7 @@ func (p *privacy) guess(t *testing.T, s *Store, as string, guesses int) {
 		"Look":   func(id ID) (string, error) { o, err := s.Stat(as, id); return o.File, err },
 		"Verify": func(id ID) (string, error) { return "", s.Verify(as, id) },
 		"Pin":    func(id ID) (string, error) { return "", s.Pin(as, id, false) },
+		"Rename": func(id ID) (string, error) { return "", s.Rename(as, id, "x") },
 		"Remove": func(id ID) (string, error) { return "", s.Remove(as, id) },
 	}
 	try := func(name string, id ID) string {

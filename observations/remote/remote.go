@@ -373,6 +373,28 @@ func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
 	return nil
 }
 
+// Rename implements [backend.Backend]. The bytes by which the sidecar grows are not counted.
+func (s *Store) Rename(owner string, id backend.ID, name string) error {
+	o, err := s.find(owner, id, "null")
+	if err != nil {
+		return err
+	}
+	o.Stats.Receipt = "" // it has a column of its own
+	sidecar, err := o.Renamed(name)
+	if err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	b.Queue("update observations set sidecar = $3 where id = $1 and owner = $2 and expired is null", string(id), owner, sidecar)
+	s.tell(b, id, false)
+	err = s.batch(owner, b, nil)
+	s.changed.Store(time.Now().UnixNano())
+	if err != nil {
+		return fmt.Errorf("rename obs:%s: %w", id, err)
+	}
+	return nil
+}
+
 // Damaged implements [backend.Backend]. Bytes are compared when they are read.
 func (s *Store) Damaged() ([]backend.ID, error) {
 	_, damaged, err := s.Listing("", true, true)

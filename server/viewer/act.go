@@ -14,23 +14,41 @@ import (
 // actionsOf are what a person can do with an observation.
 func (q *request) actionsOf(o *observations.Observation) any {
 	id := string(o.ID)
-	act := func(name, title, ask string) *action {
-		return &action{To: q.url("act"), Submit: title, Ask: ask, Danger: ask != "", Fields: []field{hidden("act", name), hidden("id", id), hidden("token", q.token)}}
+	all := actions{Links: links{{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true}}}
+	if before := q.previous(o); before != "" {
+		all.Links = append(all.Links, link{Text: "compare with the previous one of this call", To: q.url("compare", "a", string(before), "b", id)})
 	}
-	pin := act("pin", "pin", "")
+	pin := q.button("pin", id)
 	if o.Pinned {
-		pin = act("unpin", "unpin", "")
+		pin = q.button("unpin", id)
 	}
-	return actions{
-		Links: links{{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true}},
-		Acts:  []*action{pin, act("delete", "delete", "Delete obs:"+id+"? Its bytes are gone for good.")},
-	}
+	all.Links = append(all.Links, link{Text: "delete", To: q.url("obs/"+id, "ask", "delete")})
+	all.Acts = []any{pin, q.button("rename", id, field{Name: "name", Label: "Name", Value: o.Name, Size: 20}),
+		&form{To: q.url("compare"), Submit: "compare", Fields: []field{hidden("b", id), {Name: "a", Label: "With", Hint: "obs:ID", Size: 16}}}}
+	return all
 }
 
-// actions are links and buttons in a row.
+// button is a form that does something with an observation.
+func (q *request) button(name, id string, fields ...field) *action {
+	return &action{To: q.url("act"), Submit: name, Danger: name == "delete",
+		Fields: append(fields, hidden("act", name), hidden("id", id), hidden("token", q.token))}
+}
+
+// previous returns the ID of the last observation of the same call before one; "" if there is none.
+func (q *request) previous(o *observations.Observation) observations.ID {
+	all, _ := q.o.Store.List(o.Owner, false) // without it there is no link
+	for _, one := range all {                // the newest first
+		if one.CallHash == o.CallHash && one.Created.Before(o.Created) {
+			return one.ID
+		}
+	}
+	return ""
+}
+
+// actions are links and forms in a row.
 type actions struct {
 	Links links
-	Acts  []*action
+	Acts  []any
 }
 
 // act does what a form asks for, and returns the address of what shows it.
@@ -46,6 +64,8 @@ func (q *request) act() (href, error) {
 	switch what {
 	case "pin", "unpin":
 		return q.url("obs/" + string(id)), q.o.Store.Pin(q.who.Owner, id, what == "pin")
+	case "rename":
+		return q.url("obs/" + string(id)), q.o.Store.Rename(q.who.Owner, id, q.query.Get("name"))
 	case "delete":
 		return q.url("obs"), q.o.Store.Remove(q.who.Owner, id)
 	}

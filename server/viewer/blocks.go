@@ -116,7 +116,6 @@ type (
 		To     href
 		Fields []field
 		Submit string
-		Ask    string // what a person must confirm first
 		Danger bool
 	}
 

@@ -64,6 +64,10 @@ func (q *request) observation() (*page, error) {
 		return nil, err
 	}
 	defer o.Close()
+	if q.query.Get("ask") == "delete" {
+		return &page{Title: "Delete " + o.Name + "?", Blocks: []any{q.factsOf(o), note{"Its bytes are gone for good.", "bad"},
+			q.button("delete", string(o.o.ID)), links{{Text: "keep it", To: q.with("ask", "")}}}}, nil
+	}
 	p := &page{
 		Title:  q.titleOf(o.o),
 		Crumbs: []link{{Text: "Observations", To: q.url("obs")}},

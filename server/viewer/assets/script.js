@@ -23,7 +23,6 @@
   const ready = () => {
     for (const t of main.querySelectorAll('time')) t.textContent = new Date(t.dateTime).toLocaleString();
     for (const b of main.querySelectorAll('.copy')) { b.hidden = !navigator.clipboard; b.onclick = () => navigator.clipboard.writeText(b.dataset.copy); }
-    for (const f of main.querySelectorAll('form[data-ask]')) f.onsubmit = () => confirm(f.dataset.ask);
   };
   ready();
   main.addEventListener('shown', ready); // app.js has replaced what main holds
