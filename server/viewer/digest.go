@@ -13,15 +13,14 @@ import (
 const (
 	day        = 24 * time.Hour
 	maxDays    = int64(trace.Retention / day)
-	maxDigests = 4             // each has about 300 bytes of a call
-	overlap    = 2 * time.Hour // calls that began so long before the last reading may have ended since
+	maxDigests = 4
+	overlap    = 2 * time.Hour // calls that began so long before the last reading may have been added since
 )
 
-// digest is what pages know of the calls of an owner, or of all. They are read in the background once for each day (in
-// UTC); from then on only the last ones are read again, if any were added.
+// digest is what pages know of the calls of an owner, about 300 bytes of each. They are read in the background once for
+// each day (in UTC); from then on only the last ones are read again, if any were added.
 type digest struct {
-	owner string
-	any   bool // the calls of all owners
+	owner string // "": all
 	today time.Time
 
 	mu      sync.Mutex
@@ -29,12 +28,11 @@ type digest struct {
 	whole   bool          // all was read
 	read    time.Time     // the last time
 	stamp   string        // of the trace then
-	skipped int
+	skipped int           // lines
 	err     error
-	calls   []*callAt            // in the order in which they began
-	groups  map[[2]string]*group // by owner and key
-	names   map[string]string    // of tools, each once
-	since   map[int64]*stats.Sum // of the last days, by their number
+	calls   []*callAt // in the order in which they began
+	groups  map[[2]string]*group
+	last    map[int64]*stats.Sum // of the last days, by their number
 	byDay   [maxDays]*stats.Sum  // today first
 }
 
@@ -43,7 +41,7 @@ type callAt struct {
 	ref, tool   string
 	at          time.Time
 	group       *group
-	spent, left int // of its context; both 0: not known
+	spent, left int64 // in its context; both 0: not known
 }
 
 // group is the calls of a session.
@@ -55,28 +53,21 @@ type group struct {
 
 func (g *group) last() time.Time { return g.calls[len(g.calls)-1].at }
 
-// everyone reports whether the person sees what belongs to all owners.
-func (q *request) everyone() bool { return q.o.AnyOwner && q.who.Operator }
-
 // digest returns what is known of the calls that the person may see, and locks it: the caller must unlock mu. Until all
 // was read the page loads itself again.
 func (q *request) digest() *digest {
 	today := time.Now().UTC().Truncate(day)
-	key := today.String() + q.who.Owner
-	if q.everyone() {
-		key = today.String()
-	}
 	q.mu.Lock()
-	d, ok := q.digests.Get(key)
+	d, ok := q.digests.Get(today.String() + q.ofAll())
 	if !ok {
-		d = &digest{owner: q.who.Owner, any: q.everyone(), today: today, groups: map[[2]string]*group{}, names: map[string]string{}, since: map[int64]*stats.Sum{}}
+		d = &digest{owner: q.ofAll(), today: today, groups: map[[2]string]*group{}, last: map[int64]*stats.Sum{}}
 		for _, n := range choices {
-			d.since[n] = stats.New()
+			d.last[n] = stats.New()
 		}
 		for i := range d.byDay {
 			d.byDay[i] = stats.New()
 		}
-		q.digests.Put(key, d, 1)
+		q.digests.Put(today.String()+q.ofAll(), d, 1)
 	}
 	q.mu.Unlock()
 	d.mu.Lock()
@@ -84,12 +75,14 @@ func (q *request) digest() *digest {
 		d.busy = make(chan struct{})
 		q.background.Go(func() { q.readCalls(d) })
 	}
-	busy := d.busy
+	busy, wait := d.busy, patience
+	if d.whole {
+		wait = time.Second
+	}
 	d.mu.Unlock()
 	select {
 	case <-busy:
-	case <-q.ctx.Done():
-	case <-time.After(time.Second):
+	case <-time.After(wait):
 	}
 	d.mu.Lock()
 	q.wait = q.wait || !d.whole
@@ -102,15 +95,12 @@ func (v *Viewer) readCalls(d *digest) {
 	stamp, err := v.o.Trace.Changed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if since := d.today.Add(day - trace.Retention); !d.whole || err != nil || stamp != d.stamp {
+	if since := d.today.Add(day - trace.Retention); !d.whole || d.err != nil || err != nil || stamp != d.stamp {
 		if d.whole {
 			since = d.read.Add(-overlap)
 		}
-		for _, c := range slices.Backward(d.calls) {
-			if c.at.Before(since) {
-				break
-			}
-			known[c.ref] = true
+		for i := len(d.calls) - 1; i >= 0 && !d.calls[i].at.Before(since); i-- {
+			known[d.calls[i].ref] = true
 		}
 		d.mu.Unlock()
 		for c, wrong := range v.o.Trace.Read(since, &skipped) {
@@ -118,23 +108,18 @@ func (v *Viewer) readCalls(d *digest) {
 				break
 			}
 			d.mu.Lock()
-			if wrong != nil {
-				err = wrong
-			} else if !known[c.Ref] && (d.any || c.Owner == d.owner) {
+			if err = cmp.Or(err, wrong); wrong == nil && !known[c.Ref] && (d.owner == "" || c.Owner == d.owner) {
 				d.add(c)
 			}
 			d.mu.Unlock()
 		}
 		d.mu.Lock()
-		if d.err = err; err != nil {
-			stamp = ""
-		}
 		inTime := func(a, b *callAt) int { return a.at.Compare(b.at) }
 		slices.SortStableFunc(d.calls, inTime)
 		for _, g := range d.groups {
 			slices.SortStableFunc(g.calls, inTime)
 		}
-		d.whole, d.stamp, d.read, d.skipped = true, stamp, now, max(d.skipped, skipped)
+		d.whole, d.read, d.stamp, d.err, d.skipped = true, now, stamp, err, max(d.skipped, skipped)
 	}
 	close(d.busy)
 	d.busy = nil
@@ -149,21 +134,15 @@ func (d *digest) add(c trace.Call) {
 		d.groups[key] = g
 	}
 	g.client = cmp.Or(g.client, c.Client)
-	name := toolOf(c)
-	if d.names[name] == "" {
-		d.names[name] = name
-	}
-	one := &callAt{c.Ref, d.names[name], c.At, g, 0, 0}
+	one := &callAt{ref: c.Ref, tool: toolOf(c), at: c.At, group: g}
 	if c.Limited {
-		one.spent, one.left = c.Spent, c.Left
+		one.spent, one.left = int64(c.Spent), int64(c.Left)
 	}
 	d.calls, g.calls = append(d.calls, one), append(g.calls, one)
 	g.sum.Add(c)
 	ago := max(int64(d.today.Sub(c.At.Truncate(day))/day), 0)
-	if ago < maxDays {
-		d.byDay[ago].Add(c)
-	}
-	for n, sum := range d.since {
+	d.byDay[min(ago, maxDays-1)].Add(c)
+	for n, sum := range d.last {
 		if ago < n {
 			sum.Add(c)
 		}
@@ -176,7 +155,7 @@ func (d *digest) notes() (all []string) {
 		all = append(all, "The trace is being read: "+grouped(int64(len(d.calls)))+" calls so far.")
 	}
 	if d.skipped > 0 {
-		all = append(all, grouped(int64(d.skipped))+" lines of the trace were skipped: they are torn, or of another version.")
+		all = append(all, grouped(int64(d.skipped))+" lines of the trace were skipped: torn, or of another version.")
 	}
 	if d.err != nil {
 		all = append(all, "A part of the trace cannot be read: "+d.err.Error())

@@ -7,79 +7,47 @@ import (
 	"time"
 )
 
-const liveEvery = time.Second
-
-// watcher looks once a second whether any process has added calls or observations, for all open pages; while none is
-// open it does not.
-type watcher struct {
-	mu      sync.Mutex
-	pages   int
-	running bool
-	changed chan struct{} // closed when something changed, and replaced
+// state is a text that differs once any process has added calls or observations. All open pages share what one of them
+// finds out.
+type state struct {
+	sync.Mutex
+	at   time.Time
+	text string
 }
 
-// open counts a page that is open, and begins to look for it.
-func (v *Viewer) openLive(by int) <-chan struct{} {
-	w := &v.watcher
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.pages += by; w.pages > 0 && !w.running {
-		w.running, w.changed = true, make(chan struct{})
-		v.background.Go(func() { v.watch(v.state()) })
-	}
-	return w.changed
-}
-
-// state is another text once something was added.
-func (v *Viewer) state() string {
-	at, err := v.o.Store.ModTime()
-	calls, wrong := v.o.Trace.Changed()
-	if err != nil || wrong != nil { // it is looked at again after a second
-		return ""
-	}
-	return at.String() + calls
-}
-
-func (v *Viewer) watch(last string) {
-	for {
-		select {
-		case <-v.ctx.Done():
-			return
-		case <-time.After(liveEvery):
+// stateNow returns the state, which is at most a second old.
+func (v *Viewer) stateNow() string {
+	s := &v.state
+	s.Lock()
+	defer s.Unlock()
+	if now := time.Now(); now.Sub(s.at) > 900*time.Millisecond {
+		s.at = now
+		added, err := v.o.Store.ModTime()
+		if calls, wrong := v.o.Trace.Changed(); err == nil && wrong == nil { // else it is tried again
+			s.text = added.String() + calls
 		}
-		now, w := v.state(), &v.watcher
-		w.mu.Lock()
-		if w.pages == 0 {
-			w.running = false
-			w.mu.Unlock()
-			return
-		}
-		if now != last && now != "" {
-			last = now
-			close(w.changed)
-			w.changed = make(chan struct{})
-		}
-		w.mu.Unlock()
 	}
+	return s.text
 }
 
-// live sends an event when it is opened, and one when calls or observations were added.
+// live sends an event at once, and when calls or observations were added.
 func (q *request) live(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	control, changed := http.NewResponseController(w), q.openLive(1)
-	defer q.openLive(-1)
-	for {
-		_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second))
-		if _, err := io.WriteString(w, "data: changed\n\n"); err != nil || control.Flush() != nil {
-			return
+	control := http.NewResponseController(w)
+	for first, last := true, ""; ; {
+		if now := q.stateNow(); first || now != last {
+			first, last = false, now
+			_ = control.SetWriteDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.WriteString(w, "data: changed\n\n"); err != nil || control.Flush() != nil {
+				return
+			}
 		}
 		select {
 		case <-r.Context().Done():
 			return
 		case <-q.Viewer.ctx.Done():
 			return
-		case <-changed:
-			changed = q.openLive(0)
+		case <-time.After(time.Second):
 		}
 	}
 }

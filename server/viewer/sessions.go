@@ -11,70 +11,63 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// sessions is the page of one session, or of all.
-func (q *request) sessions() (*page, error) {
-	d := q.digest()
-	key := cmp.Or(q.query.Get("key"), strings.Join(q.path[1:], "/"))
-	var g *group
-	for _, one := range d.groups {
-		if one.key == key && (g == nil || one.last().After(g.last())) && (!q.query.Has("owner") || q.query.Get("owner") == one.owner) {
-			g = one
-		}
+// heads returns the heads of a table; those of numbers begin with #.
+func heads(names ...string) (all []cell) {
+	for _, name := range names {
+		text, num := strings.CutPrefix(name, "#")
+		all = append(all, cell{Text: text, Num: num})
 	}
-	if g == nil {
-		defer d.mu.Unlock()
-		if key != "" && d.whole {
-			return nil, problemf(http.StatusNotFound, "You have no session %s of the last 30 days.", q.clip([]byte(key), 100))
-		}
-		return q.allSessions(d), nil
-	}
-	calls, notes, row := slices.Clone(g.calls), d.notes(), q.sessionRow(g)
-	d.mu.Unlock() // texts are read from here on
-	p := &page{Title: content.Clip(g.key, 80), Crumbs: []link{{Text: "Sessions", To: q.url("sessions")}}, Notes: notes}
-	if ref := q.query.Get("call"); ref != "" {
-		p.Crumbs = append(p.Crumbs, link{Text: p.Title, To: q.sessionAt(g)})
-		return p, q.oneCall(p, g, ref)
-	}
-	var known facts
-	for i, head := range q.sessionHeads()[1:] {
-		known = append(known, fact{head.Text, row[i+1]})
-	}
-	p.Live, p.Blocks = true, append([]any{known}, contextChart(calls)...)
-	from := min(q.number("top", 0), int64(len(calls)))
-	to := min(from+pageLines, int64(len(calls)))
-	t := &table{Caption: "Calls, the newest first; seen and shown are tokens", Heads: callHeads, Key: "calls", Pager: q.rowPager(from, to, int64(len(calls)))}
-	slices.Reverse(calls)
-	for _, at := range calls[from:to] {
-		c, s, err := q.shownOf(at.ref)
-		if err != nil {
-			return nil, err
-		}
-		t.Rows = append(t.Rows, q.callRow(g, c, cmp.Or(string(s.Args), c.Name, c.Source)))
-	}
-	p.Blocks = append(p.Blocks, t)
-	return p, nil
+	return all
 }
 
-// shownOf returns a call and what it showed, if that is kept.
-func (q *request) shownOf(ref string) (trace.Call, trace.Shown, error) {
-	c, s, err := q.o.Trace.Shown(ref)
-	if errors.Is(err, trace.ErrNotKept) {
-		err = nil
+// named returns the cells that are not empty as facts.
+func named(heads, cells []cell) (all facts) {
+	for i, c := range cells {
+		if c.Text != "" || !c.Time.IsZero() {
+			all = append(all, fact{heads[i].Text, c})
+		}
 	}
-	if errors.Is(err, fs.ErrNotExist) { // removed since it was read
-		c.Ref, err = ref, nil
-		c.Error = "it was removed meanwhile"
+	return all
+}
+
+var sums = []string{"#Calls", "#Seen", "#Shown", "#Kept", "#Saved", "#Failed"}
+
+// sumCells are the figures of calls: tokens but for the first and the last one.
+func sumCells(of stats.Tool) []cell {
+	failed := number(int64(of.Failed))
+	if of.Failed > 0 {
+		failed.Class = "bad"
 	}
-	return c, s, err
+	return []cell{number(int64(of.Calls)), number(of.Seen), number(of.Shown + of.Fetched), number(of.Kept), number(of.Net), failed}
+}
+
+// owned adds a cell with an owner where the page shows what belongs to all.
+func (q *request) owned(row []cell, owner string) []cell {
+	if q.ofAll() == "" {
+		row = append(row, words(content.Clip(owner, 40)))
+	}
+	return row
+}
+
+func (q *request) sessionHeads() []cell {
+	return q.owned(heads(append([]string{"Session", "Client", "First call", "Last call"}, sums...)...), "Owner")
+}
+
+func (q *request) sessionRow(g *group) []cell {
+	row := []cell{
+		words(content.Clip(g.key, 40)).to(q.sessionAt(g)), words(content.Clip(g.client, 30)), when(g.calls[0].at), when(g.last()),
+	}
+	return q.owned(append(row, sumCells(g.sum.Report(0).Total)...), g.owner)
 }
 
 // sessionAt returns the address of a session. A name that is no path of clean elements is a parameter.
 func (q *request) sessionAt(g *group, pairs ...string) href {
-	if q.everyone() {
+	if q.ofAll() == "" {
 		pairs = append(pairs, "owner", g.owner)
 	}
 	if path.Clean("/"+g.key) != "/"+g.key || strings.HasSuffix(g.key, "/raw") {
@@ -83,55 +76,68 @@ func (q *request) sessionAt(g *group, pairs ...string) href {
 	return q.url("sessions/"+g.key, pairs...)
 }
 
-// allSessions lists the sessions, the last one first.
-func (q *request) allSessions(d *digest) *page {
+// sessions is the page of one session, or of all.
+func (q *request) sessions() (*page, error) {
+	d := q.digest()
+	key, owner := cmp.Or(q.query.Get("key"), strings.Join(q.path[1:], "/")), q.query.Get("owner")
 	all := slices.SortedFunc(maps.Values(d.groups), func(a, b *group) int {
 		return cmp.Or(b.last().Compare(a.last()), cmp.Compare(a.owner+a.key, b.owner+b.key))
 	})
-	from := min(q.number("top", 0), int64(len(all)))
-	to := min(from+pageLines, int64(len(all)))
-	t := &table{
-		Heads: q.sessionHeads(), Caption: "Seen, shown and kept are tokens", Key: "sessions", Pager: q.rowPager(from, to, int64(len(all))),
-		Empty: "No client has called a tool in the last 30 days: connect one with mcp-funnel install CLIENT.",
+	at := slices.IndexFunc(all, func(g *group) bool { return g.key == key && (owner == "" || g.owner == owner) })
+	if at < 0 {
+		defer d.mu.Unlock()
+		if key != "" && d.whole {
+			return nil, problemf(http.StatusNotFound, "You have no session %s of the last 30 days.", q.clip([]byte(key), 100))
+		}
+		t := &table{Heads: q.sessionHeads(), Key: "sessions", Caption: "Seen, shown, kept and saved are tokens",
+			Empty: "No client has called a tool in the last 30 days: connect one with mcp-funnel install CLIENT."}
+		all, t.Pager = paged(q, all)
+		for _, g := range all {
+			t.Rows = append(t.Rows, q.sessionRow(g))
+		}
+		return &page{Title: "Sessions", Notes: d.notes(), Blocks: []any{t}, Live: true}, nil
 	}
-	for _, g := range all[from:to] {
-		t.Rows = append(t.Rows, q.sessionRow(g))
+	g := all[at]
+	p := &page{Title: content.Clip(g.key, 80), Crumbs: []link{{Text: "Sessions", To: q.url("sessions")}}, Notes: d.notes()}
+	calls, known := slices.Clone(g.calls), named(q.sessionHeads()[1:], q.sessionRow(g)[1:])
+	d.mu.Unlock() // texts are read from here on
+	if ref := q.query.Get("call"); ref != "" {
+		p.Crumbs = append(p.Crumbs, link{Text: p.Title, To: q.sessionAt(g)})
+		return p, q.oneCall(p, g, ref)
 	}
-	return &page{Title: "Sessions", Notes: d.notes(), Blocks: []any{t}, Live: true}
+	p.Live, p.Blocks = true, append([]any{known}, contextOf(calls)...)
+	slices.Reverse(calls)
+	t := &table{Heads: callHeads, Key: "calls", Caption: "Calls, the newest first; seen and shown are tokens"}
+	calls, t.Pager = paged(q, calls)
+	for _, at := range calls {
+		c, s, err := q.o.Trace.Shown(at.ref)
+		if errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+			continue
+		}
+		if err != nil && !errors.Is(err, trace.ErrNotKept) {
+			return nil, err
+		}
+		t.Rows = append(t.Rows, q.callRow(g, c, cmp.Or(string(s.Args), c.Name, c.Source)))
+	}
+	p.Blocks = append(p.Blocks, t)
+	return p, nil
 }
 
-func num(head string) cell { return cell{Text: head, Num: true} }
-
-func (q *request) sessionHeads() []cell {
-	heads := []cell{words("Session"), words("Client"), words("First call"), words("Last call"), num("Calls"), num("Seen"), num("Shown"), num("Kept"), num("Failed")}
-	if q.everyone() {
-		heads = append(heads, words("Owner"))
+// contextOf shows how full the context of a session was before those of its calls that knew it.
+func contextOf(calls []*callAt) []any {
+	var spent, limit []int64
+	calls = slices.DeleteFunc(slices.Clone(calls), func(c *callAt) bool { return c.spent+c.left == 0 })
+	for i := 0; i < len(calls); i += len(calls)/500 + 1 {
+		spent, limit = append(spent, calls[i].spent), append(limit, calls[i].spent+calls[i].left)
 	}
-	return heads
+	if len(calls) == 0 {
+		return nil
+	}
+	last := calls[len(calls)-1]
+	said := "Solid: tokens in the context before each of " + grouped(int64(len(calls))) + " calls; dashed: the limit. Before the last one " +
+		grouped(last.spent) + " were used, and " + grouped(last.left) + " left."
+	return []any{section{Title: "Context", Key: "context", Blocks: []any{chart("Tokens in the context, and its limit", spent, limit), note{said, ""}}}}
 }
-
-func (q *request) sessionRow(g *group) []cell {
-	of := g.sum.Report(0).Total
-	row := []cell{
-		words(content.Clip(g.key, 40)).to(q.sessionAt(g)), words(content.Clip(g.client, 30)), when(g.calls[0].at), when(g.last()),
-		number(int64(len(g.calls))), number(of.Seen), number(of.Shown + of.Fetched), number(of.Kept), bad(int64(of.Failed)),
-	}
-	if q.everyone() {
-		row = append(row, words(content.Clip(g.owner, 40)))
-	}
-	return row
-}
-
-// bad returns a cell of a count that should be 0.
-func bad(n int64) cell {
-	c := number(n)
-	if n > 0 {
-		c.Class = "bad"
-	}
-	return c
-}
-
-var callHeads = []cell{words("When"), words("Tool"), words("Arguments"), num("Seen"), num("Shown"), words("Kept"), num("Took"), words("Error")}
 
 // toolOf names the tool of a call as sums do.
 func toolOf(c trace.Call) string {
@@ -141,9 +147,11 @@ func toolOf(c trace.Call) string {
 	return c.Tool + " (" + c.Via + ")"
 }
 
+var callHeads = heads("When", "Tool", "Arguments", "#Seen", "#Shown", "Kept", "#Took", "Error")
+
 // callRow is the row of a call in lists, with what was asked or found.
 func (q *request) callRow(g *group, c trace.Call, text string) []cell {
-	kept, wrong := words(""), cell{Class: "bad"}
+	kept, wrong := cell{}, cell{Class: "bad"}
 	if id, err := observations.ParseID(c.Observation); err == nil {
 		kept = code(string(id)).to(q.url("obs/" + string(id)))
 	}
@@ -158,48 +166,29 @@ func (q *request) callRow(g *group, c trace.Call, text string) []cell {
 
 // oneCall adds a call to the page of its session: what the model was shown beside what was kept.
 func (q *request) oneCall(p *page, g *group, ref string) error {
-	c, s, err := q.o.Trace.Shown(ref)
-	kept := err
-	if errors.Is(err, trace.ErrNotKept) {
-		err = nil
+	c, s, gone := q.o.Trace.Shown(ref)
+	if errors.Is(gone, fs.ErrNotExist) || c.Owner != g.owner || c.Group() != g.key {
+		return problemf(http.StatusNotFound, "This session has no such call: calls are kept for 30 days.")
 	}
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (c.Owner != g.owner || c.Group() != g.key) {
-		return problemf(http.StatusNotFound, "This session has no such call: it may be older than 30 days.")
-	}
-	if err != nil {
-		return err
-	}
-	p.Title = content.Clip(c.Tool, 80)
-	row, known := q.callRow(g, c, cmp.Or(string(s.Args), c.Name, c.Source)), facts{}
-	row[0].To = ""
-	if s.Args != nil {
-		row[2].Text = string(s.Args)
-	}
-	for i, head := range callHeads {
-		if row[i].Text != "" || !row[i].Time.IsZero() {
-			known = append(known, fact{head.Text, row[i]})
-		}
-	}
-	known = append(known, fact{"Decision", words(strings.TrimSuffix(c.Verdict+": "+c.Reason, ": "))})
+	p.Title = content.Clip(toolOf(c), 80)
+	row := q.callRow(g, c, "")
+	row[0].To, row[2].Text = "", string(s.Args)
+	known := append(named(callHeads, row), fact{"Decision", words(strings.TrimSuffix(c.Verdict+": "+c.Reason, ": "))})
 	if c.Limited {
-		known = append(known, fact{"Context before", words(grouped(int64(c.Spent)) + " tokens; " + grouped(int64(c.Left)) + " were left")})
+		known = append(known, fact{"Context", words(grouped(int64(c.Spent)) + " tokens before it; " + grouped(int64(c.Left)) + " left")})
 	}
-	if s.ArgsCut {
-		p.Notes = append(p.Notes, "Of the arguments only the beginning is kept.")
+	shown, kept := []any{pre(s.Text)}, []any{note{"Nothing was kept: the output was shown whole.", ""}}
+	if gone != nil {
+		shown = []any{note{gone.Error(), ""}}
+	} else if more := s.Bytes - int64(len(s.Text)); more > 0 || s.ArgsCut {
+		shown = append(shown, note{"Only beginnings are kept: " + grouped(more) + " bytes of the text are missing here.", ""})
 	}
-	left := section{Title: "What the model was shown", Key: "shown", Blocks: []any{pre(s.Text)}}
-	if kept != nil {
-		left.Blocks = []any{note{kept.Error() + ".", ""}}
-	} else if more := s.Bytes - int64(len(s.Text)); more > 0 {
-		left.Blocks = append(left.Blocks, note{"Of this text only the beginning is kept; " + grouped(more) + " bytes follow.", ""})
-	}
-	right := section{Title: "What was kept", Key: "kept", Blocks: []any{note{"Nothing was kept: the output was shown whole.", ""}}}
 	if id, err := observations.ParseID(c.Observation); err == nil {
-		right.Blocks = q.beginning(id, c.Owner)
+		kept = q.beginning(id, c.Owner)
 	} else if c.Notice || c.Status != "success" {
-		right.Blocks = []any{note{"Nothing was kept.", ""}}
+		kept = []any{note{"Nothing was kept.", ""}}
 	}
-	p.Blocks = []any{known, columns{left, right}}
+	p.Blocks = []any{known, columns{{Title: "What the model was shown", Blocks: shown}, {Title: "What was kept", Blocks: kept}}}
 	return nil
 }
 
@@ -209,15 +198,16 @@ func (q *request) beginning(id observations.ID, owner string) []any {
 	of.path, of.query, of.who.Owner = []string{"obs", string(id)}, nil, owner
 	blocks := []any{links{{Text: at, To: q.url("obs/" + string(id))}}}
 	o, err := of.open(q.ctx, at)
-	if err == nil {
-		defer o.Close()
-		var shown []any
-		if shown, err = textView(&of, o); o.kind != content.Binary && err == nil {
-			blocks = append(blocks, shown...)
-		}
-	}
 	if err != nil {
-		blocks = append(blocks, note{err.Error(), "bad"})
+		return append(blocks, note{err.Error(), "bad"})
 	}
-	return blocks
+	defer o.Close()
+	if o.kind == content.Binary {
+		return append(blocks, note{"It is binary.", ""})
+	}
+	shown, err := textView(&of, o)
+	if err != nil {
+		shown = []any{note{err.Error(), "bad"}}
+	}
+	return append(blocks, shown...)
 }

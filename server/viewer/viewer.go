@@ -75,7 +75,7 @@ type Viewer struct {
 	lists lists
 
 	digests *lru.Values[string, *digest]
-	watcher watcher
+	state   state
 
 	background sync.WaitGroup // of what reads on after its page was sent
 

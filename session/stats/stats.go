@@ -305,7 +305,7 @@ func (s *Sum) Report(skipped int) Report {
 		t.Net = t.Seen - t.Shown - t.Fetched
 		t.TooHard = t.Receipts >= fewReceipts && float64(t.Refetch) > refetchShare*float64(t.Receipts)
 		r.Tools = append(r.Tools, t)
-		r.Total.add(t)
+		r.Total.Add(t)
 	}
 	r.Total.Net -= r.List
 	for _, name := range slices.Sorted(maps.Keys(s.watched)) {
@@ -318,7 +318,8 @@ func (s *Sum) Report(skipped int) Report {
 	return r
 }
 
-func (t *Tool) add(o Tool) {
+// Add adds the figures of another row.
+func (t *Tool) Add(o Tool) {
 	t.Calls += o.Calls
 	t.Seen += o.Seen
 	t.Shown += o.Shown
