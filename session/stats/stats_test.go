@@ -55,7 +55,7 @@ func TestNet(t *testing.T) {
 		call("slice", 200, 200, from("obs:"+id), via(trace.ViaResource)),
 	)
 	if r.List != 1000 || r.Total.Seen != 50_400 || r.Total.Shown != 900 || r.Total.Fetched != 500 ||
-		r.Total.Net != 50_400-900-500-1000 || r.Total.Calls != 4 {
+		r.Total.Net != 50_400-900-500-1000 || r.Total.Calls != 4 || r.Total.Kept != 50_000 {
 		t.Errorf("list %d, %+v", r.List, r.Total)
 	}
 	expect.Equal(t, r.Total.Client, 25_400, "the client would have shown")

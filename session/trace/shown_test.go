@@ -437,3 +437,22 @@ func BenchmarkAppendShown(b *testing.B) {
 		expect.Must(b, l.Append(Call{At: time.Now(), Session: "s", Tool: "search", Status: "success"}, shown))
 	}
 }
+
+// TestChanged has a reader that learns of each call, of whichever process, and of nothing else.
+func TestChanged(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func() Store) {
+		a, b := open(), open()
+		last := expect.Value(a.Changed())(t)
+		for i, s := range []Store{a, b, b, a} {
+			expect.Equal(t, expect.Value(a.Changed())(t), last, "before call %d", i)
+			expect.Must(t, s.Append(Call{At: time.Now(), Tool: "t"}, nil))
+			refsOf(t, s) // a database has it now
+			now := expect.Value(a.Changed())(t)
+			if now == last {
+				t.Errorf("call %d changes nothing of %q", i, last)
+			}
+			last = now
+		}
+	})
+	expect.Equal(t, expect.Value(InDir(t.TempDir()+"/missing").Changed())(t), "")
+}
