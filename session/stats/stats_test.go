@@ -128,7 +128,7 @@ func TestTotalsAreSums(t *testing.T) {
 		r := s.Report(3)
 		var sum Tool
 		for _, row := range r.Tools {
-			sum.add(row)
+			sum.Add(row)
 		}
 		sum.Name = "total"
 		if sum != r.Total || r.Total.Seen != seen || r.Total.Calls != n || r.Total.Client > r.Total.Seen ||
