@@ -12,17 +12,13 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
-// This file offers the pages for people to clients that render MCP Apps, the extension io.modelcontextprotocol/ui of
-// 2026-01-26. A client that does not declare it gets nothing of this. The document is not in resources/list, for any
-// client: hosts find it by the tools that name it.
-
-// App is the pages for people, as clients show them beside the answers of tools.
+// App is the pages for people, for clients that render MCP Apps (extension io.modelcontextprotocol/ui of 2026-01-26).
+// Clients that do not declare it get nothing of this. resources/list has no document: hosts find it by the tools.
 type App interface {
-	// Document returns an HTML document that gets its pages by calling [AppTool], and loads nothing.
-	Document() string
-	// Render returns the title, the HTML and the HTTP status of a page of an owner, who sees files in dirs only. The page
-	// is named by its address, such as obs/ID?line=5.
-	Render(ctx context.Context, owner string, dirs []string, page string) (title, html string, status int)
+	Document() string // HTML that gets its pages by calling [AppTool]
+	// Render returns the HTML and the HTTP status of a page of an owner, who sees files in dirs only. The page is named by
+	// its address, such as obs/ID?line=5.
+	Render(ctx context.Context, owner string, dirs []string, page string) (html string, status int)
 }
 
 // AppTool is the tool that returns pages to the document of an [App]. Clients do not offer it to a model.
@@ -51,10 +47,9 @@ func (k *call) app() App {
 	return k.conn.server.options.App
 }
 
-// withApp returns a list of tools in which those whose answers can be receipts name the document, with AppTool. Pages
-// of other tools are for the model, and stored only on request: a frame beside each would be noise. Annotations stay:
-// VS Code was reported to show no app of a tool with some (microsoft/vscode#336916), but its code has no such
-// condition, and without them it asks before each search.
+// withApp adds AppTool to a list, and the document to tools whose answers can be receipts: pages of others are for the
+// model, and stored only on request. Annotations stay: VS Code was reported to show no app of a tool that has some
+// (microsoft/vscode#336916), but its code has no such condition, and without them it asks before each search.
 func (s toolArea) withApp(list []any) []any {
 	for i, t := range list {
 		if i < len(s.offers.Tools) && (i >= len(s.options.Tools) || s.options.Tools[i].Paged) {
@@ -88,8 +83,8 @@ func (s toolArea) showPage(ctx context.Context, k *call) (any, error) {
 	for _, root := range sources.Roots {
 		dirs = append(dirs, root.Dir())
 	}
-	title, html, status := k.app().Render(ctx, k.conn.account.Owner, dirs, page)
-	result := textResult(status != http.StatusOK, AppTool+": "+jsonrpc.Quoted(title))
+	html, status := k.app().Render(ctx, k.conn.account.Owner, dirs, page)
+	result := textResult(status != http.StatusOK, AppTool+": "+http.StatusText(status))
 	result.Meta = &mcp.Meta{AdditionalFields: map[string]any{"funnel/page": map[string]string{"html": html}}}
 	return result, nil
 }

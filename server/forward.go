@@ -26,9 +26,8 @@ func (s *Server) upstreamRequest(f jsonrpc.Frame) (r upstream.Request, ok bool) 
 	switch mcp.MCPMethod(f.Method) {
 	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		r.List, r.Name = string(mcp.MethodResourcesList), f.StringOrEmpty("uri")
-		return r, r.Name != "" && r.Name != appURI && resourceArea{s}.resource(r.Name) == nil && !s.hasTemplate(func(t Template) bool {
-			return t.URITemplate.Regexp().MatchString(r.Name)
-		})
+		return r, r.Name != "" && r.Name != appURI && resourceArea{s}.resource(r.Name) == nil &&
+			!s.hasTemplate(func(t Template) bool { return t.URITemplate.Regexp().MatchString(r.Name) })
 	case mcp.MethodPromptsGet:
 		r.List, r.Name = string(mcp.MethodPromptsList), f.StringOrEmpty("name")
 	case mcp.MethodCompletionComplete:

@@ -156,9 +156,8 @@ func (s toolArea) callTool(ctx context.Context, k *call) (any, error) {
 
 // isUpstreamTool reports whether a request is a call of an upstream server's tool.
 func (s *Server) isUpstreamTool(f jsonrpc.Frame) bool {
-	name := f.StringOrEmpty("name")
-	return s.options.Upstreams != nil && f.Method == string(mcp.MethodToolsCall) && name != AppTool &&
-		!slices.ContainsFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == name })
+	return s.options.Upstreams != nil && f.Method == string(mcp.MethodToolsCall) && f.StringOrEmpty("name") != AppTool &&
+		!slices.ContainsFunc(s.offers.Tools, func(t RawTool) bool { return t.Name == f.StringOrEmpty("name") })
 }
 
 // observes reports whether the results of upstream servers are only measured.

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Document returns a document for clients that render MCP Apps: its script asks them for what [Viewer.Render] returns.
+// Document returns a document for clients that render MCP Apps, which asks them for what [Viewer.Render] returns.
 func (v *Viewer) Document() string {
 	q := &request{Viewer: v, app: true}
 	all := q.render(&page{Title: "View", Blocks: []any{note{"Waiting for the answer of the tool.", ""}}}, "page")
 	return strings.Replace(string(all), "</body>", "<script>"+asset("app.js")+"</script></body>", 1)
 }
 
-// Render returns the title of a page of an owner, the HTML of its body, and its HTTP status. It is named by its address,
+// Render returns the HTML of the body of a page of an owner, and its HTTP status. The page is named by its address,
 // with or without [Base]. Of the roots it sees what is in dirs. An error is a page too.
-func (v *Viewer) Render(ctx context.Context, owner string, dirs []string, target string) (string, string, int) {
+func (v *Viewer) Render(ctx context.Context, owner string, dirs []string, target string) (html string, status int) {
 	at, err := url.Parse(target)
 	if err != nil {
 		at = &url.URL{Path: target} // there is no such page
@@ -25,6 +25,5 @@ func (v *Viewer) Render(ctx context.Context, owner string, dirs []string, target
 		q.path = strings.Split(path, "/")
 	}
 	p, status := q.handle()
-	html := q.render(p, "body") // masks the title too
-	return p.Title, string(html), status
+	return string(q.render(p, "body")), status
 }

@@ -8,9 +8,8 @@
   const say = (text) => main.replaceChildren(Object.assign(document.createElement('p'), { textContent: text }));
   const load = async (mine) => {
     const [page, hash] = here.split('#');
-    const r = await ask('tools/call', { name: 'funnel_view', arguments: { page } });
+    const html = (await ask('tools/call', { name: 'funnel_view', arguments: { page } }))._meta?.['funnel/page']?.html;
     if (mine !== turn) return; // another page was asked for meanwhile
-    const html = r._meta?.['funnel/page']?.html;
     if (!html) throw new Error('it passes none on; mcp-funnel view shows them in a browser');
     const next = new DOMParser().parseFromString(html, 'text/html'), body = next.getElementById('main');
     for (const e of body.querySelectorAll('form[method=post], a[download]')) e.remove(); // changes are for browsers
@@ -19,18 +18,18 @@
     main.dispatchEvent(new Event('shown'));
     if (hash) scrollBy(0, document.getElementById(hash)?.getBoundingClientRect().top ?? 0);
     here = page;
-    const again = () => {
-      if (mine === turn) main.contains(document.activeElement) ? setTimeout(again, 500) : show(page, trail);
-    };
+    const used = () => main.contains(document.activeElement);
+    const again = () => mine === turn && (used() ? setTimeout(again, 500) : show(page, trail));
     if (body.hasAttribute('data-wait')) setTimeout(again, 500);
   };
   const show = (page, before = here ? [...trail, here] : trail) => {
     if (page !== here) scrollTo(0, 0);
     [here, trail, back.hidden] = [page, before, !before.length];
-    load(++turn).catch((e) => say(`The client shows no page: ${e.message}.`));
+    const mine = ++turn;
+    load(mine).catch((e) => mine === turn && say(`The client shows no page: ${e.message}.`));
   };
-  back.onclick = () => show(trail.at(-1), trail.slice(0, -1));
   document.querySelector('header').prepend(back);
+  back.onclick = () => show(trail.at(-1), trail.slice(0, -1));
   addEventListener('click', (e) => {
     const to = e.target.closest('a')?.getAttribute('href'), button = e.target.closest('form button');
     if (to?.startsWith('/view')) show(to);
@@ -45,18 +44,17 @@
   const schemes = [...document.styleSheets[0].cssRules].filter((r) => r.media?.mediaText.includes('color-scheme'));
   const context = ({ theme, containerDimensions: size }) => {
     most = size?.height ?? size?.maxHeight ?? most;
-    if (theme) root.style.colorScheme = theme;
     if (theme) for (const r of schemes) r.media.mediaText = theme === 'dark' ? 'all' : 'not all';
+    root.style.colorScheme = theme ?? root.style.colorScheme;
   };
   addEventListener('message', ({ source, data: m }) => {
     if (source !== host) return;
     const [yes, no] = (!m.method && open.get(m.id)) || [], kept = [m.params?._meta?.['funnel/receipt'] ?? []].flat();
     const id = kept.find((one) => one.observation_id)?.observation_id;
     if (yes) m.error ? no(new Error(m.error.message)) : yes(m.result);
-    if (m.method === 'ui/notifications/tool-result' && id) show(`obs/${id}#content`);
-    if (m.method === 'ui/notifications/tool-result' && !id) say('Nothing of this answer was stored.');
-    if (m.method === 'ui/notifications/tool-cancelled') say('The call was cancelled.');
-    if (m.method === 'ui/notifications/host-context-changed') context(m.params);
+    if (m.method?.endsWith('/tool-result')) id ? show(`obs/${id}#content`) : say('Nothing of this answer was stored.');
+    if (m.method?.endsWith('/tool-cancelled')) say('The call was cancelled.');
+    if (m.method?.endsWith('/host-context-changed')) context(m.params);
     if (m.method && m.id !== undefined) send({ id: m.id, result: {} }); // hosts ask for teardown and ping
   });
   ask('ui/initialize', {
@@ -65,7 +63,8 @@
   }).then((r) => {
     context(r.hostContext ?? {});
     send({ method: 'ui/notifications/initialized' });
-    new ResizeObserver(([{ target }]) => send({ method: 'ui/notifications/size-changed', params: {
-      width: target.scrollWidth, height: Math.min(Math.ceil(target.getBoundingClientRect().height), most) } })).observe(root);
+    new ResizeObserver(() => send({ method: 'ui/notifications/size-changed', params: {
+      width: root.scrollWidth, height: Math.min(Math.ceil(root.getBoundingClientRect().height), most),
+    } })).observe(root);
   });
 })();
