@@ -32,9 +32,7 @@ func (a *App) offer(up Upstreams, s *Settings) {
 	}
 	c.JQ, _ = a.Tool("jq") // every catalog has it
 	a.Catalog = slices.DeleteFunc(a.Catalog, func(t tools.Tool) bool { return c.Observe || t.Name == up.Without })
-	if c.Reserved = toolNames(a.Catalog); !c.Observe {
-		c.Reserved = append(c.Reserved, server.AppTool)
-	}
+	c.Reserved = append(toolNames(a.Catalog), server.AppTool)
 	for _, p := range prompts.All() {
 		c.Reserved = append(c.Reserved, p.Name)
 	}
