@@ -248,7 +248,7 @@ func compileWeakened() (string, error) {
 	}
 	path := filepath.Join(dir, "all")
 	build := exec.CommandContext(context.Background(),
-		"go", "build", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/mcp-funnel")
+		"go", "build", "-trimpath", "-ldflags=-w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", path, "./cmd/mcp-funnel")
 	build.Dir = top
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
