@@ -83,7 +83,7 @@ func (q *request) idOf(name string) (observations.ID, error) {
 	if err != nil {
 		return "", problemf(http.StatusNotFound, "%s is no ID of an observation.", content.ClipBytes(name, 40))
 	}
-	if q.everyone() {
+	if q.ofAll() == "" {
 		if q.who.Owner, err = q.o.Store.Owner(id); err != nil {
 			return "", problemf(http.StatusNotFound, "There is no observation obs:%s.", id)
 		}
@@ -289,7 +289,7 @@ func (q *request) observations() (*page, error) {
 
 // ofAll is the person as an owner in lists: "" for an operator who sees what belongs to all.
 func (q *request) ofAll() string {
-	if q.everyone() {
+	if q.o.AnyOwner && q.who.Operator {
 		return ""
 	}
 	return q.who.Owner

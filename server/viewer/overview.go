@@ -111,10 +111,10 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 	}
 	keys, err := known.Keys()
 	for _, key := range keys {
-		name := words(key).to(q.url("servers/" + key))
+		name := words(key).to(q.url("servers") + href("#"+key))
 		one, wrong := known.Load(key)
 		if wrong != nil || one == nil {
-			t.Rows = append(t.Rows, []cell{name, {Text: errorText(wrong), Class: "bad"}})
+			t.Rows = append(t.Rows, []cell{name, {Text: "it cannot be read: mcp-funnel upstream list says why", Class: "bad"}})
 			continue
 		}
 		schemas, sum := int64(0), stats.Tool{}

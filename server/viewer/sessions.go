@@ -16,15 +16,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// heads returns the heads of a table; those of numbers begin with #.
-func heads(names ...string) (all []cell) {
-	for _, name := range names {
-		text, num := strings.CutPrefix(name, "#")
-		all = append(all, cell{Text: text, Num: num})
-	}
-	return all
-}
-
 // named returns the cells that are not empty as facts.
 func named(heads, cells []cell) (all facts) {
 	for i, c := range cells {
