@@ -45,7 +45,7 @@ for (const v of variants) {
     } else if (v.scripts !== false) {
       // What is read in the background is loaded again by the page itself.
       await page.waitForFunction(() => !document.querySelector('main[data-wait]'), null, { timeout: 60_000 }).catch(() => seen.failed.push('the page goes on waiting'));
-      if (axe && v.name !== 'zoomed') {
+      if (axe && !v.width) {
         await page.evaluate(axeSource);
         const found = await page.evaluate((dark) => window.axe.run(document, { runOnly: dark ? { type: 'rule', values: ['color-contrast'] } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }), Boolean(v.dark));
         seen.axe = found.violations.map((x) => `${x.id}: ${x.nodes[0].html.slice(0, 200)} (${x.nodes.length})`);
@@ -64,7 +64,7 @@ for (const v of variants) {
       seen.ran = false;
       seen.text = (await page.locator('main').innerText()).slice(0, 2000);
     }
-    if (shots) await page.screenshot({ path: `${shots}/${name}-${v.name}.png` });
+    if (shots && v.scripts !== false) await page.screenshot({ path: `${shots}/${name}-${v.name}.png` });
     console.log(JSON.stringify(seen));
     await page.close();
   }
