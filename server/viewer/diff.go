@@ -79,28 +79,27 @@ func (e *entry) figure(n *int64) cell {
 
 // recordsView shows the files of a diff, or the commits of a log; or one of them.
 func recordsView(q *request, o *opened) ([]any, error) {
-	from, files := q.number("top", 0), o.kind == content.Diff
 	if q.query.Has("record") {
 		return q.record(o, q.number("record", 0))
 	}
+	from := q.number("top", 0)
 	all, p, notes, err := q.entries(o, from, pageNodes)
-	t := &table{Key: "records", Empty: "There is no such record.", Pager: p, Heads: []cell{{Text: "record", Num: true}}}
-	heads := "Commit,Author,Date,Subject,Files,Added,Deleted"
-	if files {
-		heads = "File,Status,Added,Deleted"
-	}
-	for _, h := range strings.Split(heads, ",") {
-		t.Heads = append(t.Heads, cell{Text: h, Num: h == "Files" || h == "Added" || h == "Deleted"})
-	}
+	t := &table{Key: "records", Empty: "There is no such record.", Pager: p}
+	text := func(s string) cell { return words(q.clip([]byte(s), cellBytes)) }
 	for i, e := range all {
 		n := itoa(from + int64(i))
-		row, short := []cell{{Text: n, Num: true, To: q.with("record", n, "top", "")}}, func(s string) cell { return words(q.clip([]byte(s), cellBytes)) }
-		if files {
-			row = append(row, short(strings.TrimPrefix(e.Old+" → "+e.File, e.File+" → ")), words(cmp.Or(e.Status, "unknown")))
+		row := []cell{{Text: n, Num: true, To: q.with("record", n, "top", "")}}
+		if o.kind == content.Diff {
+			row = append(row, text(strings.TrimPrefix(e.Old+" → "+e.File, e.File+" → ")), words(cmp.Or(e.Status, "unknown")))
 		} else {
-			row = append(row, code(e.Commit[:min(len(e.Commit), 12)]), short(e.Author), short(e.Date), short(e.Subject), e.figure(e.Files))
+			row = append(row, code(e.Commit[:min(len(e.Commit), 12)]), text(e.Author), text(e.Date), text(e.Subject))
+			row = append(row, e.figure(e.Files))
 		}
 		t.Rows = append(t.Rows, append(row, e.figure(e.Added), e.figure(e.Deleted)))
+	}
+	t.Heads = heads("#Record", "Commit", "Author", "Date", "Subject", "#Files", "#Added", "#Deleted")
+	if o.kind == content.Diff {
+		t.Heads = heads("#Record", "File", "Status", "#Added", "#Deleted")
 	}
 	return append(notes, t), err
 }
@@ -114,12 +113,12 @@ func (q *request) record(o *opened, index int64) ([]any, error) {
 	if err != nil || len(all) == 0 {
 		return notes, err
 	}
-	title, show := all[0].Subject, q.window
+	show := q.window
 	if o.kind == content.Diff {
-		title, show = all[0].File, q.hunks
+		show = q.hunks
 	}
 	blocks, err := show(o, all[0].at, "record "+grouped(index))
-	return append(append(notes, q.recordPager(index, "record"), note{q.clip([]byte(title), cellBytes), ""}), blocks...), err
+	return append(append(notes, q.recordPager(index, "record")), blocks...), err
 }
 
 // hunks shows a file of a diff, the old text beside the new one.
@@ -128,17 +127,13 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	t := &table{Key: "hunks", Heads: heads("#Line", "Old", "#Line", "New"), Empty: "There is no such line."}
 	from, room, mask := q.number("top", 0), pageBytes, q.masks()
-	t := &table{Key: "hunks", Heads: []cell{{Text: "line", Num: true}, words("old"), {Text: "line", Num: true}, words("new")}, Empty: "There is no such line."}
+	free := 0 // the first row that has only a removed line
 	var hunk content.HunkLines
 	var before, after int64
-	free := 0 // the first row of removed lines that has no added line beside it
 	all := record.NewLines(q.ctx, io.LimitReader(r, min(at.End-at.Start, fileBytes)), readLine)
-	for {
-		b, err := all.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for b, err := all.Next(); !errors.Is(err, io.EOF); b, err = all.Next() {
 		if err != nil {
 			return nil, err
 		}
@@ -149,68 +144,62 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 			_, _ = fmt.Sscanf(string(b[bytes.IndexByte(b, '-'):]), "-%d", &before)
 			_, _ = fmt.Sscanf(string(plus), "%d", &after)
 		}
-		n, text := [2]cell{{Num: true, Class: "same"}, {Num: true}}, cell{Class: "code dim"}
-		switch {
-		case len(b) > 0 && b[0] == '\\':
-		case inside && removed:
-			n[0], text.Class = cell{Text: itoa(before), Num: true}, "code removed"
+		text, none := cell{Class: "code"}, cell{Class: "same"}
+		numbered := inside && !bytes.HasPrefix(b, []byte{'\\'})
+		old, now := cell{Num: true}, cell{Num: true}
+		if numbered && !added {
+			old.Text = itoa(before)
 			before++
-		case inside:
-			if text.Class = "code"; added {
-				text.Class = "code added"
-			} else {
-				n[0].Text = itoa(before)
-				before++
-			}
-			n[1].Text = itoa(after)
+		}
+		if numbered && !removed {
+			now.Text = itoa(after)
 			after++
 		}
 		cut := cutAt(mask, b, lineBytes)
-		if text.Text = string(mask.Text(b[:cut])); all.Number <= from {
-			continue
-		}
+		text.Text = string(mask.Text(b[:cut]))
 		if more := all.At.End - all.At.Start - int64(cut); cut < len(b) || !all.Whole() {
 			text.Text += " … " + grouped(more) + " more bytes"
 		}
-		none := cell{Class: "same"}
-		if !removed && !added {
-			free = len(t.Rows) + 1
-		}
-		if added && free < len(t.Rows) {
-			copy(t.Rows[free][2:], []cell{n[1], text})
-			free++
-			continue
-		}
-		if len(t.Rows) == 2*pageLines || room < 0 {
-			t.Pager = &pager{Text: "of this file", Next: q.with("top", itoa(all.Number-1))}
-			break
-		}
-		room -= len(text.Text) + 60
 		switch {
+		case all.Number <= from:
+		case added && free < len(t.Rows):
+			text.Class += " added"
+			copy(t.Rows[free][2:], []cell{now, text})
+			free++
+		case len(t.Rows) == pageLines || room < 0:
+			t.Pager = &pager{Text: "of this file", First: q.with("top", ""), Next: q.with("top", itoa(all.Number-1))}
+			return []any{t}, nil
 		case removed:
-			t.Rows = append(t.Rows, []cell{n[0], text, none, none})
+			text.Class += " removed"
+			t.Rows = append(t.Rows, []cell{old, text, none, none})
 		case added:
-			t.Rows = append(t.Rows, []cell{none, none, n[1], text})
+			text.Class += " added"
+			t.Rows = append(t.Rows, []cell{none, none, now, text})
 			free = len(t.Rows)
 		default:
-			both := text
-			both.Class += " same"
-			t.Rows = append(t.Rows, []cell{n[0], both, n[1], text})
+			if !inside {
+				text.Class += " dim"
+			}
+			left := cell{Text: text.Text, Class: text.Class + " same"}
+			old.Class = "same"
+			t.Rows = append(t.Rows, []cell{old, left, now, text})
+			free = len(t.Rows)
 			room -= len(text.Text)
 		}
+		room -= len(text.Text) + 60
 	}
-	blocks := []any{t}
 	if at.End-at.Start > fileBytes {
-		blocks = []any{note{"This file is long: only its first " + size(fileBytes) + " can be paged here, all of it as text.", "warn"}, t}
+		return []any{note{"Only the first " + size(fileBytes) + " of this file are shown beside each other.", "warn"}, t}, nil
 	}
-	return blocks, nil
+	return []any{t}, nil
 }
 
 // isFound reports whether a text is what search found.
 func isFound(o *opened) bool {
 	b, err := o.bytesAt(0, readLine)
 	var e entry
-	return err == nil && o.kind == content.NDJSON && json.NewDecoder(bytes.NewReader(b)).Decode(&e) == nil && e.File != "" && e.Line != nil && e.Text != ""
+	return err == nil && o.kind == content.NDJSON &&
+		json.NewDecoder(bytes.NewReader(b)).Decode(&e) == nil && e.File != "" && e.Line != nil && e.Text != ""
 }
 
 // foundView shows what search found, by file.

@@ -3,10 +3,11 @@ package viewer
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
-	"strings"
+	"slices"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -18,91 +19,74 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// hexRows are the rows of a page of binary data, 16 bytes each.
-const hexRows = 128
-
-// most HTML of a page of Markdown, in bytes.
-const maxMarkup = 72 << 10
+const (
+	hexBytes  = 2 << 10  // of a page of binary data
+	maxMarkup = 72 << 10 // of a page of Markdown, rendered
+)
 
 // imageType returns the type of an image that browsers show, by its first bytes; "" for other data.
 func (o *opened) imageType() string {
 	b, err := o.bytesAt(0, 512)
-	switch t := http.DetectContentType(b); t {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		if err == nil && o.kind == content.Binary {
-			return t
-		}
+	t := http.DetectContentType(b)
+	known := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+	if err != nil || o.kind != content.Binary || !slices.Contains(known, t) {
+		return ""
 	}
-	return ""
+	return t
 }
 
 // imageView shows an image.
 func imageView(q *request, o *opened) ([]any, error) {
-	return []any{image{Alt: o.imageType() + " of " + size(o.Size), To: q.url("obs/"+string(o.o.ID)+"/raw", "show", "1")}}, nil
+	to := q.url("obs/"+string(o.o.ID)+"/raw", "show", "1")
+	return []any{image{Alt: o.imageType() + ", " + size(o.Size), To: to}}, nil
 }
 
 // hexView shows bytes, 16 a row.
 func hexView(q *request, o *opened) ([]any, error) {
 	from := min(q.number("from", 0), o.Size) &^ 15
-	b, err := o.bytesAt(from, 16*hexRows)
-	shown := bytes.Clone(b)
-	if masked := q.masks().Text(b); !bytes.Equal(masked, b) { // what is between the first difference and the last is hidden
+	b, err := o.bytesAt(from, hexBytes)
+	if masked := q.masks().Text(b); !bytes.Equal(masked, b) { // all between the first difference and the last is hidden
 		at, end := 0, 0
 		for ; at < min(len(b), len(masked)) && b[at] == masked[at]; at++ {
 		}
 		for ; end < min(len(b), len(masked))-at && b[len(b)-1-end] == masked[len(masked)-1-end]; end++ {
 		}
-		copy(shown[at:], bytes.Repeat([]byte{'*'}, len(b)-at-end))
+		b = slices.Concat(b[:at], bytes.Repeat([]byte{'*'}, len(b)-at-end), b[len(b)-end:])
 	}
-	var s strings.Builder
+	s := ""
 	for at := 0; at < len(b); at += 16 {
-		row := shown[at:min(at+16, len(b))]
-		text := bytes.Clone(row)
-		for i, c := range text {
+		row := b[at:min(at+16, len(b))]
+		s += fmt.Sprintf("%08x  %-47s  ", from+int64(at), fmt.Sprintf("% x", row))
+		for _, c := range row {
 			if c < ' ' || c > '~' {
-				text[i] = '.'
+				c = '.'
 			}
+			s += string(rune(c))
 		}
-		fmt.Fprintf(&s, "%08x  %-47s  %s\n", from+int64(at), fmt.Sprintf("% x", row), text)
+		s += "\n"
 	}
-	p := &pager{Text: "bytes " + grouped(from) + "–" + grouped(from+int64(len(b))) + " of " + grouped(o.Size), Jump: q.jump("from", "Byte")}
-	if from > 0 {
-		p.First, p.Prev = q.with("from", "0"), q.with("from", itoa(max(from-16*hexRows, 0)))
-	}
-	if end := from + int64(len(b)); end < o.Size {
-		p.Next, p.Last = q.with("from", itoa(end)), q.with("from", itoa(max(o.Size-16*hexRows, 0)))
-	}
-	return []any{pre(s.String()), p}, err
+	return []any{pre(s), q.bytePager("data", from, int64(len(b)), hexBytes, o.Size)}, err
 }
 
 // markdownView shows a part of a text in Markdown, rendered: HTML in it is text, images are links.
 func markdownView(q *request, o *opened) ([]any, error) {
-	from, mask := q.number("from", 0), q.masks()
+	from, mask, n := q.number("from", 0), q.masks(), 0
 	b, err := o.bytesAt(from, pageBytes+1)
-	var out []byte
-	n := len(b)
-	for most := pageBytes; ; most /= 2 {
-		if n > most { // it is cut between two blocks, or two lines
+	var out bytes.Buffer
+	for most := pageBytes; most > 0; most /= 2 {
+		if n = len(b); n > most { // it is cut between two blocks, or two lines
 			n = cmp.Or(bytes.LastIndex(b[:most], []byte("\n\n"))+1, bytes.LastIndexByte(b[:most], '\n')+1, cutAt(mask, b, most))
 		}
-		var html bytes.Buffer
-		if wrong := rendering.Convert([]byte(visible(string(mask.Again().Text(b[:n])))), &html); wrong != nil {
-			return nil, wrong
-		}
-		if out = html.Bytes(); len(out) <= maxMarkup || n < 100 {
+		out.Reset()
+		err = errors.Join(err, rendering.Convert([]byte(visible(string(mask.Again().Text(b[:n])))), &out))
+		if out.Len() <= maxMarkup {
 			break
 		}
 	}
-	p := &pager{Text: "bytes " + grouped(from) + "–" + grouped(from+int64(n)) + " of " + grouped(o.Size), Jump: q.jump("from", "Byte")}
-	if from > 0 {
-		p.First = q.with("from", "")
-	}
-	if n < len(b) {
-		p.Next = q.with("from", itoa(from+int64(n)))
-	}
-	// Entities and escapes of Markdown may have hidden a character or a secret.
-	body := visible(string(mask.Again().Text(out)))
-	return []any{markup(`<div class="wide rendered" tabindex="0" role="region" aria-label="Rendered Markdown">` + body + "</div>"), p}, err
+	// Escapes of Markdown may have hidden a character or a secret.
+	body := visible(string(mask.Again().Text(out.Bytes())))
+	body = `<div class="wide rendered" tabindex="0" role="region" aria-label="Rendered Markdown">` + body + "</div>"
+	return []any{markup(body), q.bytePager("text", from, int64(n), pageBytes, max(o.Size, from+int64(len(b))))}, err
 }
 
 // rendering renders Markdown.
@@ -116,9 +100,12 @@ type cautious struct{}
 
 // RegisterFuncs implements [renderer.NodeRenderer].
 func (c cautious) RegisterFuncs(on renderer.NodeRendererFuncRegisterer) {
-	for _, k := range []ast.NodeKind{ast.KindHeading, ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindRawHTML, ast.KindHTMLBlock} {
-		on.Register(k, c.render)
-	}
+	on.Register(ast.KindHeading, c.render)
+	on.Register(ast.KindLink, c.render)
+	on.Register(ast.KindImage, c.render)
+	on.Register(ast.KindAutoLink, c.render)
+	on.Register(ast.KindRawHTML, c.render)
+	on.Register(ast.KindHTMLBlock, c.render)
 }
 
 func (cautious) render(w util.BufWriter, source []byte, n ast.Node, enters bool) (ast.WalkStatus, error) {

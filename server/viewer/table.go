@@ -40,15 +40,14 @@ func tableView(q *request, o *opened) ([]any, error) {
 	}
 	from := q.number("top", 0)
 	known, done, wrong := all.wait(q.ctx, from+pageNodes+1)
-	t, room := &table{Key: "rows", Empty: "There is no such row."}, pageBytes
-	var names []string
+	t, room, names := &table{Key: "rows", Empty: "There is no such row."}, pageBytes, []string(nil)
 	add := func(index int64, of []string, r *csv.Row) bool {
 		if names = of; index < 0 {
 			return true
 		}
 		row := []cell{number(index).to(q.with("record", itoa(index)))}
 		for i, c := range r.Cells[:min(len(r.Cells), pageColumns)] {
-			row = append(row, cell{Text: q.cell(of[i], c, cellBytes)})
+			row = append(row, words(q.cell(of[i], c, cellBytes)))
 			room -= len(row[i+1].Text) + 30
 		}
 		if room < 0 && len(t.Rows) > 0 {
@@ -60,27 +59,29 @@ func tableView(q *request, o *opened) ([]any, error) {
 	blocks := remarks(wrong)
 	err := q.rowsFrom(o, all, from, add)
 	if order, test := q.query.Get("sort"), strings.TrimSpace(q.query.Get("filter")); err == nil && order+test != "" {
-		shown, j, err := chooses(names, order, test)
+		c, err := choiceOf(names, order, test)
 		if err != nil {
 			return nil, err
 		}
-		chosen := q.listOf(o, "jq "+j.Filter, func(o *opened) (walk, error) { return o.choose(shown, test, j), nil })
+		chosen := q.listOf(o, "jq "+c.job.Filter, func(o *opened) (walk, error) { return c.walk(o), nil })
 		known, done, wrong = chosen.wait(q.ctx, from+pageNodes+1)
-		slurp := map[bool]string{true: "1"}[j.Slurp]
-		filter := fact{"Filter", code(shown).to(q.with("jq", shown, "slurp", slurp, "top", ""))}
-		blocks, room, t.Rows = append(append(blocks, facts{filter}), remarks(wrong)...), pageBytes, nil
+		jq := q.with("jq", c.shown, "slurp", map[bool]string{true: "1"}[c.job.Slurp], "top", "")
+		blocks = append(append(blocks, facts{{"Filter", code(c.shown).to(jq)}}), remarks(wrong)...)
+		room, t.Rows = pageBytes, nil
 		for i := from; err == nil && i < min(known, from+pageNodes) && room >= 0; i++ {
-			_, index := chosen.near(i)
-			err = q.rowsFrom(o, all, index, func(at int64, of []string, r *csv.Row) bool { return add(at, of, r) && at < index })
+			_, at := chosen.near(i)
+			err = q.rowsFrom(o, all, at, func(i int64, of []string, r *csv.Row) bool { return add(i, of, r) && i < at })
 		}
 	}
-	q.heads(t, names)
+	q.nameColumns(t, names)
 	if more := len(names) - pageColumns; more > 0 {
-		blocks = append(blocks, note{grouped(int64(more)) + " further columns are not shown: open a row by its number.", ""})
+		text := grouped(int64(more)) + " further columns are not shown: open a row by its number."
+		blocks = append(blocks, note{text, ""})
 	}
 	t.Pager = q.partPager(from, int64(len(t.Rows)), known, done, "rows")
 	ask := q.jump("filter", "Rows where", "top")
-	ask.Submit, ask.Fields[len(ask.Fields)-1].Hint, ask.Fields[len(ask.Fields)-1].Size = "filter", ".amount > 5", 30
+	last := &ask.Fields[len(ask.Fields)-1]
+	ask.Submit, last.Hint, last.Size = "filter", ".amount > 5", 30
 	return append(blocks, ask, t), err
 }
 
@@ -135,17 +136,17 @@ func (q *request) cell(name string, b []byte, n int) string {
 	return strings.TrimPrefix(q.clip(append([]byte(name), b...), n+len(name)), name)
 }
 
-// heads names the columns of a page, each with a link to the next order by it, and fills up short rows.
-func (q *request) heads(t *table, names []string) {
-	t.Heads = []cell{{Text: "row", Num: true}}
+// nameColumns heads the columns of a page, each with a link to the next order by it, and fills up short rows.
+func (q *request) nameColumns(t *table, names []string) {
+	t.Heads = heads("#row")
 	for i, name := range names[:min(len(names), pageColumns)] {
-		text := q.clip([]byte(name), cellBytes)
-		h := cell{Text: text, Title: "sort: smallest first", To: q.with("sort", name, "top", "", "record", ""), Num: len(t.Rows) > 0}
+		h := cell{Text: q.clip([]byte(name), cellBytes), Title: "sort: smallest first", Num: len(t.Rows) > 0}
+		next := name
 		switch q.query.Get("sort") {
 		case name:
-			h.Text, h.Title, h.To = text+" ▲", "sort: largest first", q.with("sort", "-"+name, "top", "")
+			h.Text, h.Title, next = h.Text+" ▲", "sort: largest first", "-"+name
 		case "-" + name:
-			h.Text, h.Title, h.To = text+" ▼", "in the order of the table", q.with("sort", "", "top", "")
+			h.Text, h.Title, next = h.Text+" ▼", "in the order of the table", ""
 		}
 		for r, row := range t.Rows {
 			if len(row) <= i+1 {
@@ -157,7 +158,7 @@ func (q *request) heads(t *table, names []string) {
 		for _, row := range t.Rows {
 			row[i+1].Num = h.Num
 		}
-		t.Heads = append(t.Heads, h)
+		t.Heads = append(t.Heads, h.to(q.with("sort", next, "top", "")))
 	}
 }
 
@@ -165,17 +166,17 @@ func (q *request) heads(t *table, names []string) {
 func (q *request) row(o *opened, all *list, index int64) ([]any, error) {
 	out, room := facts{}, pageBytes
 	err := q.rowsFrom(o, all, index, func(at int64, names []string, r *csv.Row) bool {
-		for i, c := range r.Cells {
-			if at < 0 || room < 0 {
-				break
-			}
-			out = append(out, fact{q.clip([]byte(names[i]), cellBytes), code(q.cell(names[i], c, oneLine))})
+		if at < 0 {
+			return true
+		}
+		for i := 0; i < len(r.Cells) && room > 0; i++ {
+			out = append(out, fact{q.clip([]byte(names[i]), cellBytes), code(q.cell(names[i], r.Cells[i], oneLine))})
 			room -= len(out[i].Cell.Text) + 60
 		}
-		if more := r.N - len(out); at >= 0 && more > 0 {
-			out = append(out, fact{"Not shown", words(content.Plural(int64(more), "cell", "cells"))})
+		if more := int64(r.N - len(out)); more > 0 {
+			out = append(out, fact{"Not shown", words(content.Plural(more, "cell", "cells"))})
 		}
-		return at < 0
+		return false
 	})
 	if len(out) == 0 && err == nil && !q.wait {
 		err = problemf(http.StatusNotFound, "The table has no row %d.", index)
@@ -185,47 +186,54 @@ func (q *request) row(o *opened, all *list, index int64) ([]any, error) {
 
 // recordPager leads from one record to those beside it, and to all.
 func (q *request) recordPager(index int64, what string) *pager {
-	p := &pager{Text: what + " " + grouped(index), First: q.with("record", "", "top", "", "from", "")}
-	p.Next = q.with("record", itoa(index+1), "top", "", "from", "")
+	to := func(n string) href { return q.with("record", n, "top", "", "from", "") }
+	p := &pager{Text: what + " " + grouped(index), First: to(""), Next: to(itoa(index + 1))}
 	if index > 0 {
-		p.Prev = q.with("record", itoa(index-1), "top", "", "from", "")
+		p.Prev = to(itoa(index - 1))
 	}
 	return p
 }
 
-// chooses returns the filter for which a person asked, as it is shown, and a job that returns the numbers of its rows
-// when it runs on [number, row].
-func chooses(names []string, order, test string) (shown string, j engine.Job, err error) {
-	shown, j.Filter = "select("+test+")", "select(.[1] | ("+test+"))"
+// choice is a filter of rows: the condition and the whole as a person sees it, and the job of jq that returns the
+// numbers of its rows when it runs on [number, row].
+type choice struct {
+	test, shown string
+	job         engine.Job
+}
+
+// choiceOf returns the filter for which a person asked.
+func choiceOf(names []string, order, test string) (c choice, err error) {
+	c = choice{cmp.Or(test, "."), "select(" + test + ")", engine.Job{Filter: "select(.[1] | (" + test + "))"}}
 	if order == "" {
-		j.Filter += " | .[0]"
-		return shown, j, nil
+		c.job.Filter += " | .[0]"
+		return c, nil
 	}
 	name, end := order, fmt.Sprintf(" | .[:%d] | .[]", maxSorted)
 	if !slices.Contains(names, name) {
 		name, end = strings.TrimPrefix(name, "-"), fmt.Sprintf(" | .[-%d:] | reverse | .[]", maxSorted)
 	}
 	if !slices.Contains(names, name) {
-		return "", j, problemf(http.StatusBadRequest, "The table has no column %s.", content.ClipBytes(order, 100))
+		return c, problemf(http.StatusBadRequest, "The table has no column %s.", content.ClipBytes(order, 100))
 	}
-	by := "." + name
-	if !plainKey.MatchString(name) {
-		quoted, _ := content.PlainJSON(name)
-		by = ".[" + string(quoted) + "]"
+	quoted, _ := content.PlainJSON(name)
+	by := ".[" + string(quoted) + "]"
+	if plainKey.MatchString(name) {
+		by = "." + name
 	}
-	if shown = "[.[] | " + shown + "] | "; test == "" {
-		shown, j.Filter = "", "."
+	if c.shown = "[.[] | " + c.shown + "] | "; test == "" {
+		c.shown, c.job.Filter = "", "."
 	}
-	shown += "sort_by(" + by + ")" + end
-	j.Slurp, j.Filter = true, "[.[] | "+j.Filter+" | [.[0], .[1]"+by+"]] | sort_by(.[1])"+end+" | .[0]"
-	return shown, j, nil
+	c.shown += "sort_by(" + by + ")" + end
+	c.job.Slurp = true
+	c.job.Filter = "[.[] | " + c.job.Filter + " | [.[0], .[1]" + by + "]] | sort_by(.[1])" + end + " | .[0]"
+	return c, nil
 }
 
-// choose returns a walk of the numbers of the rows that a job returns. It runs in a worker, which bounds its memory.
-func (o *opened) choose(shown, test string, j engine.Job) walk {
+// walk returns a walk of the numbers of the rows. It runs in a worker, which bounds its memory.
+func (c choice) walk(o *opened) walk {
 	return func(ctx context.Context, visit func(index, start int64) bool) error {
-		for _, f := range []string{cmp.Or(test, "."), shown} { // a test with a bracket too many would not be what is shown
-			if _, err := (&engine.Job{Filter: f, Slurp: j.Slurp}).Prepare(); err != nil {
+		for _, f := range []string{c.test, c.shown} { // a condition with a bracket too many would not be what is shown
+			if _, err := (&engine.Job{Filter: f}).Prepare(); err != nil {
 				return err
 			}
 		}
@@ -238,42 +246,43 @@ func (o *opened) choose(shown, test string, j engine.Job) walk {
 			go func() {
 				b := bufio.NewWriterSize(w, 64<<10)
 				err := record.IndexedRows(ctx, text, b)
-				if _, ok := err.(*content.Remarks); ok { //nolint:errorlint // nothing but remarks, which the list of all rows has
+				if _, ok := err.(*content.Remarks); ok { //nolint:errorlint // nothing but remarks, which the list has too
 					err = nil
 				}
 				_ = w.CloseWithError(cmp.Or(err, b.Flush()))
 			}()
 			return r, err
 		}
-		to := numbers{visit: visit, full: stop}
+		to, in := rows{visit: visit, full: stop}, engine.WorkerInput{Open: open}
 		out, err := engine.Outcome{Unsure: true}, error(nil)
-		for ; err == nil && out.Unsure && !j.Whole; j.Whole = out.Unsure {
-			out, err = engine.RunWorker(ctx, j, engine.WorkerInput{Open: open}, worker.MachineMemory(), 0, &to, nil)
+		for ; err == nil && out.Unsure && !c.job.Whole; c.job.Whole = out.Unsure {
+			out, err = engine.RunWorker(ctx, c.job, in, worker.MachineMemory(), 0, &to, nil)
 		}
 		switch {
-		case to.n == maxStarts, j.Slurp && to.n == maxSorted:
+		case to.n == maxStarts, c.job.Slurp && to.n == maxSorted:
 			return &content.Remarks{Notes: []string{"Only the first " + grouped(to.n) + " rows of this filter are shown."}}
 		case err != nil:
 			return fmt.Errorf("the filter was stopped: %w", err)
 		case out.Compile != "":
 			return errors.New(out.Compile)
 		case out.First != nil:
-			return fmt.Errorf("the filter failed on %d of %d rows, first on row %d: %s", out.Failed, out.Records, out.First.Record, out.First.Message)
+			return fmt.Errorf("the filter failed on %s of %s rows, first on row %d: %s",
+				grouped(out.Failed), grouped(out.Records), out.First.Record, out.First.Message)
 		}
 		return nil
 	}
 }
 
-// numbers are the results of a worker: numbers of rows of a table.
-type numbers struct {
+// rows are the results of a worker: numbers of rows of a table.
+type rows struct {
 	visit func(index, start int64) bool
 	full  func() // ends the worker
 	n     int64
 }
 
-func (w *numbers) Wanted() bool   { return w.n < maxStarts }
-func (w *numbers) Progress(int64) {}
-func (w *numbers) Part(b []byte, _ bool) error {
+func (w *rows) Wanted() bool   { return w.n < maxStarts }
+func (w *rows) Progress(int64) {}
+func (w *rows) Part(b []byte, _ bool) error {
 	at, err := strconv.ParseInt(string(b), 10, 64)
 	if err == nil && w.n < maxStarts {
 		w.visit(w.n, at)

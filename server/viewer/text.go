@@ -181,14 +181,21 @@ func (q *request) window(o *opened, at content.Span, name string) ([]any, error)
 	}
 	mask := q.masks()
 	cut := int64(cutAt(mask, b, oneLine))
-	p := &pager{Text: name + ", bytes " + grouped(from) + "–" + grouped(from+cut) + " of " + grouped(length), Jump: q.jump("from", "Byte")}
-	if from > 0 {
-		p.First, p.Prev = q.with("from", "0"), q.with("from", itoa(max(from-oneLine, 0)))
-	}
-	if from+cut < length {
-		p.Next, p.Last = q.with("from", itoa(from+cut)), q.with("from", itoa(max(length-oneLine, 0)))
-	}
+	p := q.bytePager(name, from, cut, oneLine, length)
 	return []any{section{Blocks: []any{pre(mask.Text(b[:cut])), p}}}, nil
+}
+
+// bytePager leads through a range of bytes by pages, of which one has n bytes and begins at from.
+func (q *request) bytePager(name string, from, n, page, length int64) *pager {
+	text := name + ", bytes " + grouped(from) + "–" + grouped(from+n) + " of " + grouped(length)
+	p := &pager{Text: text, Jump: q.jump("from", "Byte")}
+	if from > 0 {
+		p.First, p.Prev = q.with("from", "0"), q.with("from", itoa(max(from-page, 0)))
+	}
+	if from+n < length {
+		p.Next, p.Last = q.with("from", itoa(from+n)), q.with("from", itoa(max(length-page, 0)))
+	}
+	return p
 }
 
 // wholeLines returns the lines of a text that is held in full.
