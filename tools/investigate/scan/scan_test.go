@@ -52,7 +52,7 @@ func TestAgainstOriginals(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("find has no -printf here")
 	}
-	dir := filepath.Join(runtime.GOROOT(), "src", "cmd") //nolint:staticcheck // of the toolchain that runs the test
+	dir := filepath.Join(shell(t, ".", "go env GOROOT"), "src", "cmd")
 	if !promise.Full() {
 		dir = filepath.Join(dir, "compile")
 	}
