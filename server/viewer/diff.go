@@ -162,6 +162,7 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 		}
 		switch {
 		case all.Number <= from:
+			continue
 		case added && free < len(t.Rows):
 			text.Class += " added"
 			copy(t.Rows[free][2:], []cell{now, text})

@@ -3,7 +3,6 @@ package viewer
 import (
 	"bytes"
 	"fmt"
-	"html"
 	pictures "image"
 	"image/png"
 	"net/http"
@@ -72,7 +71,7 @@ func TestGrid(t *testing.T) {
 		"?sort=-amount":                   "sort_by(.amount) | .[-10000:] | reverse | .[]",
 	} {
 		expect.Has(t, f.page(at+address), "Filter "+shown, address)
-		expect.Has(t, f.page(f.links(at+address, "jq=")[0]), `{"amount":`, address)
+		expect.Has(t, f.page(f.allLinks(at+address, "jq=")[0]), `{"amount":`, address)
 	}
 	_, status = f.get(at + "?sort=nothing")
 	expect.Equal(t, status, http.StatusBadRequest)
@@ -143,10 +142,10 @@ func logOf(n int) string {
 func TestLog(t *testing.T) {
 	f := newFixture(t)
 	at := f.stored(logOf(50_000))
-	expect.Has(t, f.page(at), "50,000 lines, by time: 2026-11-20T00:00:00Z to 2026-11-20T13:4")
+	expect.Has(t, f.page(at), "50,000 lines by time: 2026-11-20T00:00:00Z to 2026-11-20T13:4")
 	body, _ := f.get(at)
 	expect.Has(t, body, `<td class="warn">2026-11-20T00:00:50Z`)
-	bars := f.links(at, "as=log&line=")
+	bars := f.allLinks(at, "as=log&line=")
 	expect.Equal(t, len(bars) > maxBars/2 && len(bars) <= maxBars+10, true, len(bars))
 	body, _ = f.get(at + "?as=log&line=1000")
 	expect.Has(t, body, `<tr class="found" id="found"><td class="n"><a href="`)
@@ -200,18 +199,17 @@ func TestDiff(t *testing.T) {
 	expect.Has(t, cut, "≥ 2")
 	long := one[:strings.Index(one, "@@")] + "@@ -1,0 +1,1000 @@\n" + strings.Repeat("+line of the file\n", 1000)
 	at = f.stored(long)
-	pages := 0
-	for to := at + "?record=0"; to != ""; pages++ {
-		next := ""
-		for _, l := range f.links(to, "top=") {
-			next = l
+	pages, next := 0, regexp.MustCompile(`rel="next" href="`+Base+`/([^"]*top=[^"]*)"`)
+	for to := at + "?record=0"; to != "" && pages < 20; pages++ {
+		body, _ := f.get(to)
+		if m := next.FindStringSubmatch(body); m != nil {
+			to = strings.ReplaceAll(m[1], "&amp;", "&")
+			continue
 		}
-		if next == "" {
-			expect.Has(t, f.page(to), "1000 +line")
-		}
-		to = next
+		expect.Has(t, plainText(body), "1000 +line")
+		to = ""
 	}
-	expect.Equal(t, pages, 6)
+	expect.Equal(t, pages, 11)
 	expect.Has(t, f.page(f.stored(string(corpus.WarAndPeaceDiff()))), "File Status Added Deleted 0")
 }
 
@@ -242,7 +240,7 @@ func TestFound(t *testing.T) {
 	expect.Has(t, page, "src/f0.go 1 x <b> [masked")
 	expect.Has(t, page, "src/f1.go 31 x")
 	expect.Lacks(t, page, aKey)
-	expect.Equal(t, f.links(at, "file?")[1], "file?line=1&name=src%2Ff0.go")
+	expect.Equal(t, f.allLinks(at, "file?")[1], "file?line=1&name=src%2Ff0.go")
 	expect.Has(t, f.page(at+"?top=100"), "src/f3.go 101 x")
 }
 
@@ -266,14 +264,13 @@ func TestMarkdown(t *testing.T) {
 	} {
 		expect.Has(t, body, good)
 	}
-	next, shown := at, 0
-	for n := 0; next != ""; n++ {
-		page, _ := f.get(next)
+	next, shown := regexp.MustCompile(`rel="next" href="`+Base+`/([^"]*)"`), 0
+	for to, n := at, 0; to != "" && n < 20; n++ {
+		page, _ := f.get(to)
 		expect.Equal(t, len(page) < 100<<10, true, len(page))
 		shown += strings.Count(page, "Line of a <em>paragraph</em>")
-		after := f.links(next, "from=")
-		if next = ""; strings.Contains(page, `rel="next"`) {
-			next = after[len(after)-1]
+		if to = ""; next.MatchString(page) {
+			to = strings.ReplaceAll(next.FindStringSubmatch(page)[1], "&amp;", "&")
 		}
 	}
 	expect.Equal(t, shown, 4000)
@@ -314,6 +311,6 @@ func TestImagesAndBytes(t *testing.T) {
 	expect.Lacks(t, page, fmt.Sprintf("% x", aKey[4:8]))
 	expect.Has(t, f.page(at+"?from=10001"), "00002710 00")
 	expect.Has(t, f.page(at+"?from=99999999"), "of 10,0")
-	body, _ := f.get(f.links(at, "from=2048")[0])
+	body, _ := f.get(f.allLinks(at, "from=2048")[0])
 	expect.Has(t, body, "00000800")
 }
