@@ -106,7 +106,7 @@ func (h *histogram) chart(q *request) markup {
 func logView(q *request, o *opened) ([]any, error) {
 	q.query.Set("as", "log") // links stay in this view
 	bad, h := q.levels(o)
-	_, done, wrong := bad.wait(q.ctx, 1)
+	failed, done, wrong := bad.wait(q.ctx, 1)
 	shown, err := textView(q, o)
 	if err != nil {
 		return nil, err
@@ -124,12 +124,12 @@ func logView(q *request, o *opened) ([]any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	q.wait = q.wait || !done
-	said, blocks := grouped(h.lines)+" lines", []any{}
+	said, blocks := grouped(h.lines)+" lines, "+content.Plural(failed, "error", "errors"), []any{}
 	if !done {
 		said += " so far; the rest is being read"
 	}
 	if len(h.bars) > 0 {
-		said += " by time: " + h.bars[h.first].time + " to " + h.bars[h.last].time
+		said += ", from " + h.bars[h.first].time + " to " + h.bars[h.last].time
 		blocks = append(blocks, h.chart(q))
 	}
 	blocks = append(append(blocks, note{said, ""}), remarks(wrong)...)

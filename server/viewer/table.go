@@ -241,6 +241,9 @@ func (c choice) walk(o *opened) walk {
 		defer stop()
 		open := func() (io.Reader, error) {
 			text, err := o.Text()
+			if err != nil {
+				return nil, err
+			}
 			r, w := io.Pipe()
 			context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })
 			go func() {
@@ -251,11 +254,12 @@ func (c choice) walk(o *opened) walk {
 				}
 				_ = w.CloseWithError(cmp.Or(err, b.Flush()))
 			}()
-			return r, err
+			return r, nil
 		}
 		to, in := rows{visit: visit, full: stop}, engine.WorkerInput{Open: open}
-		out, err := engine.Outcome{Unsure: true}, error(nil)
-		for ; err == nil && out.Unsure && !c.job.Whole; c.job.Whole = out.Unsure {
+		out, err := engine.RunWorker(ctx, c.job, in, worker.MachineMemory(), 0, &to, nil)
+		if err == nil && out.Unsure {
+			c.job.Whole = true
 			out, err = engine.RunWorker(ctx, c.job, in, worker.MachineMemory(), 0, &to, nil)
 		}
 		switch {
