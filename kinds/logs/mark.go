@@ -54,7 +54,7 @@ func (m *Marks) setAt(text string) {
 		}
 		return
 	}
-	if len(text) > 11 && digitsAt([]byte(text), 0, 4) {
+	if len(text) > 11 && digitsAt([]byte(text), 0, 4) && text[4] == text[7] {
 		text = text[:4] + "-" + text[5:7] + "-" + text[8:10] + "T" + strings.Replace(text[11:], " ", "", 1)
 	}
 	for i := range timeForms {
