@@ -106,7 +106,8 @@ func (h *histogram) chart(q *request) markup {
 func logView(q *request, o *opened) ([]any, error) {
 	q.query.Set("as", "log") // links stay in this view
 	bad, h := q.levels(o)
-	failed, done, wrong := bad.wait(q.ctx, 1)
+	small := map[bool]int64{true: 1 << 62, false: 1}[o.Size < recordsBytes] // it is read in no time
+	failed, done, wrong := bad.wait(q.ctx, small)
 	shown, err := textView(q, o)
 	if err != nil {
 		return nil, err
