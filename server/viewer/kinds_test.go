@@ -123,7 +123,7 @@ func TestGridOfDamage(t *testing.T) {
 // A secret is masked in a cell, also where it is cut, and where only the name of the column says that it is one.
 func TestGridMasks(t *testing.T) {
 	f := newFixture(t)
-	at := f.stored("id,note,password\n1," + strings.Repeat("x", cellBytes-20) + " " + aKey + ",\"S3cr3tPassw0rdXyz9\"\n2,<b>‮bold,a\n3,\x1b[31mred,b\n")
+	at := f.stored("id,note,password\n1," + strings.Repeat("x", cellBytes-20) + " " + aKey + ",\"S3cr3tPassw0rdXyz9\"\n2,<b>\u202ebold,a\n3,\x1b[31mred,b\n")
 	for _, address := range []string{at, at + "?record=0", at + "?filter=.id==1"} {
 		expect.Lacks(t, f.page(address), aKey[:12], "S3cr3t")
 	}
