@@ -53,8 +53,8 @@ type group struct {
 
 func (g *group) last() time.Time { return g.calls[len(g.calls)-1].at }
 
-// digest returns what is known of the calls that the person may see, and locks it: the caller must unlock mu. Until all
-// was read the page loads itself again.
+// digest returns what is known of the calls that the person may see, and locks it: the caller must unlock mu. If more is
+// being read, the page loads itself again.
 func (q *request) digest() *digest {
 	today := time.Now().UTC().Truncate(day)
 	q.mu.Lock()
@@ -75,17 +75,14 @@ func (q *request) digest() *digest {
 		d.busy = make(chan struct{})
 		q.background.Go(func() { q.readCalls(d) })
 	}
-	busy, wait := d.busy, patience
-	if d.whole {
-		wait = time.Second
-	}
+	busy := d.busy
 	d.mu.Unlock()
 	select {
 	case <-busy:
-	case <-time.After(wait):
+	case <-time.After(patience):
+		q.wait = true
 	}
 	d.mu.Lock()
-	q.wait = q.wait || !d.whole
 	return d
 }
 

@@ -24,8 +24,9 @@ const (
 
 // wanted is what a search looks for: all patterns must match.
 type wanted struct {
-	patterns []*linesearch.Matcher
-	from, to time.Time
+	patterns        []*linesearch.Matcher
+	since           time.Time
+	day, tool, file string // "": any
 }
 
 // wanted reads what the form asks for: words, whose case does not count, or a regular expression between slashes.
@@ -48,14 +49,16 @@ func (q *request) wanted() (w wanted, err error) {
 		}
 		w.patterns = append(w.patterns, m)
 	}
-	w.to = time.Now().Add(day)
+	w.day, w.tool, w.file = q.query.Get("day"), q.query.Get("tool"), q.query.Get("file")
 	if q.query.Has("days") {
-		w.from = time.Now().UTC().Truncate(day).Add(day * time.Duration(1-min(q.number("days", maxDays), maxDays)))
-	}
-	if at, err := time.Parse(time.DateOnly, q.query.Get("day")); err == nil {
-		w.from, w.to = at, at.Add(day)
+		w.since = time.Now().UTC().Truncate(day).Add(day * time.Duration(1-min(q.number("days", maxDays), maxDays)))
 	}
 	return w, nil
+}
+
+// covers reports whether a tool and a time are wanted.
+func (w wanted) covers(tool string, at time.Time) bool {
+	return (w.tool == "" || tool == w.tool) && !at.Before(w.since) && strings.HasPrefix(at.UTC().Format(time.DateOnly), w.day)
 }
 
 // find returns the part of a masked text around the first word; false unless the text has all words.
@@ -75,14 +78,13 @@ func (q *request) search() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := q.query.Get("in")
+	in, t := q.query.Get("in"), &table{Key: "found", Empty: "Nothing is found: search for fewer words, in more days, or continue."}
 	p := &page{Title: "Search", Blocks: []any{form{To: q.url("search"), Submit: "Search", Fields: []field{
 		{Name: "q", Label: "Text", Value: q.query.Get("q"), Size: 24, Hint: "words or /expression/"},
-		{Name: "tool", Label: "Tool", Value: q.query.Get("tool"), Size: 12}, {Name: "file", Label: "File", Value: q.query.Get("file"), Size: 16},
+		{Name: "tool", Label: "Tool", Value: w.tool, Size: 12}, {Name: "file", Label: "File", Value: w.file, Size: 16},
 		{Name: "days", Label: "Days", Value: q.query.Get("days"), Options: []string{"30", "7", "1"}},
 		{Name: "in", Label: "In", Value: in, Options: []string{"calls", "observations"}},
-	}}}}
-	t := &table{Key: "found", Empty: "Nothing is found: search for fewer words, in more days, or continue."}
+	}}, t}}
 	ctx, stop := context.WithTimeout(q.ctx, time.Second)
 	defer stop()
 	if in == "observations" {
@@ -93,25 +95,20 @@ func (q *request) search() (*page, error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = problemf(http.StatusBadRequest, "The pattern takes too long: use fewer repeat counts, or words.")
 	}
-	p.Blocks = append(p.Blocks, t)
 	return p, err
 }
 
 // searchObservations finds observations by their names and calls.
 func (q *request) searchObservations(ctx context.Context, w wanted, t *table) error {
 	all, err := q.o.Store.List(q.ofAll(), false)
-	tool, file := q.query.Get("tool"), q.query.Get("file")
 	all = slices.DeleteFunc(all, func(o observations.Observation) bool {
 		text, _ := q.o.Mask.String(o.Name + " " + o.Tool + " " + string(o.Args))
 		_, found, wrong := w.find(ctx, text)
 		err = cmp.Or(err, wrong)
-		return !found || tool != "" && o.Tool != tool || o.Created.Before(w.from) || !o.Created.Before(w.to) || !strings.Contains(text, file)
+		return !found || !w.covers(o.Tool, o.Created) || !strings.Contains(text, w.file)
 	})
 	t.Heads = observationHeads
-	all, t.Pager = paged(q, all)
-	for _, o := range all {
-		t.Rows = append(t.Rows, q.observationRow(&o))
-	}
+	listed(q, t, all, func(o observations.Observation) []cell { return q.observationRow(&o) })
 	return err
 }
 
@@ -119,9 +116,9 @@ func (q *request) searchObservations(ctx context.Context, w wanted, t *table) er
 func (q *request) searchCalls(ctx context.Context, w wanted, p *page, t *table) error {
 	d := q.digest()
 	var calls []*callAt
-	tool, file, i, lost := q.query.Get("tool"), q.query.Get("file"), 0, int64(0)
+	i, lost := 0, int64(0)
 	for _, c := range slices.Backward(d.calls) {
-		if (tool == "" || c.tool == tool) && !c.at.Before(w.from) && c.at.Before(w.to) {
+		if w.covers(c.tool, c.at) {
 			if calls = append(calls, c); c.ref == q.query.Get("before") {
 				i = len(calls) - 1
 			}
@@ -149,8 +146,8 @@ func (q *request) searchCalls(ctx context.Context, w wanted, p *page, t *table) 
 		if err != nil {
 			return err
 		}
-		if found && (strings.Contains(c.Source, file) ||
-			slices.ContainsFunc(c.Opened, func(o trace.Opened) bool { return strings.Contains(o.File, file) })) {
+		if found && (strings.Contains(c.Source, w.file) ||
+			slices.ContainsFunc(c.Opened, func(o trace.Opened) bool { return strings.Contains(o.File, w.file) })) {
 			g := calls[i].group
 			row := append(q.callRow(g, c, snippet), words(content.Clip(g.key, 30)).to(q.sessionAt(g)))
 			t.Rows = append(t.Rows, q.owned(row, g.owner))

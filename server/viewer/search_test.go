@@ -35,7 +35,7 @@ func TestSearch(t *testing.T) {
 		"day=" + at.Add(-9*day).Format(time.DateOnly): "C3", "tool=read&q=error&days=7": "A1", "": "A1 B2 C3", "q=%20": "A1 B2 C3", "q=//": "",
 	} {
 		got := []string{}
-		for _, call := range f.allLinks("search?"+address, "call=") {
+		for _, call := range f.linked("search?"+address, "call=") {
 			got = append(got, regexp.MustCompile(`"id":"(..)"`).FindStringSubmatch(f.page(call))[1])
 		}
 		expect.Equal(t, strings.Join(got, " "), want, address)

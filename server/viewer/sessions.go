@@ -82,10 +82,7 @@ func (q *request) sessions() (*page, error) {
 		}
 		t := &table{Heads: q.sessionHeads(), Key: "sessions", Caption: "Seen, shown, kept and saved are tokens",
 			Empty: "No client has called a tool in the last 30 days: connect one with mcp-funnel install CLIENT."}
-		all, t.Pager = paged(q, all)
-		for _, g := range all {
-			t.Rows = append(t.Rows, q.sessionRow(g))
-		}
+		listed(q, t, all, q.sessionRow)
 		return &page{Title: "Sessions", Notes: d.notes(), Blocks: []any{t}, Live: true}, nil
 	}
 	g := all[at]

@@ -36,8 +36,8 @@ func (f *fixture) traced(c trace.Call, args, text string) {
 
 var hrefs = regexp.MustCompile(`href="/view/([^"]*)"`)
 
-// links returns the addresses on a page that have a part in them, each once.
-func (f *fixture) allLinks(address, part string) (all []string) {
+// linked returns the addresses on a page that have a part in them, each once.
+func (f *fixture) linked(address, part string) (all []string) {
 	f.t.Helper()
 	body, _ := f.get(address)
 	known := map[string]bool{}
@@ -62,7 +62,7 @@ func TestCall(t *testing.T) {
 		expect.Has(t, timeline, want)
 	}
 	found := map[string]string{}
-	for _, at := range f.allLinks("sessions/s1", "call=") {
+	for _, at := range f.linked("sessions/s1", "call=") {
 		p := f.page(at)
 		found[regexp.MustCompile(`Tool (\w+)`).FindStringSubmatch(p)[1]] = p
 	}
@@ -70,7 +70,7 @@ func TestCall(t *testing.T) {
 	expect.Contains(t, found["find"], "/nowhere", "Nothing was kept.")
 	expect.Contains(t, found["small"], "What the model was shown all of it", "Nothing was kept: the output was shown whole.")
 	expect.Must(t, f.o.Store.Remove(observations.Local, id))
-	expect.Has(t, f.page(f.allLinks("sessions/s1", "call=")[2]), "obs:"+string(id)+" expired")
+	expect.Has(t, f.page(f.linked("sessions/s1", "call=")[2]), "obs:"+string(id)+" expired")
 }
 
 // Where no text is kept, a call says so and shows the rest.
@@ -78,7 +78,7 @@ func TestCallWithoutText(t *testing.T) {
 	f := newFixture(t)
 	f.o.Trace.KeepShown(0)
 	f.keep(observations.Local, "build", "kept\n", nil)
-	p := f.page(f.allLinks("sessions/s1", "call=")[0])
+	p := f.page(f.linked("sessions/s1", "call=")[0])
 	expect.Contains(t, p, "Tool build", "what this call was asked and showed is not kept", "1 kept")
 	expect.Has(t, f.page("search?q=build"), "Of 1 of these calls no text is kept")
 }
@@ -93,14 +93,14 @@ func TestHostileNames(t *testing.T) {
 	for i, key := range keys {
 		f.traced(trace.Call{Owner: observations.Local, Session: key, Tool: fmt.Sprintf("tool%d<b>\u202e", i)}, `{"a":"<img src=x>"}`, "<i>text")
 	}
-	all := f.allLinks("sessions", "sessions")
+	all := f.linked("sessions", "sessions")
 	all = all[1:] // the menu
 	expect.Equal(t, len(all), len(keys))
 	for i, at := range all {
 		body, status := f.get(at)
 		expect.Equal(t, status, http.StatusOK, at)
 		expect.Has(t, plainText(body), fmt.Sprintf("tool%d<b>", len(keys)-1-i), at)
-		for _, call := range f.allLinks(at, "call=") {
+		for _, call := range f.linked(at, "call=") {
 			body, status := f.get(call)
 			expect.Equal(t, status, http.StatusOK, call)
 			expect.Has(t, plainText(body), "<i>text", call)
@@ -119,8 +119,8 @@ func TestSessionsOfOwners(t *testing.T) {
 			f.traced(trace.Call{Owner: owner, Session: "only " + owner, Tool: "t"}, `{}`, "shown to "+owner)
 		}
 		f.who = Who{Owner: "bob", Operator: true}
-		ofBob := f.allLinks("sessions/only%20bob", "call=")[0]
-		inSession := f.allLinks("sessions/s1", "call=")[0]
+		ofBob := f.linked("sessions/only%20bob", "call=")[0]
+		inSession := f.linked("sessions/s1", "call=")[0]
 		f.who.Owner = "ann"
 		for _, at := range []string{"", "sessions", "search?q=shown", "search?tool=tool_of_bob", "search?in=observations"} {
 			p := f.page(at)
@@ -146,10 +146,10 @@ func TestTraceIsMasked(t *testing.T) {
 	f := newFixture(t)
 	text := strings.Repeat("x", 120) + " needle " + aKey + " end"
 	f.traced(trace.Call{Owner: observations.Local, Session: aKey, Tool: "t"}, `{"key":"`+aKey+`"}`, text)
-	pages := append(f.allLinks("sessions", "call="), "sessions", "", "search?q=needle", "search?q=ghp", "search?q="+aKey[:8], "search?tool=t")
-	for _, at := range f.allLinks("sessions", "sessions/") {
+	pages := append(f.linked("sessions", "call="), "sessions", "", "search?q=needle", "search?q=ghp", "search?q="+aKey[:8], "search?tool=t")
+	for _, at := range f.linked("sessions", "sessions/") {
 		pages = append(pages, at)
-		pages = append(pages, f.allLinks(at, "call=")...)
+		pages = append(pages, f.linked(at, "call=")...)
 	}
 	for _, at := range pages {
 		expect.Lacks(t, f.page(at), aKey, aKey[10:20], aKey[30:])
