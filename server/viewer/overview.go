@@ -26,17 +26,22 @@ func (q *request) overview() (*page, error) {
 		days = 7
 	}
 	for _, n := range choices {
-		others = append(others, link{Text: "last " + content.Plural(n, "day", "days"), To: q.with("days", itoa(n)), On: n == days})
+		text := "last " + content.Plural(n, "day", "days")
+		others = append(others, link{Text: text, To: q.with("days", itoa(n)), On: n == days})
 	}
 	d := q.digest()
 	r := d.last[days].Report(d.skipped)
 	p := &page{Title: "Overview", Notes: d.notes(), Live: true}
 	total := sumCells(r.Total)
 	total[0].To = q.url("search", "days", itoa(days))
-	p.Blocks = []any{others, append(named(heads(sums...), total), fact{"Sessions", number(int64(r.Sessions)).to(q.url("sessions"))},
-		fact{"Tool lists", number(r.List)}), note{"Seen, shown, kept and saved are tokens: shown with what was read later, saved without the tool lists.", "dim"}}
+	p.Blocks = []any{
+		others, append(named(heads(sums...), total), fact{"Sessions", number(int64(r.Sessions)).to(q.url("sessions"))},
+			fact{"Tool lists", number(r.List)}),
+		note{"All but calls, failed and sessions are tokens; shown has what was read later, saved no tool lists.", "dim"},
+	}
 	if r.Total.Calls == 0 && d.whole {
-		p.Blocks = append(p.Blocks, note{"No client called a tool in these days. Connect one with mcp-funnel install CLIENT, or choose more days.", ""})
+		said := "No client called a tool in these days. Connect one with mcp-funnel install CLIENT, or choose more days."
+		p.Blocks = append(p.Blocks, note{said, ""})
 	}
 	active := &table{Heads: q.sessionHeads(), Caption: "Whole sessions that went on in these days", Empty: "There was none."}
 	seen := map[*group]int64{}
@@ -48,16 +53,19 @@ func (q *request) overview() (*page, error) {
 	for _, g := range most(seen) {
 		active.Rows = append(active.Rows, q.sessionRow(g))
 	}
-	byDay := q.byDay(d, days)
-	d.mu.Unlock()
-	p.Blocks = append(p.Blocks, section{Title: "By day", Key: "days", Blocks: byDay},
-		section{Title: "By tool", Key: "tools", Blocks: []any{q.byTool(r, days)}})
-	servers, err := q.byServer(r)
-	if err == nil && servers != nil {
-		p.Blocks = append(p.Blocks, section{Title: "By wrapped server", Key: "servers", Blocks: []any{servers}})
+	add := func(title, key string, blocks ...any) {
+		p.Blocks = append(p.Blocks, section{Title: title, Key: key, Blocks: blocks})
 	}
+	add("By day", "days", q.byDay(d, days)...)
+	d.mu.Unlock()
+	add("By tool", "tools", q.byTool(r, days))
+	servers, err := q.byServer(r)
+	if servers != nil {
+		add("By wrapped server", "servers", servers)
+	}
+	add("By session", "sessions", active)
 	store, wrong := q.storeBlocks()
-	p.Blocks = append(p.Blocks, section{Title: "By session", Key: "sessions", Blocks: []any{active}}, section{Title: "Store", Key: "store", Blocks: store})
+	add("Store", "store", store...)
 	return p, cmp.Or(err, wrong)
 }
 
@@ -76,22 +84,26 @@ func (q *request) byDay(d *digest, days int64) []any {
 		t.Rows = append(t.Rows, append([]cell{words(at).to(q.url("search", "day", at))}, sumCells(of)...))
 		shown, kept = append(shown, of.Shown+of.Fetched), append(kept, of.Kept)
 	}
-	said := "Solid: tokens shown; dashed: kept; at most " + grouped(max(slices.Max(shown), slices.Max(kept))) + " a day."
+	said := "Solid: tokens shown; dashed: kept; at most " + grouped(max(slices.Max(shown), slices.Max(kept))) +
+		" a day, from " + t.Rows[0][0].Text + " to today (UTC)."
 	return []any{chart("Tokens shown and kept by day; the numbers are below", shown, kept), note{said, ""},
 		section{Title: "Numbers", Closed: true, Blocks: []any{t}}}
 }
 
 // byTool has a row for each tool: what it cost and saved, and how often what was kept was read again.
 func (q *request) byTool(r stats.Report, days int64) *table {
-	t := &table{Heads: heads(append(append([]string{"Tool"}, sums...), "#Receipts", "#Read later", "#Over half of it", "")...), Empty: "No tool was called."}
+	names := slices.Concat([]string{"Tool"}, sums, []string{"#Receipts", "#Read later", "#Read over half", "Advice"})
+	t := &table{Heads: heads(names...), Empty: "No tool was called."}
 	for _, of := range slices.Concat(r.Tools, r.Observed) {
-		row := append([]cell{words(content.Clip(of.Name, 60)).to(q.url("search", "tool", of.Name, "days", itoa(days)))}, sumCells(of)...)
+		name := words(content.Clip(of.Name, 60)).to(q.url("search", "tool", of.Name, "days", itoa(days)))
+		row := append([]cell{name}, sumCells(of)...)
 		row = append(row, number(int64(of.Receipts)), number(int64(of.Refetch)), number(int64(of.Ignored)), cell{})
 		if of.Seen > 0 {
 			row[5].Share = float64(of.Net) / float64(of.Seen)
 		}
 		if of.TooHard {
-			row[len(row)-1] = cell{Text: "receipts show too little: raise --tool-limit " + of.Name + ".receipt-tokens", Class: "warn"}
+			said := "receipts show too little: raise --tool-limit " + content.Clip(of.Name, 60) + ".receipt-tokens"
+			row[len(row)-1] = cell{Text: said, Class: "warn"}
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -103,8 +115,8 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 	if !q.who.Operator && q.who.Owner != observations.Local {
 		return nil, nil
 	}
-	t := &table{Heads: heads(append([]string{"Server", "Cost"}, sums...)...), Empty: "No server is wrapped: see mcp-funnel wrap.",
-		Caption: "Tools of one name count for each server that has one"}
+	t := &table{Heads: heads(append([]string{"Server", "Cost"}, sums...)...), Key: "wrapped",
+		Caption: "Tools of one name count for each server that has one", Empty: "No server is wrapped: see mcp-funnel wrap."}
 	called, known := map[string]stats.Tool{}, upstream.RecordsIn(q.o.Records)
 	for _, of := range slices.Concat(r.Observed, r.Tools) {
 		called[of.Name] = of
@@ -130,7 +142,8 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 		}
 		name.Text = content.Clip(cmp.Or(one.Server, key), 60)
 		times := cmp.Or(map[int]string{0: "never", 1: "once", 2: "twice"}[sum.Calls], grouped(int64(sum.Calls))+" times")
-		t.Rows = append(t.Rows, append([]cell{name, words(grouped(schemas) + " tokens a session; called " + times)}, sumCells(sum)...))
+		cost := words(grouped(schemas) + " tokens a session; called " + times)
+		t.Rows = append(t.Rows, append([]cell{name, cost}, sumCells(sum)...))
 	}
 	return t, err
 }
@@ -152,7 +165,8 @@ func (q *request) storeBlocks() ([]any, error) {
 		known = append(known, fact{"Whole store, of all owners", held}, fact{"Free on the disk", bytesCell(usage.Free)})
 	}
 	sizes := map[string]int64{}
-	fills := &table{Heads: heads("Tool", "#Size"), Caption: "By tool", Empty: "Nothing is stored yet. Large outputs of tools appear here."}
+	fills := &table{Heads: heads("Tool", "#Size"), Caption: "By tool",
+		Empty: "Nothing is stored yet. Large outputs of tools appear here."}
 	var pinned, aging []observations.Observation
 	for _, o := range all {
 		if sizes[o.Tool] += o.Bytes; o.Pinned {
@@ -181,8 +195,10 @@ func (q *request) storeBlocks() ([]any, error) {
 		}
 		blocks = append(blocks, t)
 	}
-	first("Pinned", pinned, func(a, b observations.Observation) int { return b.Created.Compare(a.Created) })
-	first("What expires next if it is not used, and makes room first", aging, func(a, b observations.Observation) int { return a.Used.Compare(b.Used) })
+	newest := func(a, b observations.Observation) int { return observations.Newest(&a, &b) }
+	unused := func(a, b observations.Observation) int { return a.Used.Compare(b.Used) }
+	first("Pinned", pinned, newest)
+	first("What expires next if it is not used, and makes room first", aging, unused)
 	first("Largest", all, func(a, b observations.Observation) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	return blocks, nil
 }

@@ -58,7 +58,8 @@ func (q *request) wanted() (w wanted, err error) {
 
 // covers reports whether a tool and a time are wanted.
 func (w wanted) covers(tool string, at time.Time) bool {
-	return (w.tool == "" || tool == w.tool) && !at.Before(w.since) && strings.HasPrefix(at.UTC().Format(time.DateOnly), w.day)
+	return (w.tool == "" || tool == w.tool) && !at.Before(w.since) &&
+		(w.day == "" || at.UTC().Format(time.DateOnly) == w.day)
 }
 
 // find returns the part of a masked text around the first word; false unless the text has all words.
@@ -78,7 +79,8 @@ func (q *request) search() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, t := q.query.Get("in"), &table{Key: "found", Empty: "Nothing is found: search for fewer words, in more days, or continue."}
+	in := q.query.Get("in")
+	t := &table{Key: "found", Empty: "Nothing is found: search for fewer words, in more days, or continue."}
 	p := &page{Title: "Search", Blocks: []any{form{To: q.url("search"), Submit: "Search", Fields: []field{
 		{Name: "q", Label: "Text", Value: q.query.Get("q"), Size: 24, Hint: "words or /expression/"},
 		{Name: "tool", Label: "Tool", Value: w.tool, Size: 12}, {Name: "file", Label: "File", Value: w.file, Size: 16},
@@ -158,7 +160,8 @@ func (q *request) searchCalls(ctx context.Context, w wanted, p *page, t *table) 
 		t.Pager.Text, t.Pager.Next = t.Pager.Text+"; continue:", q.with("before", calls[i].ref)
 	}
 	if lost > 0 {
-		p.Notes = append(p.Notes, "Of "+grouped(lost)+" of these calls no text is kept: only their names and sources were searched.")
+		said := "Of " + grouped(lost) + " of these calls no text is kept: only their names and sources were searched."
+		p.Notes = append(p.Notes, said)
 	}
 	return nil
 }

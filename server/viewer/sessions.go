@@ -34,7 +34,8 @@ func sumCells(of stats.Tool) []cell {
 	if of.Failed > 0 {
 		failed.Class = "bad"
 	}
-	return []cell{number(int64(of.Calls)), number(of.Seen), number(of.Shown + of.Fetched), number(of.Kept), number(of.Net), failed}
+	shown := of.Shown + of.Fetched
+	return []cell{number(int64(of.Calls)), number(of.Seen), number(shown), number(of.Kept), number(of.Net), failed}
 }
 
 // owned adds a cell with an owner where the page shows what belongs to all.
@@ -51,7 +52,8 @@ func (q *request) sessionHeads() []cell {
 
 func (q *request) sessionRow(g *group) []cell {
 	row := []cell{
-		words(content.Clip(g.key, 40)).to(q.sessionAt(g)), words(content.Clip(g.client, 30)), when(g.calls[0].at), when(g.last()),
+		words(content.Clip(g.key, 40)).to(q.sessionAt(g)), words(content.Clip(g.client, 30)),
+		when(g.calls[0].at), when(g.last()),
 	}
 	return q.owned(append(row, sumCells(g.sum.Report(0).Total)...), g.owner)
 }
@@ -122,9 +124,10 @@ func contextOf(calls []*callAt) []any {
 		return nil
 	}
 	last := calls[len(calls)-1]
-	said := "Solid: tokens in the context before each of " + grouped(int64(len(calls))) + " calls; dashed: the limit. Before the last one " +
-		grouped(last.spent) + " were used, and " + grouped(last.left) + " left."
-	return []any{section{Title: "Context", Key: "context", Blocks: []any{chart("Tokens in the context, and its limit", spent, limit), note{said, ""}}}}
+	said := "Solid: tokens in the context before each of " + grouped(int64(len(calls))) + " calls; dashed: its limit. " +
+		"Before the last one " + grouped(last.spent) + " were used, and " + grouped(last.left) + " left."
+	drawn := chart("Tokens in the context, and its limit", spent, limit)
+	return []any{section{Title: "Context", Key: "context", Blocks: []any{drawn, note{said, ""}}}}
 }
 
 // toolOf names the tool of a call as sums do.
@@ -163,7 +166,8 @@ func (q *request) oneCall(p *page, g *group, ref string) error {
 	row[0].To, row[2].Text = "", string(s.Args)
 	known := append(named(callHeads, row), fact{"Decision", words(strings.TrimSuffix(c.Verdict+": "+c.Reason, ": "))})
 	if c.Limited {
-		known = append(known, fact{"Context", words(grouped(int64(c.Spent)) + " tokens before it; " + grouped(int64(c.Left)) + " left")})
+		said := grouped(int64(c.Spent)) + " tokens before it; " + grouped(int64(c.Left)) + " left"
+		known = append(known, fact{"Context", words(said)})
 	}
 	shown, kept := []any{pre(s.Text)}, []any{note{"Nothing was kept: the output was shown whole.", ""}}
 	if gone != nil {
@@ -176,7 +180,9 @@ func (q *request) oneCall(p *page, g *group, ref string) error {
 	} else if c.Notice || c.Status != "success" {
 		kept = []any{note{"Nothing was kept.", ""}}
 	}
-	p.Blocks = []any{known, columns{{Title: "What the model was shown", Blocks: shown}, {Title: "What was kept", Blocks: kept}}}
+	p.Blocks = []any{known, columns{
+		{Title: "What the model was shown", Blocks: shown}, {Title: "What was kept", Blocks: kept},
+	}}
 	return nil
 }
 
