@@ -17,8 +17,9 @@ const (
 	overlap    = 2 * time.Hour // calls that began so long before the last reading may have been added since
 )
 
-// digest is what pages know of the calls of an owner, about 300 bytes of each. They are read in the background once for
-// each day (in UTC); from then on only the last ones are read again, if any were added.
+// digest is what pages know of the calls of an owner, about 300 bytes of each. They are read in the background once on
+// each day (in UTC); from then on only the last ones are read again, if any were added. Calls that are copied into
+// earlier days are seen on the next day.
 type digest struct {
 	owner string // "": all
 	today time.Time
@@ -58,8 +59,8 @@ func (g *group) last() time.Time { return g.calls[len(g.calls)-1].at }
 func (q *request) digest() *digest {
 	today := time.Now().UTC().Truncate(day)
 	q.mu.Lock()
-	d, ok := q.digests.Get(today.String() + q.ofAll())
-	if !ok {
+	d, _ := q.digests.Get(q.ofAll())
+	if d == nil || d.today != today {
 		d = &digest{owner: q.ofAll(), today: today, groups: map[[2]string]*group{}, last: map[int64]*stats.Sum{}}
 		for _, n := range choices {
 			d.last[n] = stats.New()
@@ -67,7 +68,7 @@ func (q *request) digest() *digest {
 		for i := range d.byDay {
 			d.byDay[i] = stats.New()
 		}
-		q.digests.Put(today.String()+q.ofAll(), d, 1)
+		q.digests.Put(q.ofAll(), d, 1)
 	}
 	q.mu.Unlock()
 	d.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -37,7 +38,7 @@ func (q *request) overview() (*page, error) {
 	p.Blocks = []any{
 		others, append(named(heads(sums...), total), fact{"Sessions", number(int64(r.Sessions)).to(q.url("sessions"))},
 			fact{"Tool lists", number(r.List)}),
-		note{"All but calls, failed and sessions are tokens; shown has what was read later, saved no tool lists.", "dim"},
+		note{"All but calls, failed and sessions are tokens. Shown has what was read later; saved is without the tool lists.", "dim"},
 	}
 	if r.Total.Calls == 0 && d.whole {
 		said := "No client called a tool in these days. Connect one with mcp-funnel install CLIENT, or choose more days."
@@ -161,7 +162,9 @@ func (q *request) storeBlocks() ([]any, error) {
 			return nil, err
 		}
 		held := bytesCell(usage.Bytes)
-		held.Text, held.Share = held.Text+" of "+size(usage.Quota), float64(usage.Bytes)/float64(usage.Quota)
+		if usage.Quota < backend.Unlimited {
+			held.Text, held.Share = held.Text+" of "+size(usage.Quota), float64(usage.Bytes)/float64(usage.Quota)
+		}
 		known = append(known, fact{"Whole store, of all owners", held}, fact{"Free on the disk", bytesCell(usage.Free)})
 	}
 	sizes := map[string]int64{}
