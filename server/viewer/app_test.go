@@ -26,6 +26,15 @@ func TestPagesForClients(t *testing.T) {
 		expect.Contains(t, html, `<main id="main"`, "&lt;/main&gt;&lt;script&gt;x")
 		expect.Lacks(t, html, aKey, "<html", "<script>")
 	}
+	picture := "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 1000)
+	for text, want := range map[string]string{
+		picture:                                `<img src="data:image/png;base64,iVBORw0KGgo`,
+		picture + strings.Repeat("x", 512<<10): "An image (image/png of 513.0 KiB) is shown here up to 512.0 KiB",
+	} {
+		html, _ := f.Render(t.Context(), observations.Local, nil, "obs/"+string(f.keep(observations.Local, "run", text, nil)))
+		expect.Contains(t, html, want)
+		expect.Lacks(t, html, `src="/`)
+	}
 	for target, want := range map[string]int{
 		"obs/" + id + "?line=x": http.StatusOK, "nowhere": http.StatusNotFound, "obs/0123456789ab": http.StatusNotFound,
 		"act": http.StatusNotFound, "live": http.StatusNotFound, "%": http.StatusNotFound,

@@ -3,6 +3,7 @@ package viewer
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,10 +36,22 @@ func (o *opened) imageType() string {
 	return t
 }
 
-// imageView shows an image.
+// maxInline is the size of an image that is a part of its page, in bytes.
+const maxInline = 512 << 10
+
+// imageView shows an image. A client that renders MCP Apps loads nothing, so the page holds it.
 func imageView(q *request, o *opened) ([]any, error) {
-	to := q.url("obs/"+string(o.o.ID)+"/raw", "show", "1")
-	return []any{image{Alt: o.imageType() + ", " + size(o.Size), To: to}}, nil
+	kind := o.imageType()
+	alt := kind + " of " + size(o.Size)
+	if !q.app {
+		return []any{image{Alt: alt, To: q.url("obs/"+string(o.o.ID)+"/raw", "show", "1")}}, nil
+	}
+	if o.Size > maxInline {
+		return []any{note{"An image (" + alt + ") is shown here up to " + size(maxInline) + ": mcp-funnel view shows it.", ""}}, nil
+	}
+	b, err := o.bytesAt(0, o.Size)
+	src := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)
+	return []any{markup(`<p><img src="` + src + `" alt="` + alt + `"></p>`)}, err
 }
 
 // hexView shows bytes, 16 a row.
