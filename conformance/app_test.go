@@ -23,13 +23,14 @@ var hostile = []string{
 	`<a href="javascript:window.ran = 1">x</a>`, `<iframe srcdoc="<script>parent.ran = 1</script>"></iframe>`,
 	`<link rel=stylesheet href="http://evil.example/a.css">`, `<style>@import "http://evil.example/b.css";</style>`,
 	`<meta http-equiv=refresh content="0;url=http://evil.example/">`, `<base href="http://evil.example/">`,
-	`<form action="http://evil.example/"><button autofocus>x</button></form>`, `</main></body><script>window.ran = 1</script>`,
+	`<form action="http://evil.example/"><button autofocus>x</button></form>`,
+	`</main></body><script>window.ran = 1</script>`,
 	`<img src="http://evil.example/c.png">`, `<video src="http://evil.example/d"></video>`, `{{.Page}} ${window.ran = 1}`,
 	"\u202e<b>\x1b[31m", `<object data="http://evil.example/e"></object>`,
 }
 
-// TestApp shows an answer in a sandboxed frame of a real browser, by the host's half of the SDK of MCP Apps: it is shown,
-// paged and searched through the tool, and what it holds neither runs nor loads anything.
+// TestApp shows an answer in a sandboxed frame of a real browser, by the host's half of the SDK of MCP Apps: it is
+// shown, paged and searched through the tool, and what it holds neither runs nor loads anything.
 func TestApp(t *testing.T) {
 	drivesOnly(t)
 	chromium := peer.Find(t, "chromium")
@@ -48,7 +49,8 @@ func TestApp(t *testing.T) {
 			home := plainDir(t)
 			ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer stop()
-			cmd := nodeCommand(t, ctx, "app.mjs", chromium, filepath.Join(home, "profile"), protocol, "--", binary(t), "--root", root)
+			cmd := nodeCommand(t, ctx, "app.mjs", chromium, filepath.Join(home, "profile"), protocol, "--", binary(t), "--root",
+				root)
 			cmd.Env = append(environment(t), "HOME="+home, "TMPDIR="+home)
 			var errs strings.Builder
 			cmd.Stderr = &errs

@@ -82,7 +82,8 @@ func TestAppsAreForClientsThatRenderThem(t *testing.T) {
 			`{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":[{},"text/html"]}}}`,
 			`{"experimental":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`,
 		} {
-			ask, before := asks(t, with, stateless, observations.Local, capabilities), asks(t, without, stateless, observations.Local, capabilities)
+			ask := asks(t, with, stateless, observations.Local, capabilities)
+			before := asks(t, without, stateless, observations.Local, capabilities)
 			for method, params := range requests {
 				got, want := ask(method, params), before(method, params)
 				expect.Equal(t, got, want, "%s of a client with %s", method, capabilities)
@@ -149,7 +150,8 @@ func TestPagesOfAppsAreOfTheirOwner(t *testing.T) {
 		ask := asks(t, s, stateless, "ann", rendersApps)
 		expect.Contains(t, ask("tools/call", page("obs/"+string(ours))), "the text of ann")
 		unknown := ask("tools/call", page("obs/0123456789ab"))
-		expect.Equal(t, strings.ReplaceAll(ask("tools/call", page("obs/"+string(theirs))), string(theirs), "0123456789ab"), unknown)
+		foreign := ask("tools/call", page("obs/"+string(theirs)))
+		expect.Equal(t, strings.ReplaceAll(foreign, string(theirs), "0123456789ab"), unknown)
 		list := ask("tools/call", page("obs"))
 		expect.Contains(t, list, string(ours))
 		expect.Lacks(t, list, string(theirs))

@@ -5,7 +5,9 @@
 import { chromium } from 'playwright-core';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { AppBridge, RESOURCE_MIME_TYPE, getToolUiResourceUri, isToolVisibilityAppOnly } from '@modelcontextprotocol/ext-apps/app-bridge';
+import {
+  AppBridge, RESOURCE_MIME_TYPE, getToolUiResourceUri, isToolVisibilityAppOnly,
+} from '@modelcontextprotocol/ext-apps/app-bridge';
 
 const [executablePath, profile, protocol, , command, ...args] = process.argv.slice(2);
 const capabilities = { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: [RESOURCE_MIME_TYPE] } } };
@@ -18,16 +20,16 @@ const { contents: [document] } = await client.readResource({ uri: getToolUiResou
 
 const context = await chromium.launchPersistentContext(profile, {
   executablePath, headless: true, chromiumSandbox: false, timeout: 120_000, viewport: { width: 900, height: 700 },
-  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-component-update',
-    '--disable-sync', '--disable-dev-shm-usage'],
+  args: ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
 });
 // What the specification tells hosts to set for a resource, by the domains that it declares.
 const { csp } = document._meta.ui;
-const domains = (name) => csp[name].join(' ');
-const policy = `default-src 'none'; script-src 'self' 'unsafe-inline' ${domains('resourceDomains')}; style-src 'self' 'unsafe-inline' ` +
-  `${domains('resourceDomains')}; img-src 'self' data:; connect-src 'self' ${domains('connectDomains')}; frame-src 'none'; object-src 'none'`;
+const from = csp.resourceDomains.join(' '), to = csp.connectDomains.join(' ');
+const policy = `default-src 'none'; script-src 'self' 'unsafe-inline' ${from}; style-src 'self' 'unsafe-inline' ${from};` +
+  ` img-src 'self' data: ${from}; connect-src 'self' ${to}; frame-src 'none'; object-src 'none'`;
 
-// open shows the document in a frame, and what the tool answered in it. Without a guard, what is in the frame may do all.
+// open shows the document in a frame, and what the tool answered in it. Without a guard, the frame may do all.
 async function open(answer, guarded, oncalltool) {
   const page = await context.newPage();
   const seen = { requests: [], errors: [], dialogs: 0, sizes: [], links: [], calls: [] };
@@ -35,10 +37,11 @@ async function open(answer, guarded, oncalltool) {
   page.on('pageerror', (e) => seen.errors.push(e.message));
   page.on('console', (m) => m.type() === 'error' && seen.errors.push(m.text()));
   await page.route('**', (route) => {
-    const url = route.request().url();
-    if (url === 'http://host.example/') return route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>host</title><body>' });
+    const url = route.request().url(), contentType = 'text/html';
+    if (url === 'http://host.example/') return route.fulfill({ contentType, body: '<!doctype html><title>host</title>' });
     if (url === 'http://frame.example/') {
-      return route.fulfill({ contentType: 'text/html', body: document.text, headers: guarded ? { 'Content-Security-Policy': policy } : {} });
+      const headers = guarded ? { 'Content-Security-Policy': policy } : {};
+      return route.fulfill({ contentType, body: document.text, headers });
     }
     seen.requests.push(url);
     return route.abort();
@@ -74,15 +77,15 @@ async function open(answer, guarded, oncalltool) {
   return { page, bridge, seen, view: page.frames().find((f) => f.url() === 'http://frame.example/') };
 }
 
-const report = { tools: tools.map((t) => ({ name: t.name, ui: getToolUiResourceUri(t), appOnly: isToolVisibilityAppOnly(t) })), mimeType: document.mimeType };
+const report = { mimeType: document.mimeType };
+report.tools = tools.map((t) => ({ name: t.name, ui: getToolUiResourceUri(t), appOnly: isToolVisibilityAppOnly(t) }));
 const answer = await client.callTool({ name: 'search', arguments: { pattern: 'needle' } });
 report.shown = answer.content[0].text;
 
 const app = await open(answer, true);
 const text = () => app.view.locator('#main').innerText();
 const until = (words) => app.view.locator('#main', { hasText: words }).waitFor({ timeout: 20_000 });
-const settled = () => app.view.waitForFunction(() => document.querySelector('#main .tree, #main .text') && !document.querySelector('#main[data-wait]'), null, { timeout: 20_000 });
-await settled();
+await app.view.locator('#main .tree, #main .text').first().waitFor({ timeout: 20_000 });
 report.first = await text();
 report.dark = await app.view.evaluate(() => getComputedStyle(document.body).backgroundColor);
 report.picture = (await app.page.screenshot()).toString('base64');
@@ -97,10 +100,14 @@ await app.view.locator('input[name=grep]').fill('needle 2999');
 await app.view.locator('input[name=grep]').press('Enter');
 await until('Answer of grep');
 report.answer = await app.view.locator('#answer').innerText();
-await app.view.evaluate(() => { const a = document.createElement('a'); a.href = 'https://outside.example/'; a.id = 'outside'; a.textContent = 'outside'; document.getElementById('main').append(a); });
+await app.view.evaluate(() => {
+  const a = Object.assign(document.createElement('a'), { href: 'https://outside.example/', id: 'outside', textContent: 'x' });
+  document.getElementById('main').append(a);
+});
 await app.view.locator('#outside').click();
 await app.bridge.setHostContext({ theme: 'light', containerDimensions: { maxHeight: 500 } });
-await app.view.waitForFunction(() => getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)', null, { timeout: 20_000 });
+const light = () => getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)';
+await app.view.waitForFunction(light, null, { timeout: 20_000 });
 report.ran = await app.view.evaluate(() => window.ran ?? 0);
 await app.bridge.teardownResource({});
 Object.assign(report, app.seen);
@@ -113,7 +120,8 @@ report.small = small.seen.calls;
 await small.page.close();
 
 // The control: a page that is not escaped, without the host's policy, runs and asks for something.
-const html = '<header><nav></nav></header><main id="main"><img src="http://evil.example/x" onerror="window.ran = 1"></main>';
+const html = '<header><nav></nav></header>' +
+  '<main id="main"><img src="http://evil.example/x" onerror="window.ran = 1"></main>';
 const open_ = await open(answer, false, () => ({ content: [], _meta: { 'funnel/page': { html } } }));
 await open_.view.waitForFunction(() => window.ran === 1, null, { timeout: 20_000 });
 report.control = open_.seen.requests;

@@ -47,7 +47,7 @@ func imageView(q *request, o *opened) ([]any, error) {
 		return []any{image{Alt: alt, To: q.url("obs/"+string(o.o.ID)+"/raw", "show", "1")}}, nil
 	}
 	if o.Size > maxInline {
-		return []any{note{"An image (" + alt + ") is shown here up to " + size(maxInline) + ": mcp-funnel view shows it.", ""}}, nil
+		return []any{note{"An image (" + alt + ") is shown here up to 512 KiB: mcp-funnel view shows it.", ""}}, nil
 	}
 	b, err := o.bytesAt(0, o.Size)
 	src := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)
