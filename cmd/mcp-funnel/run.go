@@ -39,6 +39,7 @@ type commands struct {
 	Upstream       upstreamCmd            `cmd:"" help:"List the servers that wrap has started, and approve changed tools."`
 	Keep           keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
 	View           viewCmd                `cmd:"" help:"Show people what agents saw: open a page on observations, sessions, investigations."`
+	Export         exportCmd              `cmd:"" help:"Write an observation or a session as one HTML file that opens without a server."`
 	Link           linkCmd                `cmd:"" help:"Print a URL that reads an observation without a token, or with --put stores one."`
 	Observations   observationsCmd        `cmd:"" aliases:"obs" help:"List, show, print, verify, pin, prune and remove observations."`
 	Moves          storeCmd               `cmd:"" name:"store" help:"Show where observations are kept, and copy them elsewhere."`

@@ -14,7 +14,9 @@ import (
 // actionsOf are what a person can do with an observation.
 func (q *request) actionsOf(o *observations.Observation) any {
 	id := string(o.ID)
-	all := actions{Links: links{{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true}}}
+	all := actions{Links: links{
+		{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true}, {Text: "export", To: q.url("obs/"+id, "export", "1"), Download: true},
+	}}
 	if before := q.previous(o); before != "" {
 		all.Links = append(all.Links, link{Text: "compare with the previous one of this call", To: q.url("compare", "a", string(before), "b", id)})
 	}

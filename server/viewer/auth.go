@@ -168,8 +168,12 @@ func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request, identify func
 		q.live(w, r)
 		return
 	}
+	send := func() error { return q.download(w) }
 	if len(q.path) == 3 && q.path[0] == "obs" && q.path[2] == "raw" {
-		if err := q.raw(w, r); err != nil {
+		send = func() error { return q.raw(w, r) }
+	}
+	if q.query.Has("export") || len(q.path) == 3 && q.path[0] == "obs" && q.path[2] == "raw" {
+		if err := send(); err != nil {
 			p, status := q.failed(err)
 			q.write(w, p, status)
 		}

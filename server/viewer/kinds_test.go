@@ -71,7 +71,7 @@ func TestGrid(t *testing.T) {
 		"?sort=-amount":                   "sort_by(.amount) | .[-10000:] | reverse | .[]",
 	} {
 		expect.Has(t, f.page(at+address), "Filter "+shown, address)
-		expect.Has(t, f.page(f.allLinks(at+address, "jq=")[0]), `{"amount":`, address)
+		expect.Has(t, f.page(f.linked(at+address, "jq=")[0]), `{"amount":`, address)
 	}
 	_, status = f.get(at + "?sort=nothing")
 	expect.Equal(t, status, http.StatusBadRequest)
@@ -155,7 +155,7 @@ func TestLog(t *testing.T) {
 	expect.Has(t, f.page(at), "50,000 lines, 50 errors, from 2026-11-20T00:00:00Z to 2026-11-20T13:4")
 	body, _ := f.get(at)
 	expect.Has(t, body, `<td class="warn">2026-11-20T00:00:50Z`)
-	bars := f.allLinks(at, "as=log&line=")
+	bars := f.linked(at, "as=log&line=")
 	expect.Equal(t, len(bars) > maxBars/2 && len(bars) <= maxBars+10, true, len(bars))
 	body, _ = f.get(at + "?as=log&line=1000")
 	expect.Has(t, body, `<tr class="found" id="found"><td class="n"><a href="`)
@@ -250,7 +250,7 @@ func TestFound(t *testing.T) {
 	expect.Has(t, page, "src/f0.go 1 x <b> [masked")
 	expect.Has(t, page, "src/f1.go 31 x")
 	expect.Lacks(t, page, aKey)
-	expect.Equal(t, f.allLinks(at, "file?")[1], "file?line=1&name=src%2Ff0.go")
+	expect.Equal(t, f.linked(at, "file?")[1], "file?line=1&name=src%2Ff0.go")
 	expect.Has(t, f.page(at+"?top=100"), "src/f3.go 101 x")
 }
 
@@ -321,6 +321,6 @@ func TestImagesAndBytes(t *testing.T) {
 	expect.Lacks(t, page, fmt.Sprintf("% x", aKey[4:8]))
 	expect.Has(t, f.page(at+"?from=10001"), "00002710 00")
 	expect.Has(t, f.page(at+"?from=99999999"), "of 10,0")
-	body, _ := f.get(f.allLinks(at, "from=2048")[0])
+	body, _ := f.get(f.linked(at, "from=2048")[0])
 	expect.Has(t, body, "00000800")
 }
