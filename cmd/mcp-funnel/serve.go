@@ -49,7 +49,7 @@ func serveWith(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Str
 	if s.SSE && s.HTTP == "" {
 		return cli.Usagef("--sse is served over HTTP: set --http too")
 	}
-	if s.View && s.HTTP == "" {
+	if s.HTTPView && s.HTTP == "" {
 		return cli.Usagef("--view is served over HTTP: set --http too, or run mcp-funnel view")
 	}
 	if s.HTTP == "" && (s.RatePerIdentity != server.Rate{} || s.CallsPerIdentity != 0) {

@@ -48,11 +48,11 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 		options.Relay = relay{a.Database}
 		go shareRates(ctx, a.Database, srv)
 	}
-	if s.View && a.Store == nil {
+	if s.HTTPView && a.Store == nil {
 		return errors.New("--view: there is no store to show; choose one with --store")
-	} else if s.View {
-		options.View = a.Viewer(s, false, srv.Options().SessionKey)
-		defer options.View.Close()
+	} else if s.HTTPView {
+		options.HTTPView = a.Viewer(s, false, srv.Options().SessionKey)
+		defer options.HTTPView.Close()
 	}
 	if err := options.Check(); err != nil {
 		return cli.Usagef("%w", err)
@@ -65,7 +65,7 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 	}
 	at, hint := describeAddress(l.Addr(), len(s.AllowHost) > 0)
 	cli.PrintMessage(w.Err, "serving MCP at "+at+"; "+from.text)
-	if s.View {
+	if s.HTTPView {
 		cli.PrintMessage(w.Err, "pages for people are at /view of the same address")
 	}
 	if hint != "" {

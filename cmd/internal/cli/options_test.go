@@ -18,7 +18,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"Config": "configPath", "Root": "RootDirs", "Model": "Counter", "Mask": "Masker", "RedactStore": "Open",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
 		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "AllowCache": "NewShell",
-		"KeepShown": "Open", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
+		"KeepShown": "Open", "HTTPView": "serveHTTP", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
 		"Extraction":         "AskEndpoint",
 		"LinkBase":           "Links",

@@ -141,7 +141,7 @@ type commandsSettings struct {
 type httpSettings struct {
 	HTTP            string   `name:"http" placeholder:"ADDR" help:"Serve MCP over HTTP at /mcp of this address instead of stdio: 8080, 127.0.0.1:8080; 0.0.0.0:8080 needs a token that you chose."`
 	SSE             bool     `to:"HTTP.SSE" name:"sse" help:"With --http, also serve old clients: /sse and /message of protocol 2024-11-05."`
-	View            bool     `name:"view" help:"With --http, also serve pages for people at /view: what agents saw and what it cost. Each person signs in with a token and sees what belongs to its identity."`
+	HTTPView        bool     `name:"view" help:"With --http, also serve pages for people at /view: what agents saw and what it cost. Each person signs in with a token and sees what belongs to its identity."`
 	TokenFile       string   `placeholder:"FILE" help:"The token of HTTP clients, or lines \"identity: token\"; mode 0600. Default: $MCP_FUNNEL_TOKEN, else a token generated once and kept in the store."`
 	OAuthIssuer     string   `to:"OAuth.Issuer" name:"oauth-issuer" placeholder:"URL" help:"Also accept access tokens of this OAuth issuer, written as in its tokens: https, or http on this machine. No other token is generated then."`
 	OAuthAudience   []string `to:"OAuth.Audiences" name:"oauth-audience" placeholder:"URI" sep:"," help:"What access tokens are for (aud), one of several: first the URL of /mcp as clients know it, such as https://funnel.example/mcp."`
