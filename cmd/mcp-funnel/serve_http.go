@@ -51,8 +51,8 @@ func serveHTTP(s *cli.Settings, ctx context.Context, a *cli.App, w *cli.Streams)
 	if s.HTTPView && a.Store == nil {
 		return errors.New("--view: there is no store to show; choose one with --store")
 	} else if s.HTTPView {
-		options.HTTPView = a.Viewer(s, false, srv.Options().SessionKey)
-		defer options.HTTPView.Close()
+		options.View = a.Viewer(s, false, srv.Options().SessionKey)
+		defer options.View.Close()
 	}
 	if err := options.Check(); err != nil {
 		return cli.Usagef("%w", err)
