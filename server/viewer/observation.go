@@ -31,10 +31,8 @@ func of(kinds ...content.Kind) func(*opened) bool {
 }
 
 // views are tried in this order: the first one that is for a text is its default.
-var views []view
-
-func init() {
-	views = []view{
+func views() []view {
+	return []view{
 		{"grid", of(content.Table), tableView},
 		{"log", of(content.Log), logView},
 		{"records", of(content.Diff, content.GitLog), recordsView},
@@ -103,7 +101,7 @@ func (q *request) openID(word string) (*opened, error) {
 // showText adds to a page the boxes that ask a text, the answer if one was asked, and a view of the text.
 func (q *request) showText(p *page, o *opened) error {
 	var fits []view
-	for _, v := range views {
+	for _, v := range views() {
 		if v.for_(o) {
 			fits = append(fits, v)
 		}

@@ -16,10 +16,9 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
-	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	csv "github.com/mcp-funnel/mcp-funnel/text/table"
-	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 )
 
 const (
@@ -198,12 +197,12 @@ func (q *request) recordPager(index int64, what string) *pager {
 // numbers of its rows when it runs on [number, row].
 type choice struct {
 	test, shown string
-	job         engine.Job
+	job         jq.Job
 }
 
 // choiceOf returns the filter for which a person asked.
 func choiceOf(names []string, order, test string) (c choice, err error) {
-	c = choice{cmp.Or(test, "."), "select(" + test + ")", engine.Job{Filter: "select(.[1] | (" + test + "))"}}
+	c = choice{cmp.Or(test, "."), "select(" + test + ")", jq.Job{Filter: "select(.[1] | (" + test + "))"}}
 	if order == "" {
 		c.job.Filter += " | .[0]"
 		return c, nil
@@ -233,7 +232,7 @@ func choiceOf(names []string, order, test string) (c choice, err error) {
 func (c choice) walk(o *opened) walk {
 	return func(ctx context.Context, visit func(index, start int64) bool) error {
 		for _, f := range []string{c.test, c.shown} { // a condition with a bracket too many would not be what is shown
-			if _, err := (&engine.Job{Filter: f}).Prepare(); err != nil {
+			if _, err := (&jq.Job{Filter: f}).Prepare(); err != nil {
 				return err
 			}
 		}
@@ -256,11 +255,11 @@ func (c choice) walk(o *opened) walk {
 			}()
 			return r, nil
 		}
-		to, in := rows{visit: visit, full: stop}, engine.WorkerInput{Open: open}
-		out, err := engine.RunWorker(ctx, c.job, in, worker.MachineMemory(), 0, &to, nil)
+		to, in := rows{visit: visit, full: stop}, jq.Input{Open: open}
+		out, err := jq.Run(ctx, c.job, in, &to)
 		if err == nil && out.Unsure {
 			c.job.Whole = true
-			out, err = engine.RunWorker(ctx, c.job, in, worker.MachineMemory(), 0, &to, nil)
+			out, err = jq.Run(ctx, c.job, in, &to)
 		}
 		switch {
 		case to.n == maxStarts, c.job.Slurp && to.n == maxSorted:

@@ -168,11 +168,9 @@ func problemf(status int, format string, args ...any) error {
 	return &problem{status, fmt.Sprintf(format, args...)}
 }
 
-// routes lead from the first element of a path to the handler of a page.
-var routes map[string]func(*request) (*page, error)
-
-func init() {
-	routes = map[string]func(*request) (*page, error){
+// routes lead from the first element of a path to the handler of a page. (A variable would refer to itself.)
+func routes() map[string]func(*request) (*page, error) {
+	return map[string]func(*request) (*page, error){
 		"": (*request).overview, "obs": (*request).observation,
 		"sessions": (*request).sessions, "search": (*request).search,
 		"compare": (*request).compare, "inv": (*request).investigations, "ans": (*request).answers, "servers": (*request).servers, "file": (*request).file,
@@ -191,7 +189,7 @@ func (q *request) handle() (p *page, status int) {
 		first = q.path[0]
 	}
 	err := problemf(http.StatusNotFound, "There is no such page.")
-	if to := routes[first]; to != nil {
+	if to := routes()[first]; to != nil {
 		p, err = to(q)
 	}
 	if err == nil {
