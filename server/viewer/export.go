@@ -117,7 +117,7 @@ func (q *request) load(other url.Values) (*page, error) {
 		one := *q
 		one.query = maps.Clone(q.query)
 		maps.Copy(one.query, other)
-		p, err := routes[q.path[0]](&one)
+		p, err := routes()[q.path[0]](&one)
 		if err != nil || !one.wait {
 			return p, err
 		}

@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
@@ -25,7 +23,6 @@ const (
 	pageColumns = 30
 	cellBytes   = 200    // of a cell beside others
 	maxSorted   = 10_000 // rows in an order: as many as jq holds of a sorted array while it reads
-	queryTime   = 2 * time.Minute
 )
 
 // tableView shows rows of a table: all, or those that a filter chooses and orders.
@@ -62,10 +59,10 @@ func tableView(q *request, o *opened) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen := q.listOf(o, "jq "+c.job.Filter, func(o *opened) (walk, error) { return c.walk(o), nil })
+		chosen := q.listOf(o, "jq "+c.Filter, func(o *opened) (walk, error) { return o.chosen(c), nil })
 		known, done, wrong = chosen.wait(q.ctx, from+pageNodes+1)
-		jq := q.with("jq", c.shown, "slurp", map[bool]string{true: "1"}[c.job.Slurp], "top", "")
-		blocks = append(append(blocks, facts{{"Filter", code(c.shown).to(jq)}}), remarks(wrong)...)
+		box := q.with("jq", c.Shown, "slurp", map[bool]string{true: "1"}[c.Slurp], "top", "")
+		blocks = append(append(blocks, facts{{"Filter", code(c.Shown).to(box)}}), remarks(wrong)...)
 		room, t.Rows = pageBytes, nil
 		for i := from; err == nil && i < min(known, from+pageNodes) && room >= 0; i++ {
 			_, at := chosen.near(i)
@@ -193,18 +190,11 @@ func (q *request) recordPager(index int64, what string) *pager {
 	return p
 }
 
-// choice is a filter of rows: the condition and the whole as a person sees it, and the job of jq that returns the
-// numbers of its rows when it runs on [number, row].
-type choice struct {
-	test, shown string
-	job         jq.Job
-}
-
 // choiceOf returns the filter for which a person asked.
-func choiceOf(names []string, order, test string) (c choice, err error) {
-	c = choice{cmp.Or(test, "."), "select(" + test + ")", jq.Job{Filter: "select(.[1] | (" + test + "))"}}
+func choiceOf(names []string, order, test string) (c jq.Choice, err error) {
+	c = jq.Choice{Test: cmp.Or(test, "."), Shown: "select(" + test + ")", Filter: "select(.[1] | (" + test + "))"}
 	if order == "" {
-		c.job.Filter += " | .[0]"
+		c.Filter += " | .[0]"
 		return c, nil
 	}
 	name, end := order, fmt.Sprintf(" | .[:%d] | .[]", maxSorted)
@@ -219,79 +209,27 @@ func choiceOf(names []string, order, test string) (c choice, err error) {
 	if plainKey.MatchString(name) {
 		by = "." + name
 	}
-	if c.shown = "[.[] | " + c.shown + "] | "; test == "" {
-		c.shown, c.job.Filter = "", "."
+	if c.Shown = "[.[] | " + c.Shown + "] | "; test == "" {
+		c.Shown, c.Filter = "", "."
 	}
-	c.shown += "sort_by(" + by + ")" + end
-	c.job.Slurp = true
-	c.job.Filter = "[.[] | " + c.job.Filter + " | [.[0], .[1]" + by + "]] | sort_by(.[1])" + end + " | .[0]"
+	c.Shown += "sort_by(" + by + ")" + end
+	c.Slurp = true
+	c.Filter = "[.[] | " + c.Filter + " | [.[0], .[1]" + by + "]] | sort_by(.[1])" + end + " | .[0]"
 	return c, nil
 }
 
-// walk returns a walk of the numbers of the rows. It runs in a worker, which bounds its memory.
-func (c choice) walk(o *opened) walk {
+// chosen returns a walk of the numbers of the rows that a filter chooses.
+func (o *opened) chosen(c jq.Choice) walk {
 	return func(ctx context.Context, visit func(index, start int64) bool) error {
-		for _, f := range []string{c.test, c.shown} { // a condition with a bracket too many would not be what is shown
-			if _, err := (&jq.Job{Filter: f}).Prepare(); err != nil {
-				return err
-			}
+		n := int64(0)
+		err := c.Rows(ctx, o.Text, func(row int64) bool {
+			visit(n, row)
+			n++
+			return n < maxStarts
+		})
+		if err == nil && (n == maxStarts || c.Slurp && n == maxSorted) {
+			err = &content.Remarks{Notes: []string{"Only the first " + grouped(n) + " rows of this filter are shown."}}
 		}
-		ctx, stop := context.WithTimeout(ctx, queryTime)
-		defer stop()
-		open := func() (io.Reader, error) {
-			text, err := o.Text()
-			if err != nil {
-				return nil, err
-			}
-			r, w := io.Pipe()
-			context.AfterFunc(ctx, func() { _ = r.CloseWithError(ctx.Err()) })
-			go func() {
-				b := bufio.NewWriterSize(w, 64<<10)
-				err := record.IndexedRows(ctx, text, b)
-				if _, ok := err.(*content.Remarks); ok { //nolint:errorlint // nothing but remarks, which the list has too
-					err = nil
-				}
-				_ = w.CloseWithError(cmp.Or(err, b.Flush()))
-			}()
-			return r, nil
-		}
-		to, in := rows{visit: visit, full: stop}, jq.Input{Open: open}
-		out, err := jq.Run(ctx, c.job, in, &to)
-		if err == nil && out.Unsure {
-			c.job.Whole = true
-			out, err = jq.Run(ctx, c.job, in, &to)
-		}
-		switch {
-		case to.n == maxStarts, c.job.Slurp && to.n == maxSorted:
-			return &content.Remarks{Notes: []string{"Only the first " + grouped(to.n) + " rows of this filter are shown."}}
-		case err != nil:
-			return fmt.Errorf("the filter was stopped: %w", err)
-		case out.Compile != "":
-			return errors.New(out.Compile)
-		case out.First != nil:
-			return fmt.Errorf("the filter failed on %s of %s rows, first on row %d: %s",
-				grouped(out.Failed), grouped(out.Records), out.First.Record, out.First.Message)
-		}
-		return nil
+		return err
 	}
-}
-
-// rows are the results of a worker: numbers of rows of a table.
-type rows struct {
-	visit func(index, start int64) bool
-	full  func() // ends the worker
-	n     int64
-}
-
-func (w *rows) Wanted() bool   { return w.n < maxStarts }
-func (w *rows) Progress(int64) {}
-func (w *rows) Part(b []byte, _ bool) error {
-	at, err := strconv.ParseInt(string(b), 10, 64)
-	if err == nil && w.n < maxStarts {
-		w.visit(w.n, at)
-		if w.n++; w.n == maxStarts {
-			w.full()
-		}
-	}
-	return err
 }
