@@ -86,9 +86,13 @@ func (q *request) investigation(k investigate.Kept) (*page, error) {
 		about := qualityOf(d.Quality)
 		return []cell{at(name), about[0].Cell, about[1].Cell, number(count[name]), words(read), words(q.clip([]byte(d.Summary), 200))}
 	})
-	p.Blocks = []any{facts{{"Target", code(k.Target)}, {"Goal", words(k.Goal)}, {"By", words(k.By)}, {"Begun", when(k.StartedAt)},
-		{"Coverage", words(fmt.Sprintf("%d of %d files were opened when their directories were noted", opened, files))}},
-		links{{Text: "report", To: q.url("inv/"+k.ID, "report", "1")}, {Text: "all entries", To: q.url("file", "name", "inv:"+k.ID)}}, flags, t}
+	about := facts{{"Target", code(k.Target)}, {"Goal", words(k.Goal)}, {"By", words(k.By)}, {"Begun", when(k.StartedAt)},
+		{"Coverage", words(fmt.Sprintf("%d of %d files were opened when their directories were noted", opened, files))}}
+	p.Blocks = []any{
+		slices.DeleteFunc(about, func(f fact) bool { return f.Cell.Text == "" && f.Cell.Time.IsZero() }), links{
+			{Text: "report", To: q.url("inv/"+k.ID, "report", "1")}, {Text: "all entries", To: q.url("file", "name", "inv:"+k.ID)},
+		}, flags, t,
+	}
 	return p, nil
 }
 
