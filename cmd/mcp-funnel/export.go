@@ -16,7 +16,7 @@ import (
 // exportCmd is the command export.
 type exportCmd struct {
 	Handle   string `arg:"" help:"What to write: obs:ID, or a session as stats and the pages name it."`
-	HTML     string `env:"-" name:"html" required:"" placeholder:"FILE" help:"The file: one page that opens without a server, at most 32 MiB."`
+	HTML     string `env:"-" name:"html" required:"" placeholder:"FILE" help:"The file, at most 32 MiB."`
 	Force    bool   `env:"-" help:"Replace a file that exists."`
 	AnyOwner bool   `env:"-" help:"Also write what belongs to other identities."`
 }

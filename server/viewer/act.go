@@ -15,10 +15,12 @@ import (
 func (q *request) actionsOf(o *observations.Observation) any {
 	id := string(o.ID)
 	all := actions{Links: links{
-		{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true}, {Text: "export", To: q.url("obs/"+id, "export", "1"), Download: true},
+		{Text: "download", To: q.url("obs/" + id + "/raw"), Download: true},
+		{Text: "export", To: q.url("obs/"+id, "export", "1"), Download: true},
 	}}
 	if before := q.previous(o); before != "" {
-		all.Links = append(all.Links, link{Text: "compare with the previous one of this call", To: q.url("compare", "a", string(before), "b", id)})
+		at := q.url("compare", "a", string(before), "b", id)
+		all.Links = append(all.Links, link{Text: "compare with the previous one of this call", To: at})
 	}
 	pin := q.button("pin", id)
 	if o.Pinned {
@@ -26,7 +28,9 @@ func (q *request) actionsOf(o *observations.Observation) any {
 	}
 	all.Links = append(all.Links, link{Text: "delete", To: q.url("obs/"+id, "ask", "delete")})
 	all.Acts = []any{pin, q.button("rename", id, field{Name: "name", Label: "Name", Value: o.Name, Size: 20}),
-		&form{To: q.url("compare"), Submit: "compare", Fields: []field{hidden("b", id), {Name: "a", Label: "With", Hint: "obs:ID", Size: 16}}}}
+		&form{To: q.url("compare"), Submit: "compare", Fields: []field{
+			hidden("b", id), {Name: "a", Label: "With", Hint: "obs:ID", Size: 16},
+		}}}
 	return all
 }
 

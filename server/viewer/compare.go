@@ -36,7 +36,8 @@ func (q *request) compare() (*page, error) {
 	}
 	defer closed()
 	p := &page{Title: "What changed", Crumbs: []link{{Text: "Observations", To: q.url("obs")}}, Blocks: []any{
-		table{Caption: "Before and after", Heads: observationHeads, Rows: [][]cell{q.observationRow(both[0].o), q.observationRow(both[1].o)}},
+		table{Caption: "Before and after", Heads: observationHeads,
+			Rows: [][]cell{q.observationRow(both[0].o), q.observationRow(both[1].o)}},
 	}}
 	var texts [2][]byte
 	long, records := false, true
@@ -128,7 +129,7 @@ func (q *request) changes(both [2]*opened, texts [2][]byte, numbered bool) []any
 		&lines{Lines: rows, Pager: pager, Empty: "Only masked secrets, the order or the layout differ."}}
 }
 
-// comparedRecords returns the fields of each record of a text as JSON: those of elements of an array, of lines, of rows.
+// comparedRecords returns the fields of each record of a text as JSON: of elements of an array, of lines, of rows.
 // The field of a value that is no object is "". damage says where records end before the text does.
 func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all []map[string]string, damage error) {
 	r := io.Reader(bytes.NewReader(text))
@@ -166,8 +167,8 @@ func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all [
 	}
 }
 
-// keysOf returns the fields that all records of both texts have, no two of one text with the same value. The best is the
-// first: most of its values are in both.
+// keysOf returns the fields that all records of both texts have, no two of one text with the same value. The best is
+// the first: most of its values are in both.
 func keysOf(texts [2][]map[string]string) (keys []string) {
 	seen, shared := map[string]map[string]int{}, map[string]int{} // seen: in the first text 1, in the second 2, in both 3
 	var count [2]map[string]int
@@ -201,7 +202,8 @@ func keysOf(texts [2][]map[string]string) (keys []string) {
 	return append(keys[:min(len(keys), 50)], wholeRecord)
 }
 
-// matched returns the fields of records, each on a line behind the record's key, by that key. One that repeats is numbered.
+// matched returns the fields of records, each on a line behind the record's key, by that key, which is numbered where it
+// repeats.
 func matched(all []map[string]string, key string) map[string]string {
 	by, seen := make(map[string]string, len(all)), map[string]int{}
 	for _, record := range all {
@@ -223,7 +225,7 @@ func matched(all []map[string]string, key string) map[string]string {
 	return by
 }
 
-// changedRecords shows the fields of records that were added, removed or changed, each on a line behind the record's key.
+// changedRecords shows the fields of records that were added, removed or changed.
 func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
 	var all [2][]map[string]string
 	var damage [2]error
@@ -233,7 +235,7 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
 	keys := keysOf(all)
 	key := keys[max(slices.Index(keys, q.query.Get("key")), 0)]
 	before, after := matched(all[0], key), matched(all[1], key)
-	var added, removed, changed int64
+	var added, removed, changed int
 	for name, text := range after {
 		if was, ok := before[name]; !ok {
 			added++
@@ -255,7 +257,7 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
 	}
 	blocks := []any{q.choose(field{Name: "by", Label: "By", Value: "records", Options: []string{"records", "lines"}},
 		field{Name: "key", Label: "the same if equal:", Value: key, Options: keys}),
-		note{fmt.Sprintf("%s of %d records added, %s of %d removed, %s changed", grouped(added), len(all[1]), grouped(removed), len(all[0]), grouped(changed)), ""}}
+		note{fmt.Sprintf("%d of %d records added, %d of %d removed, %d changed", added, len(all[1]), removed, len(all[0]), changed), ""}}
 	if err := errors.Join(damage[:]...); err != nil {
 		blocks = append(blocks, note{"What is damaged is not compared: " + err.Error(), "bad"})
 	}
@@ -281,14 +283,15 @@ func (q *request) onlyLines(both [2]*opened) ([]any, error) {
 			return nil, err
 		}
 		text, _, _ = bytes.Cut(text, []byte("\n"))
-		out.Lines = append(out.Lines, line{Class: []string{"del", "add"}[at&1], Text: "-+"[at&1:at&1+1] + q.cut(text, comparedLine)})
+		class, mark := []string{"del", "add"}[at&1], []string{"-", "+"}[at&1]
+		out.Lines = append(out.Lines, line{Class: class, Text: mark + q.cut(text, comparedLine)})
 	}
 	out.Pager = q.rowPager(min(from, known), min(from+pageLines, known), known)
 	if q.wait = q.wait || !done; !done {
 		out.Pager.Text += " found so far; the rest is being read"
 	}
-	blocks := []any{note{"One has over " + size(compareBytes) + ": shown are lines that one of them alone has, not what moved. " +
-		"Of a line over " + size(readLine) + " its beginning and its length are compared.", ""}}
+	blocks := []any{note{"One has over " + size(compareBytes) + ": shown are lines that one of them alone has, " +
+		"not what moved. Of a line over " + size(readLine) + " its beginning and its length are compared.", ""}}
 	if wrong != nil {
 		blocks = append(blocks, note{wrong.Error(), "bad"})
 	}
@@ -315,7 +318,8 @@ func only(both [2]*opened) walk {
 				}
 				if pass == 0 {
 					if left[sum]++; len(left) > compareLines {
-						return fmt.Errorf("the first has over %s different lines: compare parts of both that grep or jq save", grouped(compareLines))
+						return fmt.Errorf("the first has over %d different lines: compare parts of both that grep or jq save",
+							compareLines)
 					}
 					continue
 				}

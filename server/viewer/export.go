@@ -35,11 +35,11 @@ func (v *Viewer) Export(ctx context.Context, who Who, handle string, out io.Writ
 
 // exported returns the first page of what is exported.
 func (q *request) exported() (*page, error) {
-	at := strings.Join(q.path, "/") + q.query.Get("key")
-	if !strings.HasPrefix(at, "sessions") && (!strings.HasPrefix(at, "obs/") || len(q.path) != 2) || strings.Trim(at, "/") == "sessions" {
-		return nil, problemf(http.StatusNotFound, "An export is of obs:ID or of a session.")
+	kind, key, _ := strings.Cut(strings.Join(q.path, "/"), "/")
+	if kind == "obs" && len(q.path) == 2 || kind == "sessions" && key+q.query.Get("key") != "" {
+		return q.load(nil)
 	}
-	return q.load(nil)
+	return nil, problemf(http.StatusNotFound, "An export is of obs:ID or of a session.")
 }
 
 // download sends the export of a page.
@@ -72,7 +72,8 @@ func (q *request) export(p *page, out io.Writer) (err error) {
 	if q.path[0] == "obs" {
 		id, _ := q.idOf(q.path[1]) // the page is there
 		if o, err := q.o.Store.Stat(q.who.Owner, id); err == nil && o.Stats.Receipt != "" {
-			write("blocks", &page{Blocks: []any{section{Title: "What the model was shown", Blocks: []any{wholeLines(o.Stats.Receipt)}}}})
+			shown := section{Title: "What the model was shown", Blocks: []any{wholeLines(o.Stats.Receipt)}}
+			write("blocks", &page{Blocks: []any{shown}})
 		}
 	}
 	for blocks := p.Blocks; room >= 0 && err == nil; {
@@ -93,11 +94,13 @@ func (q *request) export(p *page, out io.Writer) (err error) {
 	}
 	for i := 0; i < len(calls) && room >= 0 && err == nil; i++ {
 		if p, err = q.load(calls[i]); err == nil {
-			write("blocks", &page{Blocks: []any{section{Title: p.Title, Key: fmt.Sprintf("call-%d", i+1), Blocks: still(p.Blocks)}}})
+			call := section{Title: p.Title, Key: fmt.Sprintf("call-%d", i+1), Blocks: still(p.Blocks)}
+			write("blocks", &page{Blocks: []any{call}})
 		}
 	}
 	if room < 0 && err == nil {
-		_, err = io.WriteString(out, `<p class="note bad">This file may have `+size(maxExport)+`: what follows is left out.</p>`)
+		_, err = io.WriteString(out,
+			`<p class="note bad">A file has at most `+size(maxExport)+`: what follows is left out.</p>`)
 	}
 	if err == nil {
 		_, err = io.WriteString(out, "</main></body></html>\n")

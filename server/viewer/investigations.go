@@ -37,8 +37,8 @@ func (q *request) investigations() (*page, error) {
 	t := &table{Heads: heads("ID", "Begun", "Used", "Target", "Goal", "#Directories"), Key: "investigations",
 		Empty: "Nothing was investigated yet: mcp-funnel investigate DIR begins."}
 	listed(q, t, all, func(m investigate.Meta) []cell {
-		return []cell{code(m.ID).to(q.url("inv/" + m.ID)), when(m.StartedAt), when(m.LastUsed), code(content.Clip(m.Target, 80)),
-			words(q.clip([]byte(m.Goal), 200)), number(int64(m.DirCount))}
+		return []cell{code(m.ID).to(q.url("inv/" + m.ID)), when(m.StartedAt), when(m.LastUsed),
+			code(content.Clip(m.Target, 80)), words(q.clip([]byte(m.Goal), 200)), number(int64(m.DirCount))}
 	})
 	return &page{Title: "Investigations", Blocks: []any{links{{Text: "answers of ask", To: q.url("ans")}}, t}}, nil
 }
@@ -65,8 +65,9 @@ func (q *request) investigation(k investigate.Kept) (*page, error) {
 	flags := &table{Caption: "Flags, the worst first", Heads: heads("Severity", "Path", "Finding"), Empty: "No flags."}
 	for i, f := range k.Flags {
 		if count[f.Path]++; i < pageLines {
-			flags.Rows = append(flags.Rows, []cell{{Text: f.Severity, Class: map[string]string{"critical": "bad", "concern": "warn"}[f.Severity]},
-				at(f.Path), words(q.clip([]byte(f.Finding), 300))})
+			class := map[string]string{"critical": "bad", "concern": "warn"}[f.Severity]
+			flags.Rows = append(flags.Rows, []cell{{Text: f.Severity, Class: class}, at(f.Path),
+				 words(q.clip([]byte(f.Finding), 300))})
 		}
 	}
 	if more := len(k.Flags) - pageLines; more > 0 {
@@ -77,20 +78,23 @@ func (q *request) investigation(k investigate.Kept) (*page, error) {
 			opened, files = opened+d.Coverage.Opened, files+d.Coverage.Files
 		}
 	}
-	t := &table{Caption: "Directories", Heads: heads("Path", "State", "#Confidence", "#Flags", "Opened", "Summary"), Empty: "None yet."}
+	t := &table{Caption: "Directories", Empty: "None yet.",
+		Heads: heads("Path", "State", "#Confidence", "#Flags", "Opened", "Summary")}
 	listed(q, t, slices.Sorted(maps.Keys(k.Dirs)), func(name string) []cell {
 		d, read := k.Dirs[name], ""
 		if d.Coverage != nil {
 			read = d.Coverage.Text()
 		}
 		about := qualityOf(d.Quality)
-		return []cell{at(name), about[0].Cell, about[1].Cell, number(count[name]), words(read), words(q.clip([]byte(d.Summary), 200))}
+		return []cell{at(name), about[0].Cell, about[1].Cell, number(count[name]), words(read),
+			words(q.clip([]byte(d.Summary), 200))}
 	})
 	about := facts{{"Target", code(k.Target)}, {"Goal", words(k.Goal)}, {"By", words(k.By)}, {"Begun", when(k.StartedAt)},
 		{"Coverage", words(fmt.Sprintf("%d of %d files were opened when their directories were noted", opened, files))}}
 	p.Blocks = []any{
 		slices.DeleteFunc(about, func(f fact) bool { return f.Cell.Text == "" && f.Cell.Time.IsZero() }), links{
-			{Text: "report", To: q.url("inv/"+k.ID, "report", "1")}, {Text: "all entries", To: q.url("file", "name", "inv:"+k.ID)},
+			{Text: "report", To: q.url("inv/"+k.ID, "report", "1")},
+			{Text: "all entries", To: q.url("file", "name", "inv:"+k.ID)},
 		}, flags, t,
 	}
 	return p, nil
@@ -128,7 +132,7 @@ func (q *request) entry(k investigate.Kept, name string) (blocks []any) {
 	if text := k.Report.Text(); name == "" && k.Report.ID != "" {
 		add("As it was shown last", investigate.Quality{By: k.Report.By}, &text)
 	} else if name == "" {
-		blocks = append(blocks, note{"No report was shown yet: mcp-funnel investigations report inv:" + k.ID + " makes it.", ""})
+		blocks = append(blocks, note{"No report was shown yet: mcp-funnel investigations report makes it.", ""})
 	}
 	var below links
 	for _, f := range slices.Sorted(maps.Keys(k.Files)) {
@@ -183,13 +187,15 @@ func (q *request) answers() (*page, error) {
 	if len(q.path) > 1 {
 		at := slices.IndexFunc(all, func(a ask.Kept) bool { return a.ID == q.path[1] })
 		if at < 0 {
-			return nil, problemf(http.StatusNotFound, "There is no answer ans:%s, or it is too old.", content.ClipBytes(q.path[1], 40))
+			return nil, problemf(http.StatusNotFound, "There is no answer ans:%.40s, or it is too old.", q.path[1])
 		}
 		return q.answered(all[at]), nil
 	}
-	t := &table{Heads: heads("ID", "Made", "Question", "By", "#Facts"), Key: "answers", Empty: "Nothing was asked yet: mcp-funnel ask does."}
+	t := &table{Heads: heads("ID", "Made", "Question", "By", "#Facts"), Key: "answers",
+		Empty: "Nothing was asked yet: mcp-funnel ask does."}
 	listed(q, t, all, func(a ask.Kept) []cell {
-		return []cell{code(a.ID).to(q.url("ans/" + a.ID)), when(a.At), words(q.clip([]byte(a.Question), 200)), words(a.By), number(int64(len(a.Facts)))}
+		return []cell{code(a.ID).to(q.url("ans/" + a.ID)), when(a.At), words(q.clip([]byte(a.Question), 200)),
+			words(a.By), number(int64(len(a.Facts)))}
 	})
 	return &page{Title: "Answers", Blocks: []any{t}}, nil
 }
@@ -212,11 +218,13 @@ func (q *request) answered(a ask.Kept) *page {
 	}
 	c := a.Coverage
 	return &page{Title: content.Clip(a.Question, 100), Crumbs: []link{{Text: "Answers", To: q.url("ans")}}, Blocks: []any{
-		facts{{"ID", code(ask.Prefix + a.ID)}, {"Read as", words(a.ReadAs)}, {"By", words(a.By)}, {"Made", when(a.At)}}, pre(a.Answer),
+		facts{{"ID", code(ask.Prefix + a.ID)}, {"Read as", words(a.ReadAs)}, {"By", words(a.By)}, {"Made", when(a.At)}},
+		pre(a.Answer),
 		section{Title: "Facts", Blocks: []any{t}}, section{Title: "Steps", Blocks: []any{steps}},
 		section{Title: "Coverage", Blocks: []any{facts{
 			{"Searched", words(fmt.Sprintf("%d of %d files; the names of the others are not kept", c.Searched, c.Files))},
-			{"With facts", words(fmt.Sprintf("%d files; of those named %q %d of %d", c.WithFacts, c.By, c.NamedWithFacts, c.Named))},
+			{"With facts", words(fmt.Sprintf("%d files; of those named %q %d of %d",
+				c.WithFacts, c.By, c.NamedWithFacts, c.Named))},
 			{"In no file", words(strings.Join(c.Absent, ", "))},
 		}}},
 	}}

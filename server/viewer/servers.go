@@ -30,7 +30,8 @@ func (q *request) servers() (*page, error) {
 			name.To, held.Class = href("#"+key), "bad"
 			p.Blocks = append(p.Blocks, q.heldBack(key, r, &room))
 		}
-		return []cell{name, code(q.clip([]byte(strings.Join(r.Command, " ")), 200)), words(era), number(int64(len(r.Approved))), held}
+		command := code(q.clip([]byte(strings.Join(r.Command, " ")), 200))
+		return []cell{name, command, words(era), number(int64(len(r.Approved))), held}
 	})
 	return p, err
 }
@@ -43,7 +44,8 @@ func (q *request) heldBack(key string, r *upstream.Record, room *int) section {
 	}}
 	for i, h := range r.Held {
 		if *room < 0 {
-			return section{s.Title, s.Key, append(s.Blocks, note{grouped(int64(len(r.Held)-i)) + " more tools: the command above shows them.", ""}), false}
+			s.Blocks = append(s.Blocks, note{grouped(int64(len(r.Held)-i)) + " more tools: the command above shows them.", ""})
+			return s
 		}
 		approved, listed := r.Definitions(h.Name)
 		before, after := upstream.Lines(approved), upstream.Lines(listed)
