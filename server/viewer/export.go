@@ -1,23 +1,47 @@
 package viewer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/html"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
 const maxExport = 32 << 20 // bytes of a file
 
-// addresses are all that lead out of a document. Texts have no such quotes: a template has escaped them.
-var addresses = regexp.MustCompile(` (?:href|src|action)="[^#"][^"]*"`)
+// unlinked returns HTML without the addresses that lead out of it.
+func unlinked(page []byte) []byte {
+	var out bytes.Buffer
+	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
+		switch kind := z.Next(); kind {
+		case html.ErrorToken:
+			return out.Bytes()
+		case html.StartTagToken, html.SelfClosingTagToken:
+			raw := bytes.Clone(z.Raw()) // Token changes it
+			t := z.Token()
+			kept := slices.DeleteFunc(slices.Clone(t.Attr), func(a html.Attribute) bool {
+				return slices.Contains([]string{"href", "src", "action"}, a.Key) && !strings.HasPrefix(a.Val, "#")
+			})
+			if len(kept) < len(t.Attr) {
+				t.Attr, raw = kept, nil
+				out.WriteString(t.String())
+			}
+			out.Write(raw)
+		default:
+			out.Write(z.Raw())
+		}
+	}
+}
 
 // Export writes an observation, obs:ID, or a session as one HTML file: all pages of its default view and what the model
 // was shown, masked as in answers. The file has at most 32 MiB, says what it lacks, and needs no server and no script.
@@ -63,7 +87,7 @@ func (q *request) download(w http.ResponseWriter) error {
 func (q *request) export(p *page, out io.Writer) (err error) {
 	room, calls := maxExport-1<<10, []url.Values{} // the last line has room
 	write := func(part string, p *page) {
-		b := addresses.ReplaceAll(q.render(p, part), nil)
+		b := unlinked(q.render(p, part))
 		if room -= len(b); room >= 0 && err == nil {
 			_, err = out.Write(b)
 		}

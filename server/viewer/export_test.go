@@ -65,6 +65,15 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// What looks like an address in a text is no attribute: nothing of the page is taken for it.
+func TestExportKeepsTexts(t *testing.T) {
+	f := newFixture(t)
+	id := f.keep(observations.Local, "t", `{"a href=": "onload=alert(1) ", "b": " src=\"x\" href=\"/y\""}`, nil)
+	page := f.export("obs:" + string(id))
+	expect.Contains(t, page, `title="/a href="`, `onload=alert(1)`)
+	expect.Contains(t, plainText(page), `src=\"x\" href=\"/y\"`)
+}
+
 // A session is exported with its calls and their texts; links lead to them inside.
 func TestExportSession(t *testing.T) {
 	f := newFixture(t)
