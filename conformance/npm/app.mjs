@@ -26,8 +26,8 @@ const context = await chromium.launchPersistentContext(profile, {
 // What the specification tells hosts to set for a resource, by the domains that it declares.
 const { csp } = document._meta.ui;
 const from = csp.resourceDomains.join(' '), to = csp.connectDomains.join(' ');
-const policy = `default-src 'none'; script-src 'self' 'unsafe-inline' ${from}; style-src 'self' 'unsafe-inline' ${from};` +
-  ` img-src 'self' data: ${from}; connect-src 'self' ${to}; frame-src 'none'; object-src 'none'`;
+const policy = `default-src 'none'; script-src 'self' 'unsafe-inline' ${from};` +
+  ` style-src 'self' 'unsafe-inline' ${from}; img-src 'self' data: ${from}; connect-src 'self' ${to}; frame-src 'none'; object-src 'none'`;
 
 // open shows the document in a frame, and what the tool answered in it. Without a guard, the frame may do all.
 async function open(answer, guarded, oncalltool) {
@@ -38,7 +38,7 @@ async function open(answer, guarded, oncalltool) {
   page.on('console', (m) => m.type() === 'error' && seen.errors.push(m.text()));
   await page.route('**', (route) => {
     const url = route.request().url(), contentType = 'text/html';
-    if (url === 'http://host.example/') return route.fulfill({ contentType, body: '<!doctype html><title>host</title>' });
+    if (url === 'http://host.example/') return route.fulfill({ contentType, body: '<!doctype html><title>x</title>' });
     if (url === 'http://frame.example/') {
       const headers = guarded ? { 'Content-Security-Policy': policy } : {};
       return route.fulfill({ contentType, body: document.text, headers });
@@ -101,7 +101,8 @@ await app.view.locator('input[name=grep]').press('Enter');
 await until('Answer of grep');
 report.answer = await app.view.locator('#answer').innerText();
 await app.view.evaluate(() => {
-  const a = Object.assign(document.createElement('a'), { href: 'https://outside.example/', id: 'outside', textContent: 'x' });
+  const a = document.createElement('a');
+  Object.assign(a, { href: 'https://outside.example/', id: 'outside', textContent: 'x' });
   document.getElementById('main').append(a);
 });
 await app.view.locator('#outside').click();
