@@ -16,8 +16,7 @@ import (
 // Clients that do not declare it get nothing of this. resources/list has no document: hosts find it by the tools.
 type App interface {
 	Document() string // HTML that gets its pages by calling [AppTool]
-	// Render returns the HTML and the HTTP status of a page of an owner, who sees files in dirs only. The page is named by
-	// its address, such as obs/ID?line=5.
+	// Render returns the HTML and HTTP status of a page, named by its address, of an owner who sees files in dirs only.
 	Render(ctx context.Context, owner string, dirs []string, page string) (html string, status int)
 }
 

@@ -18,8 +18,7 @@
     main.dispatchEvent(new Event('shown'));
     if (hash) scrollBy(0, document.getElementById(hash)?.getBoundingClientRect().top ?? 0);
     here = page;
-    const used = () => main.contains(document.activeElement);
-    const again = () => mine === turn && (used() ? setTimeout(again, 500) : show(page, trail));
+    const again = () => mine === turn && (main.matches(':focus-within') ? setTimeout(again, 500) : show(page, trail));
     if (body.hasAttribute('data-wait')) setTimeout(again, 500);
   };
   const show = (page, before = here ? [...trail, here] : trail) => {
