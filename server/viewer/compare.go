@@ -251,7 +251,9 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
 	for i, by := range []map[string]string{before, after} {
 		var b strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(by)) {
-			b.WriteString(by[name])
+			if before[name] != after[name] {
+				b.WriteString(by[name])
+			}
 		}
 		texts[i] = []byte(b.String())
 	}
