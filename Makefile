@@ -53,5 +53,8 @@ replicas: ## three replicas that are killed, drained and cut off from their stor
 bench-replicas: ## three replicas under load, and the shared store beside a directory
 	REPLICAS=bench CGO_ENABLED=0 go test -count=1 -timeout 60m -v -run '^TestBench' ./conformance/replicas
 
+bench-view: ## pages of the viewer in a browser: a log of 1 GiB, JSON of 300 MiB in one line, a table of 2 M rows
+	VIEW_BENCH=full CGO_ENABLED=0 go test -count=1 -timeout 60m -run '^$$' -bench . -benchtime 1x ./conformance/view
+
 documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
 	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents
