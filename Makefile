@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas bench-view
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
