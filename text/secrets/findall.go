@@ -61,7 +61,10 @@ func (s *scan) findAll() []finding {
 	}
 	if s.block.startUnknown {
 		s.block.startUnknown = false
-		if f, ok := lastKeyLine(s.b); ok && f.to-f.from != pemLine && f.to-f.from != sshLine {
+		if f, ok := keyBefore(s.b); ok {
+			add(f)
+			i = f.to
+		} else if f, ok := lastKeyLine(s.b); ok && f.to-f.from != pemLine && f.to-f.from != sshLine {
 			add(f)
 			i = f.to
 		}
@@ -115,7 +118,7 @@ func (s *scan) addKeyLine(f finding, add func(finding)) int {
 	}
 	add(f)
 	s.block.lineBefore = true
-	if next, ok := findKeyLine(s.b[:min(len(s.b), f.to+4096)], f.to); ok && next.to > f.to {
+	if next, ok := findKeyLine(s.b[:min(len(s.b), f.to+4096)], f.to); ok && next.to > f.to && next.from-f.to <= maxKeyGap {
 		return f.to // another full line follows; the last full line handles the short line
 	}
 	if len(bytes.TrimLeft(s.b[f.to:], "\r\n")) == 0 { // the next line is in the next text

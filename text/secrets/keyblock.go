@@ -6,11 +6,13 @@ import (
 )
 
 const (
-	minKeyRun  = 16 // minimum length, in bytes, of each run of base64 in a key except the last
-	maxLabel   = 64 // maximum length of a block's label, in bytes
-	pemLine    = 64 // length of a full line of PEM, in bytes
-	sshLine    = 70 // length of a full line of OpenSSH, in bytes
-	maxKeyHead = 12 // maximum number of header lines such as "Proc-Type: 4,ENCRYPTED"
+	minKeyRun  = 16       // minimum length, in bytes, of each run of base64 in a key except the last
+	maxLabel   = 64       // maximum length of a block's label, in bytes
+	pemLine    = 64       // length of a full line of PEM, in bytes
+	sshLine    = 70       // length of a full line of OpenSSH, in bytes
+	maxKeyGap  = 48       // bytes between two lines of one key; two keys have an END and a BEGIN between them
+	maxKey     = 32 << 10 // bytes of a key after its BEGIN line; 16,384 bits have 13 KB
+	maxKeyHead = 12       // maximum number of header lines such as "Proc-Type: 4,ENCRYPTED"
 )
 
 // matchKeyBlock matches the BEGIN line of a block. The finding is the key lines after it, if the block is a private
@@ -135,6 +137,7 @@ func findKeyLine(b []byte, i int) (finding, bool) {
 	for at := nextWindow(b, i); at >= 0; at = nextWindow(b, at) {
 		from := at - base64Set.back(b[i:at], 2*pemLine)
 		to := at + base64Set.run(b[at:], 2*pemLine)
+		from += escapeEnd(b, from)
 		if isKeyLine(b, from, to) {
 			return finding{from: from, to: to, format: &keyLine}, true
 		}
@@ -143,6 +146,14 @@ func findKeyLine(b []byte, i int) (finding, bool) {
 		}
 	}
 	return finding{}, false
+}
+
+// escapeEnd returns 1 if the letter at i ends an escaped line end, such as \n in JSON, which is in the set of base64.
+func escapeEnd(b []byte, i int) int {
+	if i > 0 && i < len(b) && b[i-1] == '\\' && (b[i] == 'n' || b[i] == 'r') {
+		return 1
+	}
+	return 0
 }
 
 func isKeyLine(b []byte, from, to int) bool {
@@ -165,6 +176,27 @@ func isDelimited(b []byte, from, to int) bool {
 		return false
 	}
 	return to == len(b) || bytes.IndexByte([]byte("\n\r\"'`\\"), b[to]) >= 0
+}
+
+// keyBefore finds, at the start of b, the rest of a private key that begins before b: all before its END line.
+func keyBefore(b []byte) (f finding, ok bool) {
+	end := bytes.Index(b[:min(len(b), maxKey)], []byte("-----END "))
+	if end < 0 || !bytes.Contains(b[end:min(len(b), end+maxLabel)], []byte("PRIVATE KEY-----")) {
+		return f, false
+	}
+	for i := 0; i < end; {
+		if n := separatorLen(b, i); n > 0 {
+			i += n
+			continue
+		}
+		n := base64Set.run(b[i:end], unbounded)
+		if i += n; n == 0 {
+			return f, false
+		}
+		f.to = i
+	}
+	f.format = &privateKey
+	return f, f.to > 0
 }
 
 // lastKeyLine finds, at the start of b, the last line of a key whose other lines are before b. The line must be
@@ -192,6 +224,7 @@ func shortKeyLine(b []byte, i int) (finding, bool) {
 		end += n + 1
 	}
 	for at := i; at < end; {
+		at += escapeEnd(b, at)
 		n := base64Set.run(b[at:end], 256)
 		if n >= 8 && n <= sshLine && isDelimited(b, at, at+n) && (isMixed(b[at:at+n], 2.8) || b[at+n-1] == '=') {
 			return finding{from: at, to: at + n, format: &keyLine, more: true}, true
