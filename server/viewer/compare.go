@@ -271,7 +271,7 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
 func (q *request) onlyLines(both [2]*opened) ([]any, error) {
 	background := *q
 	background.ctx = q.Viewer.ctx
-	l := q.list(q.who.Owner+"\x00"+both[0].Name+both[1].Name, nil, func() (walk, func(), error) {
+	l := q.list(q.who.Owner+"\x00"+both[0].Name+both[1].Name, "", nil, func() (walk, func(), error) {
 		again, closed, err := background.openBoth()
 		return only(again), closed, err
 	})

@@ -3,7 +3,6 @@ package viewer
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,18 +33,10 @@ type entry struct {
 // entries returns records from one on, and a pager. Of a long record it reads the beginning, and says Truncated.
 func (q *request) entries(o *opened, from, n int64) (all []entry, p *pager, notes []any, err error) {
 	k := kinds.Of(o.kind)
-	l := q.listOf(o, "records", func(o *opened) (walk, error) {
-		r, err := o.from(0)
-		return spans(r, k.Records), err
-	})
+	spans := recordsBy(k.Records)
+	l := q.listOf(o, "records", nil, spans)
 	known, done, wrong := l.wait(q.ctx, from+n+1)
-	starts, err := l.page(q.ctx, from, n+1, func(start int64) (walk, int64) {
-		r, err := o.from(start)
-		if err != nil {
-			return func(context.Context, func(int64, int64) bool) error { return err }, 0
-		}
-		return spans(r, k.Records), start
-	})
+	starts, err := l.page(q.ctx, o, spans, from, n+1)
 	for i, room := 0, int64(recordsBytes); err == nil && i < min(len(starts), int(n)); i++ {
 		at := content.Span{Start: starts[i], End: max(o.Size, starts[i])}
 		if i+1 < len(starts) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -26,110 +27,102 @@ const (
 // treeView shows the children of the value that at names, a JSON Pointer: of the whole text without it.
 func treeView(q *request, o *opened) ([]any, error) {
 	pointer := q.query.Get("at")
-	ndjson := o.kind == content.NDJSON && pointer == ""
-	l := q.listOf(o, "children of "+pointer, func(o *opened) (walk, error) {
-		if ndjson {
-			r, err := o.from(0)
-			return spans(r, kinds.NDJSON.Records), err
+	ofKind := func(object bool) parts {
+		if o.kind == content.NDJSON && pointer == "" {
+			return recordsBy(kinds.NDJSON.Records)
 		}
-		return q.childrenOf(o, pointer)
-	})
+		return func(o *opened, start int64) walk { return q.children(o, pointer, object, start) }
+	}
+	l := q.listOf(o, "children of "+pointer, nil, ofKind(false))
 	from := q.number("top", max(q.number("record", 5)-5, 0))
 	known, done, wrong := l.wait(q.ctx, from+pageNodes+1)
-	_, first := l.near(0)
-	object, err := o.isObject(first)
-	if err != nil {
-		return nil, err
-	}
-	object = object && !ndjson
-	starts, err := l.page(q.ctx, from, pageNodes, func(start int64) (walk, int64) {
-		r, err := o.from(start)
-		if err != nil {
-			return func(context.Context, func(int64, int64) bool) error { return err }, 0
-		}
-		if ndjson {
-			return spans(r, kinds.NDJSON.Records), start
-		}
-		open := "["
-		if object {
-			open = "{"
-		}
-		r = io.MultiReader(strings.NewReader(open), r)
-		return func(ctx context.Context, visit func(int64, int64) bool) error { return content.Starts(ctx, r, visit) }, start - 1
-	})
-	if err != nil {
-		return nil, err
-	}
 	if done && known == 0 && wrong == nil && pointer != "" {
 		return q.scalar(o, pointer)
 	}
-	t := &tree{Empty: "It has no children."}
-	room := pageBytes
-	for i, start := range starts {
-		window, err := o.bytesAt(start, nodeWindow)
-		if err != nil {
-			return nil, err
-		}
-		if room -= min(len(window), nodeWindow); room < 0 && i > 0 {
-			starts = starts[:i]
-			break
-		}
-		n := q.node(o, window, pointer, from+int64(i), object)
-		if n.More != "" {
-			q.lists.seen.Put(q.who.Owner+o.key(n.Pointer), start+n.at, 1)
-		}
-		t.Nodes = append(t.Nodes, n)
-	}
-	blocks := []any{q.pointerLinks(pointer)}
-	var syntax *content.SyntaxError
-	switch {
-	case errors.As(wrong, &syntax):
-		blocks = append(blocks, note{"This JSON is damaged: " + wrong.Error() + ". What follows is not shown.", "bad"})
-	case wrong != nil:
-		blocks = append(blocks, note{wrong.Error(), "bad"})
-	}
-	t.Pager = q.partPager(from, int64(len(starts)), known, done, "children")
-	return append(blocks, t), nil
-}
-
-// childrenOf returns a walk of the children of the value at a pointer.
-func (q *request) childrenOf(o *opened, pointer string) (walk, error) {
-	r, err := o.from(0)
+	_, first := l.near(0)
+	before, err := o.bytesAt(max(first-readLine, 0), min(first, readLine))
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, visit func(int64, int64) bool) error {
-		base, seen := q.lists.seen.Get(q.who.Owner + o.key(pointer))
-		if pointer != "" {
-			if !seen {
-				at, err := content.Point(ctx, r, o.kind, pointer)
-				if err != nil {
-					return err
-				}
-				base = at.Start
-			}
-			if r, err = o.from(base); err != nil {
-				return err
-			}
+	object := known > 0 && bytes.HasSuffix(bytes.TrimSpace(before), []byte("{"))
+	starts, err := l.page(q.ctx, o, ofKind(object), from, pageNodes+1)
+	t, room, seen := &tree{Empty: "It has no children."}, maxMarkup, map[string]bool{}
+	for i := 0; err == nil && i < min(len(starts), pageNodes) && room > 0; i++ {
+		length := int64(nodeWindow)
+		if i+1 < len(starts) {
+			length = min(length, starts[i+1]-starts[i])
 		}
-		return content.Starts(ctx, r, func(i, start int64) bool { return visit(i, base+start) })
-	}, nil
+		var window []byte
+		if window, err = o.bytesAt(starts[i], length); err == nil {
+			n := q.node(o, window, pointer, from+int64(i), object)
+			if n.More != "" {
+				q.lists.seen.Put(q.seenAt(o, n.Pointer), starts[i]+n.at, 1)
+			}
+			n.repeated(seen)
+			room -= n.cost()
+			t.Nodes = append(t.Nodes, n)
+		}
+	}
+	t.Pager = q.partPager(from, int64(len(t.Nodes)), known, done, "children")
+	var syntax *content.SyntaxError
+	if said := "This JSON is damaged: %s. What follows is not shown."; errors.As(wrong, &syntax) {
+		if syntax.Lines > 0 {
+			said = content.Plural(syntax.Lines, "line is", "lines are") + " no JSON and not shown, the first: %s."
+		}
+		wrong = fmt.Errorf(said, wrong)
+	}
+	return append(append([]any{q.pointerLinks(pointer)}, remarks(wrong)...), t), err
 }
 
-// isObject reports whether the first child of a container, which begins at an offset, is a member.
-func (o *opened) isObject(first int64) (bool, error) {
-	from := max(first-64, 0)
-	b, err := o.bytesAt(from, first-from)
-	return bytes.HasSuffix(bytes.TrimSpace(b), []byte("{")), err
+// seenAt is the key of the offset of a container that a page has shown.
+func (q *request) seenAt(o *opened, pointer string) string {
+	return strings.Join([]string{q.who.Owner, o.Name, o.version(), pointer}, "\x00")
+}
+
+// children returns a walk of the children of the value at a pointer, from one of them on if start is not 0.
+func (q *request) children(o *opened, pointer string, object bool, start int64) walk {
+	return func(ctx context.Context, visit func(int64, int64) bool) error {
+		base, known := start, start > 0 || pointer == ""
+		if !known {
+			base, known = q.lists.seen.Get(q.seenAt(o, pointer))
+		}
+		if !known {
+			at, err := o.point(ctx, pointer)
+			if err != nil {
+				return err
+			}
+			base = at.Start
+		}
+		r, err := o.from(base)
+		if err != nil {
+			return err
+		}
+		if start > 0 {
+			r, base = io.MultiReader(strings.NewReader(opening(object)), r), base-1
+		}
+		return content.Starts(ctx, r, func(i, start int64) bool { return visit(i, base+start) })
+	}
+}
+
+// point returns where the value at a pointer is.
+func (o *opened) point(ctx context.Context, pointer string) (content.Span, error) {
+	r, err := o.from(0)
+	if err != nil {
+		return content.Span{}, err
+	}
+	return content.Point(ctx, r, o.kind, pointer)
+}
+
+func opening(object bool) string {
+	if object {
+		return "{"
+	}
+	return "["
 }
 
 // node returns the value that a window begins with: whole if it is small, else its beginning.
 func (q *request) node(o *opened, window []byte, parent string, index int64, object bool) node {
-	open := "["
-	if object {
-		open = "{"
-	}
-	d := json.NewDecoder(io.MultiReader(strings.NewReader(open), bytes.NewReader(window)))
+	d := json.NewDecoder(io.MultiReader(strings.NewReader(opening(object)), bytes.NewReader(window)))
 	d.UseNumber()
 	_, _ = d.Token()
 	key, rest := itoa(index), window
@@ -145,9 +138,10 @@ func (q *request) node(o *opened, window []byte, parent string, index int64, obj
 	pointer := parent + "/" + content.EscapeToken(key)
 	left := inlineMost
 	n, err := q.readNode(o, d, key, pointer, &left)
-	if err != nil { // it is longer than the window, has more inside than is shown, or is broken
+	if err != nil || len(window) == nodeWindow && d.InputOffset() > nodeWindow {
+		// It is longer than the window, has more inside than is shown, or is broken.
 		n = node{
-			Key: key, Pointer: pointer, Value: q.clip(rest, nodeText), Class: "dim", To: q.atPointer(pointer),
+			Key: key, Pointer: pointer, Value: q.cell(key, rest, nodeText), Class: "dim", To: q.atPointer(pointer),
 			Filter: filterOf(pointer, o.kind),
 		}
 		if len(rest) > 0 && (rest[0] == '{' || rest[0] == '[') {
@@ -169,40 +163,58 @@ func (q *request) readNode(o *opened, d *json.Decoder, key, pointer string, left
 	if err != nil {
 		return n, err
 	}
-	switch t := t.(type) {
-	case json.Delim:
-		n.To, n.Class = q.atPointer(pointer), "dim"
-		for i := 0; d.More(); i++ {
-			name := strconv.Itoa(i)
-			if t == '{' {
-				k, err := d.Token()
-				if err != nil {
-					return n, err
-				}
-				name, _ = k.(string)
-			}
-			child, err := q.readNode(o, d, name, pointer+"/"+content.EscapeToken(name), left)
+	begin, container := t.(json.Delim)
+	if !container {
+		raw, _ := content.PlainJSON(t) // it was decoded from JSON
+		if n.Value, n.Class = q.cell(key, raw, nodeText), "literal"; len(raw) > nodeText {
+			n.To = q.atPointer(pointer)
+		}
+		switch t.(type) {
+		case string:
+			n.Class = "string"
+		case json.Number:
+			n.Class = "number"
+		}
+		return n, nil
+	}
+	n.To, n.Class = q.atPointer(pointer), "dim"
+	seen := map[string]bool{}
+	for i := 0; d.More(); i++ {
+		name := strconv.Itoa(i)
+		if begin == '{' {
+			k, err := d.Token()
 			if err != nil {
 				return n, err
 			}
-			n.Nodes = append(n.Nodes, child)
+			name, _ = k.(string)
 		}
-		n.Value = map[json.Delim]string{'{': "{" + strconv.Itoa(len(n.Nodes)) + "}", '[': "[" + strconv.Itoa(len(n.Nodes)) + "]"}[t]
-		_, err = d.Token()
-	case string:
-		quoted, _ := content.PlainJSON(t)
-		n.Value, n.Class = string(quoted), "string"
-		if len(quoted) > nodeText {
-			n.Value, n.To = q.clip(quoted, nodeText), q.atPointer(pointer)
+		child, err := q.readNode(o, d, name, pointer+"/"+content.EscapeToken(name), left)
+		if err != nil {
+			return n, err
 		}
-	case json.Number:
-		n.Value, n.Class = t.String(), "number"
-	case bool:
-		n.Value, n.Class = strconv.FormatBool(t), "literal"
-	default:
-		n.Value, n.Class = "null", "literal"
+		child.repeated(seen)
+		n.Nodes = append(n.Nodes, child)
 	}
+	n.Value = begin.String() + strconv.Itoa(len(n.Nodes)) + string(begin+2) // the closing one
+	_, err = d.Token()
 	return n, err
+}
+
+// repeated notes that a key was seen in the same object.
+func (n *node) repeated(seen map[string]bool) {
+	if seen[n.Pointer] {
+		n.More = strings.TrimPrefix(n.More+"; this key is repeated: jq has the last value", "; ")
+	}
+	seen[n.Pointer] = true
+}
+
+// cost is about how many bytes of HTML a node has.
+func (n *node) cost() int {
+	all := 300 + len(n.Value) + 4*len(n.Pointer)
+	for i := range n.Nodes {
+		all += n.Nodes[i].cost()
+	}
+	return all
 }
 
 func (q *request) atPointer(pointer string) href {
@@ -211,11 +223,7 @@ func (q *request) atPointer(pointer string) href {
 
 // scalar shows a value without children, as JSON writes it.
 func (q *request) scalar(o *opened, pointer string) ([]any, error) {
-	r, err := o.from(0)
-	if err != nil {
-		return nil, err
-	}
-	at, err := content.Point(q.ctx, r, o.kind, pointer)
+	at, err := o.point(q.ctx, pointer)
 	if err != nil {
 		return nil, problemf(http.StatusNotFound, "%s", err)
 	}
@@ -266,21 +274,15 @@ func filterOf(pointer string, kind content.Kind) string {
 }
 
 // partPager leads through pages of parts, of which some are known.
-func (q *request) partPager(from, shown, known int64, done bool, parts string) *pager {
-	at := func(n int64) href { return q.with("top", itoa(n), "record", "", "from", "") }
-	p := &pager{Text: parts + " " + grouped(from) + "–" + grouped(from+max(shown-1, 0)) + " of " + grouped(known), Jump: q.jump("record", "Record", "top", "from")}
+func (q *request) partPager(from, shown, known int64, done bool, of string) *pager {
+	text := of + " " + grouped(from) + "–" + grouped(from+shown-1) + " of " + grouped(known)
 	if shown == 0 {
-		p.Text = "no " + parts + " of " + grouped(known)
+		text = "no " + of + " of " + grouped(known)
 	}
 	if q.wait = q.wait || !done; !done {
-		p.Text += " found so far; the rest is being read"
+		text += " found so far; the rest is being read"
 	}
-	if from > 0 {
-		p.First, p.Prev = at(0), at(max(from-pageNodes, 0))
-	}
-	if from+shown < known {
-		p.Next = at(from + shown)
-		p.Last = at(max(known-pageNodes, 0))
-	}
+	p := q.pager(text, "top", 0, from, from+shown, pageNodes, known)
+	p.Jump = q.jump("record", "Record", "top", "from")
 	return p
 }

@@ -48,40 +48,58 @@ type list struct {
 	err    error
 	beside any           // what else the pass finds
 	grew   chan struct{} // closed when parts or the end were found, and replaced
+
+	version string
+	stop    context.CancelFunc
 }
 
 // walk calls visit with the number of each part of a text, from 0, and the offset at which it begins, until visit
 // returns false.
 type walk func(ctx context.Context, visit func(index, start int64) bool) error
 
-// spans makes a walk of a reader of records.
-func spans(r io.Reader, records func(context.Context, io.Reader, func(int64, content.Span) bool) error) walk {
-	return func(ctx context.Context, visit func(index, start int64) bool) error {
-		return records(ctx, r, func(i int64, at content.Span) bool { return visit(i, at.Start) })
+// parts makes a walk of a text from the start of a part on, or of the whole with 0. Its numbers begin with 0 there; its
+// offsets are those in the text.
+type parts func(o *opened, start int64) walk
+
+// recordsBy makes parts by a reader of records.
+func recordsBy(records func(context.Context, io.Reader, func(int64, content.Span) bool) error) parts {
+	return func(o *opened, start int64) walk {
+		return func(ctx context.Context, visit func(index, start int64) bool) error {
+			r, err := o.from(start)
+			if err != nil {
+				return err
+			}
+			return records(ctx, r, func(i int64, at content.Span) bool { return visit(i, start+at.Start) })
+		}
 	}
 }
 
 // list returns the list of a key. If it is new, all reads the whole text in the background, and may fill beside; closed
-// releases what it reads.
-func (v *Viewer) list(key string, beside any, all func() (w walk, closed func(), err error)) *list {
+// releases what it reads. A list of another version of the text is replaced, and no longer read.
+func (v *Viewer) list(key, version string, beside any, all func() (w walk, closed func(), err error)) *list {
 	v.lists.mu.Lock()
 	defer v.lists.mu.Unlock()
 	if l, ok := v.lists.known.Get(key); ok {
-		return l
+		if l.version == version {
+			return l
+		}
+		l.stop()
 	}
-	l := &list{stride: 1, beside: beside, grew: make(chan struct{})}
+	ctx, stop := context.WithCancel(v.ctx)
+	l := &list{stride: 1, beside: beside, grew: make(chan struct{}), version: version, stop: stop}
 	v.lists.known.Put(key, l, 1)
 	v.background.Go(func() {
+		defer stop()
 		select {
 		case v.lists.turn <- struct{}{}:
-		case <-v.ctx.Done():
+		case <-ctx.Done():
 			return
 		}
 		defer func() { <-v.lists.turn }()
 		w, closed, err := all()
 		if err == nil {
 			defer closed()
-			err = w(v.ctx, l.add)
+			err = w(ctx, l.add)
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -147,9 +165,8 @@ func (l *list) near(index int64) (at, start int64) {
 	return i * l.stride, l.starts[i]
 }
 
-// page returns where the parts from..from+n begin: as many as are known. begin returns a walk of the text from the start
-// of a part on, and what its offsets lack.
-func (l *list) page(ctx context.Context, from, n int64, begin func(start int64) (walk, int64)) (starts []int64, err error) {
+// page returns where the parts from..from+n of a text begin: as many as are known.
+func (l *list) page(ctx context.Context, o *opened, all parts, from, n int64) (starts []int64, err error) {
 	known, _, _ := l.wait(ctx, from+n)
 	if n = min(n, known-from); n <= 0 {
 		return nil, nil
@@ -161,10 +178,9 @@ func (l *list) page(ctx context.Context, from, n int64, begin func(start int64) 
 	}
 	l.mu.Unlock()
 	at, start := l.near(from)
-	w, lacking := begin(start)
-	err = w(ctx, func(i, start int64) bool {
-		if i += at; i >= from {
-			starts = append(starts, start+lacking)
+	err = all(o, start)(ctx, func(i, start int64) bool {
+		if at+i >= from {
+			starts = append(starts, start)
 		}
 		return int64(len(starts)) < n
 	})

@@ -168,18 +168,15 @@ func (q *request) errorLinks(bad *list, at int64) (all links) {
 // levels returns the list of the lines with errors of a log, and the histogram of all lines.
 func (q *request) levels(o *opened) (*list, *histogram) {
 	mine := &histogram{}
-	l := q.listBeside(o, "levels", mine, func(o *opened) (walk, error) {
-		r, err := o.from(0)
+	l := q.listOf(o, "levels", mine, func(o *opened, _ int64) walk {
 		return func(ctx context.Context, visit func(int64, int64) bool) error {
+			r, err := o.from(0)
 			var m logs.Marks
-			bad := int64(0)
-			for all := record.NewLines(ctx, r, markBytes); ; {
-				b, err := all.Next()
-				if errors.Is(err, io.EOF) {
-					return nil
-				}
-				if err != nil {
-					return err
+			bad, all := int64(0), record.NewLines(ctx, r, markBytes)
+			for err == nil {
+				var b []byte
+				if b, err = all.Next(); err != nil {
+					break
 				}
 				m.Read(b)
 				if mine.add(all.Number, &m); levelClass[m.Level] == "bad" {
@@ -187,7 +184,11 @@ func (q *request) levels(o *opened) (*list, *histogram) {
 					bad++
 				}
 			}
-		}, err
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
 	})
 	return l, l.beside.(*histogram) //nolint:forcetypeassert // it is of this list
 }

@@ -22,6 +22,7 @@ import (
 
 const (
 	hexBytes  = 2 << 10  // of a page of binary data
+	edgeBytes = 1 << 10  // before and after it, in which a secret may begin or end
 	maxMarkup = 72 << 10 // of a page of Markdown, rendered
 )
 
@@ -57,7 +58,8 @@ func imageView(q *request, o *opened) ([]any, error) {
 // hexView shows bytes, 16 a row.
 func hexView(q *request, o *opened) ([]any, error) {
 	from := min(q.number("from", 0), o.Size) &^ 15
-	b, err := o.bytesAt(from, hexBytes)
+	before := min(from, edgeBytes)
+	b, err := o.bytesAt(from-before, before+hexBytes+edgeBytes)
 	if masked := q.masks().Text(b); !bytes.Equal(masked, b) { // all between the first difference and the last is hidden
 		at, end := 0, 0
 		for ; at < min(len(b), len(masked)) && b[at] == masked[at]; at++ {
@@ -66,6 +68,8 @@ func hexView(q *request, o *opened) ([]any, error) {
 		}
 		b = slices.Concat(b[:at], bytes.Repeat([]byte{'*'}, len(b)-at-end), b[len(b)-end:])
 	}
+	b = b[min(before, int64(len(b))):]
+	b = b[:min(hexBytes, len(b))]
 	s := ""
 	for at := 0; at < len(b); at += 16 {
 		row := b[at:min(at+16, len(b))]
@@ -83,8 +87,8 @@ func hexView(q *request, o *opened) ([]any, error) {
 
 // markdownView shows a part of a text in Markdown, rendered: HTML in it is text, images are links.
 func markdownView(q *request, o *opened) ([]any, error) {
-	from, mask, n := q.number("from", 0), q.masks(), 0
-	b, err := o.bytesAt(from, pageBytes+1)
+	mask, n := q.masks(), 0
+	b, from, err := q.partOf(o, content.Span{End: 1 << 62}, q.number("from", 0), pageBytes+1)
 	var out bytes.Buffer
 	for most := pageBytes; most > 0; most /= 2 {
 		if n = len(b); n > most { // it is cut between two blocks, or two lines

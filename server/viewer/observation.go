@@ -123,7 +123,7 @@ func (q *request) showText(p *page, o *opened) error {
 		choices = append(choices, link{Text: v.name, On: v.name == chosen.name, To: q.url(strings.Join(q.path, "/"), "as", v.name, "name", q.query.Get("name"))})
 	}
 	if o.kind != content.Binary {
-		p.Blocks = append(p.Blocks, q.boxes(o))
+		p.Blocks = append(p.Blocks, q.boxes())
 		answer, err := q.answer(o)
 		if err != nil {
 			return err
@@ -187,19 +187,16 @@ func (q *request) factsOf(o *opened) facts {
 }
 
 // boxes are the forms that ask a text.
-func (q *request) boxes(o *opened) any {
-	box := func(name, hint string) section {
-		f := form{To: q.url(strings.Join(q.path, "/")), Submit: name, Fields: []field{{Name: name, Label: name, Value: q.query.Get(name), Hint: hint, Size: 30}}}
+func (q *request) boxes() any {
+	box := func(name, hint string, more ...field) section {
+		fields := append([]field{{Name: name, Label: name, Value: q.query.Get(name), Hint: hint, Size: 30}}, more...)
 		if q.query.Has("name") {
-			f.Fields = append(f.Fields, field{Name: "name", Value: q.query.Get("name"), Hidden: true})
+			fields = append(fields, hidden("name", q.query.Get("name")))
 		}
-		return section{Blocks: []any{f}}
+		return section{Blocks: []any{form{To: q.url(strings.Join(q.path, "/")), Submit: name, Fields: fields}}}
 	}
-	grep, jq := box("grep", "pattern, RE2"), box("jq", "filter")
-	f := jq.Blocks[0].(form)
-	f.Fields = append(f.Fields, field{Name: "slurp", Label: "all records as one array", Check: true, Value: q.query.Get("slurp")})
-	jq.Blocks[0] = f
-	return columns{grep, jq}
+	return columns{box("grep", "pattern, RE2"), box("jq", "filter",
+		field{Name: "slurp", Label: "all records as one array", Check: true, Value: q.query.Get("slurp")})}
 }
 
 // answer is what the tool grep or jq answers to what is in a box: as the model would be shown it.
@@ -214,9 +211,8 @@ func (q *request) answer(o *opened) (*section, error) {
 	}
 	out := &section{Title: "Answer of " + name, Key: "answer"}
 	for _, b := range a.Blocks {
-		text, next := q.splitNext(b.Text)
-		out.Blocks = append(out.Blocks, pre(text))
-		if next != "" {
+		out.Blocks = append(out.Blocks, pre(b.Text))
+		if next := q.nextOf(b.Text); next != "" {
 			out.Blocks = append(out.Blocks, &pager{Next: next})
 		}
 	}
@@ -233,20 +229,19 @@ func hidden(name, value string) field { return field{Name: name, Value: value, H
 // asked returns the call that a box, or the link to a further page of its answer, asks for; nil if none does.
 func (q *request) asked(o *opened) (tool string, args json.RawMessage) {
 	given := map[string]any{"source": o.Name}
-	for _, name := range []string{"grep", "jq"} {
-		if of := q.query.Get(name); of != "" {
-			given[map[string]string{"grep": "pattern", "jq": "filter"}[name]] = of
-			if name == "jq" && q.query.Get("slurp") != "" {
-				given["slurp"] = true
-			}
-			if q.query.Has("offset") {
-				given["offset"] = q.number("offset", 0)
-			}
-			args, _ = json.Marshal(given) // cannot fail
-			return name, args
-		}
+	switch grep, jq := q.query.Get("grep"), q.query.Get("jq"); {
+	case grep != "":
+		tool, given["pattern"] = "grep", grep
+	case jq != "":
+		tool, given["filter"], given["slurp"] = "jq", jq, q.query.Get("slurp") != ""
+	default:
+		return "", nil
 	}
-	return "", nil
+	if q.query.Has("offset") {
+		given["offset"] = q.number("offset", 0)
+	}
+	args, _ = json.Marshal(given) // cannot fail
+	return tool, args
 }
 
 // call calls a tool for the person; what it shows counts for no session.
@@ -262,16 +257,16 @@ func (q *request) call(name string, args json.RawMessage) (funnel.Answer, error)
 	})
 }
 
-// splitNext takes the call of the next page from the header of an answer, and returns the address that makes it.
-func (q *request) splitNext(text string) (rest string, to href) {
+// nextOf returns the address of the next page of an answer, whose header has the call that makes it; "" if none follows.
+func (q *request) nextOf(text string) href {
 	header, _, _ := strings.Cut(text, "\n")
-	_, next, found := strings.Cut(header, "next: ")
+	_, next, _ := strings.Cut(header, "next: ")
 	_, raw, _ := strings.Cut(next, " ")
 	var args struct{ Offset int64 }
-	if !found || json.Unmarshal([]byte(raw), &args) != nil || args.Offset == 0 {
-		return text, ""
+	if json.Unmarshal([]byte(raw), &args) != nil || args.Offset == 0 {
+		return ""
 	}
-	return text, q.with("offset", itoa(args.Offset))
+	return q.with("offset", itoa(args.Offset))
 }
 
 // observations lists those of the person, the newest first.
@@ -327,14 +322,7 @@ func listed[T any](q *request, t *table, all []T, row func(T) []cell) {
 
 // rowPager leads through pages of rows, all of which are known.
 func (q *request) rowPager(from, to, total int64) *pager {
-	p := &pager{Text: grouped(min(from+1, to)) + "–" + grouped(to) + " of " + grouped(total)}
-	if from > 0 {
-		p.First, p.Prev = q.with("top", ""), q.with("top", itoa(max(from-pageLines, 0)))
-	}
-	if to < total {
-		p.Next, p.Last = q.with("top", itoa(to)), q.with("top", itoa(max(total-pageLines, 0)))
-	}
-	return p
+	return q.pager(grouped(min(from+1, to))+"–"+grouped(to)+" of "+grouped(total), "top", 0, from, to, pageLines, total)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,12 +1,10 @@
 package viewer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -21,6 +19,9 @@ type opened struct {
 	kind content.Kind
 	set  source.Set
 	done func()
+
+	decoded io.Reader // of a text that is not plain, from the offset at on
+	at      int64
 }
 
 // Close closes it.
@@ -51,22 +52,35 @@ func (q *request) open(ctx context.Context, name string) (*opened, error) {
 		}
 		return nil, err
 	}
-	return &opened{src, src.Observation, src.Kind(), set, done}, nil
+	return &opened{Source: src, o: src.Observation, kind: src.Kind(), set: set, done: done}, nil
 }
 
-// from returns a reader of the text from an offset of it on.
+// from returns a reader of the text from an offset of it on, which is valid until the next call.
 func (o *opened) from(at int64) (io.Reader, error) {
 	if o.Plain() {
 		return io.NewSectionReader(o.Source, at, max(o.Size-at, 0)), nil
 	}
-	r, err := o.Text()
-	if err == nil {
-		_, err = io.CopyN(io.Discard, r, at)
+	if o.decoded == nil || at < o.at { // else it is decoded on from there: parts of a page follow each other
+		r, err := o.Text()
+		if err != nil {
+			return nil, err
+		}
+		o.decoded, o.at = r, 0
 	}
+	_, err := io.CopyN(io.Discard, (*decoding)(o), at-o.at)
 	if errors.Is(err, io.EOF) {
-		return bytes.NewReader(nil), nil
+		err = nil
 	}
-	return r, err
+	return (*decoding)(o), err
+}
+
+// decoding reads the text of a source, and knows where it is.
+type decoding opened
+
+func (d *decoding) Read(p []byte) (int, error) {
+	n, err := d.decoded.Read(p)
+	d.at += int64(n)
+	return n, err
 }
 
 // bytesAt returns at most n bytes of the text from an offset on.
@@ -78,30 +92,20 @@ func (o *opened) bytesAt(at, n int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, n))
 }
 
-// key names a list of a text. A file is another one when it changes.
-func (o *opened) key(of string) string {
-	return o.Name + "\x00" + strconv.FormatInt(o.Size, 10) + "\x00" + o.Modified.String() + "\x00" + of
-}
+// version differs between the states of a file that changes.
+func (o *opened) version() string { return itoa(o.Size) + " " + o.Modified.String() }
 
-// listOf returns the list of a text that is read by records.
-func (q *request) listOf(o *opened, of string, walks func(o *opened) (walk, error)) *list {
-	return q.listBeside(o, of, nil, walks)
-}
-
-// listBeside is listOf for a walk that finds more than the list: beside, if the list is new, else that of the list.
-func (q *request) listBeside(o *opened, of string, beside any, walks func(o *opened) (walk, error)) *list {
+// listOf returns the list of parts of a text. The walk may find more than the list: beside, if the list is new, else that
+// of the list.
+func (q *request) listOf(o *opened, of string, beside any, all parts) *list {
 	name, background := o.Name, *q
 	background.ctx = q.Viewer.ctx
-	return q.list(q.who.Owner+"\x00"+o.key(of), beside, func() (walk, func(), error) {
+	return q.list(q.who.Owner+"\x00"+name+"\x00"+of, o.version(), beside, func() (walk, func(), error) {
 		again, err := background.open(background.ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
-		w, err := walks(again)
-		if err != nil {
-			again.Close()
-		}
-		return w, again.Close, err
+		return all(again, 0), again.Close, nil
 	})
 }
 

@@ -27,10 +27,7 @@ const (
 
 // tableView shows rows of a table: all, or those that a filter chooses and orders.
 func tableView(q *request, o *opened) ([]any, error) {
-	all := q.listOf(o, "rows", func(o *opened) (walk, error) {
-		r, err := o.from(0)
-		return spans(r, kinds.Table.Records), err
-	})
+	all := q.listOf(o, "rows", nil, recordsBy(kinds.Table.Records))
 	if q.query.Has("record") {
 		return q.row(o, all, q.number("record", 0))
 	}
@@ -59,12 +56,12 @@ func tableView(q *request, o *opened) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen := q.listOf(o, "jq "+c.Filter, func(o *opened) (walk, error) { return o.chosen(c), nil })
+		chosen := q.listOf(o, "jq "+c.Filter, nil, func(o *opened, _ int64) walk { return o.chosen(c) })
 		known, done, wrong = chosen.wait(q.ctx, from+pageNodes+1)
 		box := q.with("jq", c.Shown, "slurp", map[bool]string{true: "1"}[c.Slurp], "top", "")
 		blocks = append(append(blocks, facts{{"Filter", code(c.Shown).to(box)}}), remarks(wrong)...)
 		room, t.Rows = pageBytes, nil
-		for i := from; err == nil && i < min(known, from+pageNodes) && room >= 0; i++ {
+		for i := from; err == nil && i < min(known, from+pageNodes) && room >= 0 && !q.wait; i++ {
 			_, at := chosen.near(i)
 			err = q.rowsFrom(o, all, at, func(i int64, of []string, r *csv.Row) bool { return add(i, of, r) && i < at })
 		}
@@ -100,7 +97,10 @@ func (q *request) rowsFrom(o *opened, all *list, index int64, visit func(int64, 
 	q.wait = q.wait || known <= index && !done
 	at, start := all.near(index)
 	_, first := all.near(0)
-	head, err := o.bytesAt(0, first)
+	head, err := o.bytesAt(0, min(first, record.MaxLine))
+	if first > record.MaxLine {
+		err = problemf(http.StatusRequestEntityTooLarge, "The header of this table has over %s.", size(record.MaxLine))
+	}
 	if err != nil {
 		return err
 	}

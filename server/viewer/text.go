@@ -22,12 +22,27 @@ const (
 	readLine  = 32 << 10 // of a line that is masked before it is cut
 )
 
-// lineCount returns the number of lines of a text; -1 if it is not known.
-func (o *opened) lineCount() int64 {
+// lineAt returns where a line begins, or the last one before it that is known, and how many lines there are, -1 if that
+// is unknown. known is 0 if the lines before it are still being read.
+func (q *request) lineAt(o *opened, n int64) (known, at, total int64) {
+	total = -1
 	if o.o != nil {
-		return o.o.Stats.Lines
+		total = o.o.Stats.Lines
 	}
-	return -1
+	if n <= 1 || o.o != nil && o.Plain() || o.Size < recordsBytes {
+		known, at = o.LineOffset(n)
+		return known, at, total
+	}
+	l := q.listOf(o, "lines", nil, recordsBy(record.LineSpans))
+	found, done, _ := l.wait(q.ctx, n)
+	if done {
+		total = found
+	} else if found < n {
+		q.wait = true
+		return 0, 0, total
+	}
+	known, at = l.near(n - 1)
+	return known + 1, at, total
 }
 
 // textLine is a line of a text.
@@ -38,22 +53,26 @@ type textLine struct {
 	more  int64 // bytes that are left out of shown
 }
 
-// readLines calls visit for the lines of a text from a number on, masked and cut, until visit returns false.
-func (q *request) readLines(o *opened, first int64, visit func(textLine) bool) error {
-	number, at := o.LineOffset(first)
+// readLines calls visit for the lines of a text from a number on, masked and cut, until visit returns false. total is how
+// many the text has, -1 if that is unknown.
+func (q *request) readLines(o *opened, first int64, visit func(textLine) bool) (total int64, err error) {
+	number, at, total := q.lineAt(o, first)
+	if number == 0 || total >= 0 && first > total {
+		return total, nil
+	}
 	r, err := o.from(at)
 	if err != nil {
-		return err
+		return total, err
 	}
 	mask := q.masks()
 	lines := record.NewLines(q.ctx, r, readLine)
 	for ; ; number++ {
 		b, err := lines.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return total, nil
 		}
 		if err != nil {
-			return err
+			return total, err
 		}
 		if number < first {
 			continue
@@ -62,7 +81,7 @@ func (q *request) readLines(o *opened, first int64, visit func(textLine) bool) e
 		one := textLine{n: number, start: at + lines.At.Start, shown: string(mask.Text(b[:cut]))}
 		one.more = lines.At.End - lines.At.Start - int64(cut)
 		if !visit(one) {
-			return nil
+			return total, nil
 		}
 	}
 }
@@ -83,7 +102,7 @@ func textView(q *request, o *opened) ([]any, error) {
 	}
 	first := max(q.number("top", found-5), 1)
 	out, room, next := &lines{Empty: "There is no such line: the text has fewer."}, pageBytes, int64(0)
-	err := q.readLines(o, first, func(l textLine) bool {
+	total, err := q.readLines(o, first, func(l textLine) bool {
 		if len(out.Lines) == pageLines || room < len(l.shown) && len(out.Lines) > 0 {
 			next = l.n
 			return false
@@ -92,10 +111,23 @@ func textView(q *request, o *opened) ([]any, error) {
 		out.Lines = append(out.Lines, q.line(o, l, l.n == found))
 		return true
 	})
-	if o.Size == 0 {
+	if q.wait {
+		out.Empty = "The lines before it are being read."
+	} else if o.Size == 0 {
 		out.Empty = "The text is empty."
 	}
-	out.Pager = q.linePager(first, first+int64(len(out.Lines))-1, next, o.lineCount())
+	said, last := "lines "+grouped(first)+"–", first+int64(len(out.Lines))-1
+	if said += grouped(last); last < first {
+		said = "no lines from " + grouped(first)
+	}
+	if total >= 0 {
+		said += " of " + grouped(total)
+	}
+	if next == 0 { // it is the last page
+		total, next = max(last, 0), last+1
+	}
+	out.Pager = q.pager(said, "top", 1, first, next, pageLines, total)
+	out.Pager.Jump = q.jump("line", "Line", "top", "from")
 	return []any{out}, err
 }
 
@@ -113,21 +145,24 @@ func (q *request) line(o *opened, l textLine, found bool) line {
 	return one
 }
 
-// linePager leads through pages of lines; next is 0 on the last one, total -1 if it is unknown.
-func (q *request) linePager(first, last, next, total int64) *pager {
-	at := func(n int64) href { return q.with("top", itoa(n), "line", "", "from", "") }
-	p := &pager{Text: "lines " + grouped(first) + "–" + grouped(last), Jump: q.jump("line", "Line", "top", "from")}
-	if total >= 0 {
-		p.Text += " of " + grouped(total)
-	}
-	if first > 1 {
-		p.First, p.Prev = at(1), at(max(first-pageLines, 1))
-	}
-	if next > 0 {
-		p.Next = at(next)
-		if total > pageLines {
-			p.Last = at(total - pageLines + 1)
+// pager leads through pages of about page parts each, of which this one has those from..next: a parameter says where one
+// begins. The first part has the number first; total is how many there are, -1 if that is unknown.
+func (q *request) pager(text, parameter string, first, from, next, page, total int64) *pager {
+	at := func(n int64) href {
+		if parameter == "from" {
+			return q.with("from", itoa(n))
 		}
+		return q.with(parameter, itoa(n), "line", "", "record", "", "from", "")
+	}
+	p := &pager{Text: text}
+	if from > first {
+		p.First, p.Prev = at(first), at(max(from-page, first))
+	}
+	if total < 0 || next < first+total {
+		p.Next = at(next)
+	}
+	if total > 0 && next < first+total {
+		p.Last = at(max(first+total-page, first))
 	}
 	return p
 }
@@ -146,18 +181,26 @@ func (q *request) jump(name, label string, without ...string) *form {
 
 // longLine shows a part of one line.
 func (q *request) longLine(o *opened, number int64) ([]any, error) {
-	known, at := o.LineOffset(number)
-	r, err := o.from(at)
-	if err != nil {
-		return nil, err
+	known, start, total := q.lineAt(o, number)
+	next, end, _ := q.lineAt(o, number+1)
+	if known == 0 || next == 0 && number != total {
+		return []any{note{"The lines of this text are being read.", ""}}, nil
 	}
-	if known == number && number == o.lineCount() && o.Plain() { // the end is known without reading it
-		last, err := o.bytesAt(max(o.Size-1, at), 1)
-		end := o.Size - int64(bytes.Count(last, []byte("\n")))
+	at := content.Span{Start: start, End: end}
+	if last := number == total && o.Plain(); known == number && (next > number || last) { // it need not be read to find its end
+		if next <= number {
+			at.End = o.Size
+		}
+		b, err := o.bytesAt(max(at.End-2, start), min(2, at.End-start))
 		if err != nil {
 			return nil, err
 		}
-		return q.window(o, content.Span{Start: at, End: end}, "line "+grouped(number))
+		at.End -= int64(len(b) - len(bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))))
+		return q.window(o, at, "line "+grouped(number))
+	}
+	r, err := o.from(start)
+	if total >= 0 && number > total {
+		err = io.EOF
 	}
 	l := record.NewLines(q.ctx, r, 1)
 	for ; err == nil && known <= number; known++ {
@@ -169,32 +212,32 @@ func (q *request) longLine(o *opened, number int64) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.window(o, content.Span{Start: at + l.At.Start, End: at + l.At.End}, "line "+grouped(number))
+	return q.window(o, content.Span{Start: start + l.At.Start, End: start + l.At.End}, "line "+grouped(number))
+}
+
+// partOf returns about n bytes of a span from an offset on, and that offset, so that neither edge is within a secret.
+func (q *request) partOf(o *opened, at content.Span, from, n int64) (b []byte, start int64, err error) {
+	before := min(from, oneLine)
+	b, err = o.bytesAt(at.Start+from-before, min(before+n+oneLine, max(at.End-at.Start-from+before, 0)))
+	mask := q.masks()
+	lead := min(mask.SafeCut(b, int(before)), len(b))
+	b = b[lead:]
+	return b[:cutAt(mask, b, int(n))], from - before + int64(lead), err
 }
 
 // window shows a part of a span of a text, from a byte of it on.
 func (q *request) window(o *opened, at content.Span, name string) ([]any, error) {
-	from, length := q.number("from", 0), at.End-at.Start
-	b, err := o.bytesAt(at.Start+from, min(readLine, max(length-from, 0)))
-	if err != nil {
-		return nil, err
-	}
-	mask := q.masks()
-	cut := int64(cutAt(mask, b, oneLine))
-	p := q.bytePager(name, from, cut, oneLine, length)
-	return []any{section{Blocks: []any{pre(mask.Text(b[:cut])), p}}}, nil
+	length := at.End - at.Start
+	b, from, err := q.partOf(o, at, min(q.number("from", 0), length), oneLine)
+	p := q.bytePager(name, from, int64(len(b)), oneLine, length)
+	return []any{section{Blocks: []any{pre(q.masks().Text(b)), p}}}, err
 }
 
 // bytePager leads through a range of bytes by pages, of which one has n bytes and begins at from.
 func (q *request) bytePager(name string, from, n, page, length int64) *pager {
 	text := name + ", bytes " + grouped(from) + "–" + grouped(from+n) + " of " + grouped(length)
-	p := &pager{Text: text, Jump: q.jump("from", "Byte")}
-	if from > 0 {
-		p.First, p.Prev = q.with("from", "0"), q.with("from", itoa(max(from-page, 0)))
-	}
-	if from+n < length {
-		p.Next, p.Last = q.with("from", itoa(from+n)), q.with("from", itoa(max(length-page, 0)))
-	}
+	p := q.pager(text, "from", 0, from, from+n, page, length)
+	p.Jump = q.jump("from", "Byte")
 	return p
 }
 
