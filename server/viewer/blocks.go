@@ -1,13 +1,13 @@
 package viewer
 
 import (
-	"fmt"
 	"html/template"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -201,19 +201,7 @@ func grouped(n int64) string {
 }
 
 // size writes a number of bytes with its unit, in powers of 1024.
-func size(n int64) string {
-	f := float64(n)
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
-		if f < 1024 || unit == "GiB" {
-			if unit == "B" {
-				return grouped(n) + " B"
-			}
-			return fmt.Sprintf("%.1f %s", f, unit)
-		}
-		f /= 1024
-	}
-	return ""
-}
+func size(n int64) string { return backend.FormatBytes(n) }
 
 // shown replaces every string that can be reached from v, which is addressable, by what show makes of it.
 func shown(v reflect.Value, show func(string) string) {
@@ -249,3 +237,14 @@ func shown(v reflect.Value, show func(string) string) {
 
 // visible makes hidden characters visible, but keeps line ends and tabs: those of pre and of lines are wanted.
 func visible(s string) string { return content.Visible(s, false) }
+
+// masked masks the secrets of a whole text, unless the person sees them.
+func (q *request) masked(s string) string {
+	if !q.plain {
+		s, _ = q.o.Mask.String(s)
+	}
+	return s
+}
+
+// short returns a name in which the middle of over n characters is left out; it is masked before.
+func (q *request) short(s string, n int) string { return content.Clip(q.masked(s), n) }

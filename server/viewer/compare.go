@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/delta"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 const (
@@ -47,15 +48,22 @@ func (q *request) compare() (*page, error) {
 		}
 		long, records = long || len(texts[i]) > compareBytes, records && of(content.JSON, content.NDJSON, content.Table)(o)
 	}
+	by := &form{To: q.url("compare"), Submit: "Compare", Fields: []field{
+		hidden("a", q.query.Get("a")), hidden("b", q.query.Get("b")),
+		{Name: "by", Label: "By", Value: q.query.Get("by"), Options: []string{"records", "lines"}},
+	}}
+	if records && !long {
+		p.Blocks = append(p.Blocks, by)
+	}
 	blocks := []any{note{"Both are equal, byte for byte.", ""}}
 	switch {
 	case both[0].o.SHA256 == both[1].o.SHA256:
 	case long:
 		blocks, err = q.onlyLines(both)
 	case records && q.query.Get("by") != "lines":
-		blocks = q.changedRecords(both, texts)
+		blocks, err = q.changedRecords(both, texts, by)
 	default:
-		blocks = q.changedLines(both, texts)
+		blocks, err = q.changedLines(both, texts)
 	}
 	p.Blocks = append(p.Blocks, blocks...)
 	return p, err
@@ -63,70 +71,55 @@ func (q *request) compare() (*page, error) {
 
 // openBoth opens the observations a and b.
 func (q *request) openBoth() (both [2]*opened, closed func(), err error) {
-	for i, name := range []string{"a", "b"} {
-		if both[i], err = q.openID(q.query.Get(name)); err != nil {
-			if i > 0 {
-				both[0].Close()
-			}
-			return both, nil, err
-		}
+	if both[0], err = q.openID(q.query.Get("a")); err != nil {
+		return both, nil, err
 	}
-	return both, func() { both[0].Close(); both[1].Close() }, nil
+	if both[1], err = q.openID(q.query.Get("b")); err != nil {
+		both[0].Close()
+	}
+	return both, func() { both[0].Close(); both[1].Close() }, err
 }
 
-// choose is the form that compares in another way.
-func (q *request) choose(fields ...field) *form {
-	fields = append(fields, hidden("a", q.query.Get("a")), hidden("b", q.query.Get("b")))
-	return &form{To: q.url("compare"), Submit: "Compare", Fields: fields}
-}
-
-// changedLines shows the lines that differ, with three lines around them.
-func (q *request) changedLines(both [2]*opened, texts [2][]byte) []any {
-	way, numbered := q.choose(field{Name: "by", Label: "By", Value: "lines", Options: []string{"records", "lines"}}), true
+// changedLines shows the lines that differ. Each leads to where it stands.
+func (q *request) changedLines(both [2]*opened, texts [2][]byte) ([]any, error) {
 	if x, ok := delta.Indented(texts[0]); ok {
 		if y, ok := delta.Indented(texts[1]); ok {
-			texts, numbered, way.Hint = [2][]byte{x, y}, false, "Each value of the JSON is on a line of its own."
+			blocks, err := q.changes([2][]byte{x, y})
+			return append([]any{note{"Each value of the JSON is on a line of its own.", ""}}, blocks...), err
 		}
 	}
-	return append([]any{way}, q.changes(both, texts, numbered)...)
+	blocks, err := q.changes(texts)
+	if t, ok := blocks[len(blocks)-1].(*table); ok {
+		for _, row := range t.Rows {
+			for side, o := range both {
+				if at := &row[2*side]; at.Text != "" {
+					at.To = q.url("obs/"+string(o.o.ID), "line", at.Text)
+				}
+			}
+		}
+	}
+	return blocks, err
 }
 
-// changes shows the difference of two texts. Secrets are masked before lines are compared.
-func (q *request) changes(both [2]*opened, texts [2][]byte, numbered bool) []any {
+// changes shows the lines of two texts that differ, beside each other, with three lines around them. Secrets are masked
+// before lines are compared.
+func (q *request) changes(texts [2][]byte) ([]any, error) {
 	for i, text := range texts {
-		if !q.plain {
-			masked, _ := q.o.Mask.String(string(text))
-			texts[i] = []byte(masked)
+		texts[i] = []byte(q.masked(string(text)))
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			texts[i] = append(texts[i], '\n')
 		}
 	}
-	var all []line
-	var next, count [2]int64 // the next line of each text; lines that only it has
-	for one := range strings.Lines(string(diff.Diff("a", texts[0], "b", texts[1]))) {
-		if at, ok := strings.CutPrefix(one, "@@ -"); ok {
-			_, _ = fmt.Sscanf(at, "%d", &next[0])
-			_, _ = fmt.Sscanf(at[strings.IndexByte(at, '+'):], "+%d", &next[1])
-			all = append(all, line{Text: strings.TrimSpace(one), Class: "dim"})
-			continue
-		}
-		side := strings.IndexByte("-+", one[0])
-		if next == [2]int64{} || one[0] == '\\' { // the names of the texts; a last line without an end
-			continue
-		}
-		l := line{Text: content.ClipEnd(strings.TrimRight(one, "\r\n"), comparedLine)}
-		if of := max(side, -side); numbered {
-			l.N, l.To = next[of], q.url("obs/"+string(both[of].o.ID), "line", itoa(next[of]))
-		}
-		if side < 0 {
-			next[0], next[1] = next[0]+1, next[1]+1
-		} else {
-			l.Class = []string{"del", "add"}[side]
-			next[side], count[side] = next[side]+1, count[side]+1
-		}
-		all = append(all, l)
+	_, all, _ := bytes.Cut(diff.Diff("a", texts[0], "b", texts[1]), []byte("\n+++ b\n"))
+	if len(all) == 0 {
+		return []any{note{"Only masked secrets, the order or the layout differ.", ""}}, nil
 	}
-	rows, pager := paged(q, all)
-	return []any{note{grouped(count[1]) + " lines added, " + grouped(count[0]) + " removed", ""},
-		&lines{Lines: rows, Pager: pager, Empty: "Only masked secrets, the order or the layout differ."}}
+	count := func(mark string) int64 { return int64(bytes.Count(all, []byte("\n"+mark))) }
+	said := content.Plural(count("+"), "line", "lines") + " added, " + grouped(count("-")) + " removed"
+	size := int64(len(all))
+	text := &opened{Source: &source.Source{ReaderAt: bytes.NewReader(all), Size: size, Encoding: "utf-8"}}
+	blocks, err := q.hunks(text, content.Span{End: size}, "")
+	return append([]any{note{said, ""}}, blocks...), err
 }
 
 // comparedRecords returns the fields of each record of a text as JSON: of elements of an array, of lines, of rows.
@@ -170,27 +163,27 @@ func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all [
 // keysOf returns the fields that all records of both texts have, no two of one text with the same value. The best is
 // the first: most of its values are in both.
 func keysOf(texts [2][]map[string]string) (keys []string) {
-	seen, shared := map[string]map[string]int{}, map[string]int{} // seen: in the first text 1, in the second 2, in both 3
-	var count [2]map[string]int
+	seen := map[string]map[string][2]int{} // how often each text has a value of a field
 	for i, all := range texts {
-		count[i] = map[string]int{}
 		for _, record := range all {
 			for name, v := range record {
 				if seen[name] == nil {
-					seen[name] = map[string]int{}
+					seen[name] = map[string][2]int{}
 				}
-				if seen[name][v]&(i+1) == 0 {
-					count[i][name]++
-					if seen[name][v] |= i + 1; seen[name][v] == 3 {
-						shared[name]++
-					}
-				}
+				n := seen[name][v]
+				n[i]++
+				seen[name][v] = n
 			}
 		}
 	}
-	for name := range seen {
-		if name != "" && count[0][name] == len(texts[0]) && count[1][name] == len(texts[1]) {
-			keys = append(keys, name)
+	shared := map[string]int{}
+	for name, values := range seen {
+		var has [2]int // different values
+		for _, n := range values {
+			has[0], has[1] = has[0]+min(n[0], 1), has[1]+min(n[1], 1)
+		}
+		if name != "" && has == [2]int{len(texts[0]), len(texts[1])} {
+			keys, shared[name] = append(keys, name), has[0]+has[1]-len(values)
 		}
 	}
 	named := func(name string) int {
@@ -225,8 +218,8 @@ func matched(all []map[string]string, key string) map[string]string {
 	return by
 }
 
-// changedRecords shows the fields of records that were added, removed or changed.
-func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
+// changedRecords shows the fields of records that were added, removed or changed, and adds the choice of a key to a form.
+func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]any, error) {
 	var all [2][]map[string]string
 	var damage [2]error
 	for i, o := range both {
@@ -234,36 +227,29 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte) []any {
 	}
 	keys := keysOf(all)
 	key := keys[max(slices.Index(keys, q.query.Get("key")), 0)]
-	before, after := matched(all[0], key), matched(all[1], key)
-	var added, removed, changed int
-	for name, text := range after {
-		if was, ok := before[name]; !ok {
-			added++
-		} else if was != text {
-			changed++
+	by.Fields = append(by.Fields, field{Name: "key", Label: "the same if equal:", Value: key, Options: keys})
+	var records [2]map[string]string
+	for i := range texts {
+		records[i], texts[i] = matched(all[i], key), nil
+		for _, name := range slices.Sorted(maps.Keys(records[i])) {
+			texts[i] = append(texts[i], records[i][name]...)
 		}
 	}
-	for name := range before {
-		if _, ok := after[name]; !ok {
-			removed++
+	added, changed := len(records[1]), 0
+	for name, was := range records[0] {
+		if now, ok := records[1][name]; ok {
+			added--
+			changed += map[bool]int{true: 1}[now != was]
 		}
 	}
-	for i, by := range []map[string]string{before, after} {
-		var b strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(by)) {
-			if before[name] != after[name] {
-				b.WriteString(by[name])
-			}
-		}
-		texts[i] = []byte(b.String())
-	}
-	blocks := []any{q.choose(field{Name: "by", Label: "By", Value: "records", Options: []string{"records", "lines"}},
-		field{Name: "key", Label: "the same if equal:", Value: key, Options: keys}),
-		note{fmt.Sprintf("%d of %d records added, %d of %d removed, %d changed", added, len(all[1]), removed, len(all[0]), changed), ""}}
+	removed := len(records[0]) - len(records[1]) + added
+	blocks := []any{note{fmt.Sprintf("%d of %d records added, %d of %d removed, %d changed",
+		added, len(all[1]), removed, len(all[0]), changed), ""}}
 	if err := errors.Join(damage[:]...); err != nil {
 		blocks = append(blocks, note{"What is damaged is not compared: " + err.Error(), "bad"})
 	}
-	return append(blocks, q.changes(both, texts, false)...)
+	rows, err := q.changes(texts)
+	return append(blocks, rows...), err
 }
 
 // onlyLines shows the lines that only one of two long texts has, wherever they stand: hashes of lines are compared in

@@ -26,7 +26,7 @@ func TestCompare(t *testing.T) {
 		want, unwanted      []string
 	}{
 		"equal":   {before: "a\n", after: "a\n", want: []string{"Both are equal, byte for byte."}},
-		"lines":   {before: "one\ntwo\n", after: "one\nthree\n", want: []string{"1 lines added, 1 removed", "-two", "+three"}},
+		"lines":   {before: "one\ntwo\n", after: "one\nthree\n", want: []string{"1 line added, 1 removed", "-two", "+three"}},
 		"no end":  {before: "one\ntwo", after: "one\ntwo\nthree\n", want: []string{"+three"}, unwanted: []string{"No newline"}},
 		"secrets": {before: "k " + aKey + "\n", after: "k " + strings.Replace(aKey, "16C7", "27D8", 1) + "\n", want: []string{"Only masked secrets"}, unwanted: []string{"ghp_"}},
 		"one line of JSON": {

@@ -19,27 +19,42 @@ import (
 
 const maxExport = 32 << 20 // bytes of a file
 
-// unlinked returns HTML without the addresses that lead out of it.
-func unlinked(page []byte) []byte {
+// standing returns HTML without what needs a server: forms, ways to other pages, and addresses that lead out of it.
+func standing(page []byte) []byte {
 	var out bytes.Buffer
+	skip, depth := "", 0 // the name of the element that is left out, and how many of this name are open
 	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
-		switch kind := z.Next(); kind {
-		case html.ErrorToken:
-			return out.Bytes()
-		case html.StartTagToken, html.SelfClosingTagToken:
-			raw := bytes.Clone(z.Raw()) // Token changes it
-			t := z.Token()
-			kept := slices.DeleteFunc(slices.Clone(t.Attr), func(a html.Attribute) bool {
-				return slices.Contains([]string{"href", "src", "action"}, a.Key) && !strings.HasPrefix(a.Val, "#")
-			})
-			if len(kept) < len(t.Attr) {
-				t.Attr, raw = kept, nil
-				out.WriteString(t.String())
-			}
-			out.Write(raw)
-		default:
-			out.Write(z.Raw())
+		kind := z.Next()
+		raw := bytes.Clone(z.Raw()) // Token changes it
+		t := z.Token()
+		starts := kind == html.StartTagToken || kind == html.SelfClosingTagToken
+		if starts && skip == "" && (t.Data == "form" || slices.ContainsFunc(t.Attr, func(a html.Attribute) bool {
+			return a.Key == "class" && slices.Contains([]string{"links", "pager", "copy"}, a.Val)
+		})) {
+			skip = t.Data
 		}
+		switch {
+		case kind == html.ErrorToken:
+			return out.Bytes()
+		case skip != "":
+			if t.Data == skip {
+				depth += map[html.TokenType]int{html.StartTagToken: 1, html.EndTagToken: -1}[kind]
+			}
+			if depth == 0 {
+				skip = ""
+			}
+			continue
+		case starts:
+			known := len(t.Attr)
+			t.Attr = slices.DeleteFunc(t.Attr, func(a html.Attribute) bool {
+				return slices.Contains([]string{"href", "src", "action"}, a.Key) &&
+					!strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "data:")
+			})
+			if len(t.Attr) < known {
+				raw = []byte(t.String())
+			}
+		}
+		out.Write(raw)
 	}
 }
 
@@ -57,10 +72,15 @@ func (v *Viewer) Export(ctx context.Context, who Who, handle string, out io.Writ
 	return q.export(p, out)
 }
 
-// exported returns the first page of what is exported.
+// exported returns the first page of what is exported. From now on the pages of the request hold their pictures, and
+// nothing is unmasked.
 func (q *request) exported() (*page, error) {
 	kind, key, _ := strings.Cut(strings.Join(q.path, "/"), "/")
 	if kind == "obs" && len(q.path) == 2 || kind == "sessions" && key+q.query.Get("key") != "" {
+		q.app, q.plain = true, false
+		for _, asks := range []string{"export", "grep", "jq"} {
+			q.query.Del(asks)
+		}
 		return q.load(nil)
 	}
 	return nil, problemf(http.StatusNotFound, "An export is of obs:ID or of a session.")
@@ -68,8 +88,6 @@ func (q *request) exported() (*page, error) {
 
 // download sends the export of a page.
 func (q *request) download(w http.ResponseWriter) error {
-	q.plain = false
-	q.query.Del("export")
 	p, err := q.exported()
 	if err != nil {
 		return err
@@ -87,7 +105,7 @@ func (q *request) download(w http.ResponseWriter) error {
 func (q *request) export(p *page, out io.Writer) (err error) {
 	room, calls := maxExport-1<<10, []url.Values{} // the last line has room
 	write := func(part string, p *page) {
-		b := unlinked(q.render(p, part))
+		b := standing(q.render(p, part))
 		if room -= len(b); room >= 0 && err == nil {
 			_, err = out.Write(b)
 		}
@@ -108,7 +126,7 @@ func (q *request) export(p *page, out io.Writer) (err error) {
 				row[0].To = href(fmt.Sprintf("#call-%d", len(calls)))
 			}
 		}
-		if write("blocks", &page{Blocks: still(blocks)}); next == "" {
+		if write("blocks", &page{Blocks: blocks}); next == "" {
 			break
 		}
 		if p, err = q.load(queryOf(next)); err == nil {
@@ -118,7 +136,7 @@ func (q *request) export(p *page, out io.Writer) (err error) {
 	}
 	for i := 0; i < len(calls) && room >= 0 && err == nil; i++ {
 		if p, err = q.load(calls[i]); err == nil {
-			call := section{Title: p.Title, Key: fmt.Sprintf("call-%d", i+1), Blocks: still(p.Blocks)}
+			call := section{Title: p.Title, Key: fmt.Sprintf("call-%d", i+1), Blocks: p.Blocks}
 			write("blocks", &page{Blocks: []any{call}})
 		}
 	}
@@ -160,6 +178,7 @@ func (q *request) load(other url.Values) (*page, error) {
 func pagedOf(blocks []any) (part any, next href) {
 	for _, b := range blocks {
 		var p *pager
+		part = b
 		switch b := b.(type) {
 		case *table:
 			p = b.Pager
@@ -167,43 +186,16 @@ func pagedOf(blocks []any) (part any, next href) {
 			p = b.Pager
 		case *tree:
 			p = b.Pager
+		case *pager: // of what is beside it
+			p, part = b, section{Blocks: blocks}
 		case section:
 			if part, next = pagedOf(b.Blocks); part != nil {
 				return part, next
 			}
 		}
 		if p != nil {
-			return b, p.Next
+			return part, p.Next
 		}
 	}
 	return nil, ""
-}
-
-// still returns blocks without what needs a server.
-func still(blocks []any) (all []any) {
-	for _, b := range blocks {
-		switch b := b.(type) {
-		case facts, note, pre, markup:
-			all = append(all, b)
-		case *table:
-			one := *b
-			one.Pager = nil
-			all = append(all, one)
-		case *lines:
-			all = append(all, lines{Lines: b.Lines, Empty: b.Empty})
-		case *tree:
-			all = append(all, tree{Nodes: b.Nodes, Empty: b.Empty})
-		case columns:
-			for _, s := range b {
-				all = append(all, still([]any{s})...)
-			}
-		case section:
-			if inner := still(b.Blocks); inner != nil {
-				all = append(all, section{Title: b.Title, Key: b.Key, Blocks: inner})
-			}
-		case image:
-			all = append(all, note{"The picture is left out.", ""})
-		}
-	}
-	return all
 }

@@ -65,6 +65,23 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// Of views without rows all pages are exported too; a picture is a part of the file.
+func TestExportBytes(t *testing.T) {
+	f := newFixture(t)
+	var text strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&text, "## Part %d\n\nIt has *words* and [a link](https://example.com/%d).\n\n", i, i)
+	}
+	for what, want := range map[string][]string{
+		text.String(): {"Part 0", "Part 1999", "Part 3999"}, "\x00" + strings.Repeat("\x01\x02", 4000): {"00000000", "00001f40"},
+		"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 1000): {`<img src="data:image/png;base64,iVBORw0KGgo`},
+	} {
+		page := f.export("obs:" + string(f.keep(observations.Local, "t", what, nil)))
+		expect.Contains(t, page, want...)
+		expect.Lacks(t, page, "<button", `rel="next"`)
+	}
+}
+
 // What looks like an address in a text is no attribute: nothing of the page is taken for it.
 func TestExportKeepsTexts(t *testing.T) {
 	f := newFixture(t)

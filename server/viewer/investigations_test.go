@@ -133,7 +133,8 @@ func TestServers(t *testing.T) {
 	expect.Must(t, upstream.RecordsIn(f.o.Records).Change(key, func(*upstream.Record) (*upstream.Record, error) { return &one, nil }))
 	body, _ := f.get("servers")
 	expect.Contains(t, plainText(body), key+" files npx --key [masked", "<b> stateless, 2026-07-28 1 3", "mcp-funnel upstream approve "+key,
-		`- "description": "Lists.",`, `+ "description": "Lists. \u003cscript\u003e",`, "list (changed)", "new (new)", "There is none: the tool is new.")
+		`- "description": "Lists.",`, `+ "description": "Lists. \u003cscript\u003e",`,
+		"list (changed)", "new (new)", "Nothing was approved: the tool is new.")
 	expect.Lacks(t, body, aKey, "<b>", `Lists. <script>`)
 	expect.Equal(t, len(body) < 100<<10, true, len(body))
 	for owner, status := range map[string]int{"eve": http.StatusForbidden, observations.Local: http.StatusOK} {

@@ -109,7 +109,7 @@ func TestStoreFigures(t *testing.T) {
 	expect.Must(t, f.o.Store.Pin(observations.Local, small, true))
 	p := f.page("")
 	_, p, _ = strings.Cut(p, "By tool Tool Size ")
-	expect.Has(t, p, "big 24.4 KiB small 2 B Pinned")
+	expect.Has(t, p, "big 24.4 KiB small 2 bytes Pinned")
 	_, pinned, _ := strings.Cut(p, "Pinned")
 	pinned, rest, _ := strings.Cut(pinned, "What expires next")
 	expect.Has(t, pinned, "never "+string(small))

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -42,33 +43,31 @@ func (q *request) heldBack(key string, r *upstream.Record, room *int) section {
 		note{"Calls of these tools are refused until somebody approves them, with the --store of this server:", "bad"},
 		pre("mcp-funnel upstream diff " + key + "\nmcp-funnel upstream approve " + key),
 	}}
+	of := *q
+	of.query = nil // the rows of a page are those of the list
 	for i, h := range r.Held {
 		if *room < 0 {
 			s.Blocks = append(s.Blocks, note{grouped(int64(len(r.Held)-i)) + " more tools: the command above shows them.", ""})
 			return s
 		}
 		approved, listed := r.Definitions(h.Name)
-		before, after := upstream.Lines(approved), upstream.Lines(listed)
-		start, end := upstream.Differ(before, after)
-		show := func(text []string, mark, class string) []any {
-			out := &lines{Empty: "There is none: the tool is new."}
-			for i, one := range text {
-				l := line{Text: "  " + q.cut([]byte(one), lineBytes)}
-				if i >= start && i < len(text)-end {
-					l.Class, l.Text = class, mark+l.Text[1:]
-				}
-				if *room -= len(l.Text); *room < 0 {
-					l = line{Text: grouped(int64(len(text)-i)) + " more lines: the command above shows those that differ"}
-				}
-				if out.Lines = append(out.Lines, l); *room < 0 {
-					break
-				}
-			}
-			return []any{out}
+		text := func(of json.RawMessage) []byte { return []byte(strings.Join(upstream.Lines(of), "\n")) }
+		blocks, err := of.changes([2][]byte{text(approved), text(listed)})
+		if err != nil {
+			blocks = []any{note{err.Error(), "bad"}}
 		}
-		s.Blocks = append(s.Blocks, section{Title: h.Name + " (" + h.Why + ")", Blocks: []any{columns{
-			{Title: "Approved", Blocks: show(before, "-", "del")}, {Title: "Listed now", Blocks: show(after, "+", "add")},
-		}}})
+		if approved == nil {
+			blocks = append([]any{note{"Nothing was approved: the tool is new.", ""}}, blocks...)
+		}
+		if t, ok := blocks[len(blocks)-1].(*table); ok {
+			for _, row := range t.Rows {
+				*room -= len(row[1].Text) + len(row[3].Text) + 60
+			}
+			if t.Pager != nil {
+				t.Pager = &pager{Text: "the first lines; the command above shows all that differ"}
+			}
+		}
+		s.Blocks = append(s.Blocks, section{Title: h.Name + " (" + h.Why + ")", Blocks: blocks})
 	}
 	return s
 }
