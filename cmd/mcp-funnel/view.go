@@ -30,8 +30,7 @@ becomes a cookie. A server for others offers the same pages with serve --http AD
 
 // Run serves the pages.
 func (c *viewCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
-	path, err := viewer.PathOf(c.Handle)
-	if err != nil {
+	if _, err := viewer.PathOf(c.Handle, ""); err != nil {
 		return cli.Usagef("%w", err)
 	}
 	return cli.Do(ctx, s, w, "view", func(ctx context.Context, app *cli.App, _ *cli.Bar) error {
@@ -48,8 +47,8 @@ func (c *viewCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		}
 		view := app.Viewer(s, c.AnyOwner, nil)
 		defer view.Close()
-		code := view.Code(viewer.Who{Owner: observations.Local, Operator: true})
-		at := "http://" + l.Addr().String() + path + "?code=" + code
+		path, _ := viewer.PathOf(c.Handle, view.Code(viewer.Who{Owner: observations.Local, Operator: true}))
+		at := "http://" + l.Addr().String() + path
 		if _, err := fmt.Fprintln(w.Out, at); err != nil {
 			return err
 		}

@@ -20,10 +20,8 @@ func (v *Viewer) Render(ctx context.Context, owner string, dirs []string, target
 	if err != nil {
 		at = &url.URL{Path: target} // there is no such page
 	}
-	q := &request{Viewer: v, ctx: ctx, who: Who{Owner: owner, Roots: dirs}, query: at.Query(), app: true}
-	if path := strings.Trim(strings.TrimPrefix(at.Path, Base), "/"); path != "" {
-		q.path = strings.Split(path, "/")
-	}
+	q := v.request(ctx, at)
+	q.who, q.app = Who{Owner: owner, Roots: dirs}, true
 	p, status := q.handle()
 	return string(q.render(p, "body")), status
 }

@@ -29,7 +29,7 @@ func TestPagesForClients(t *testing.T) {
 	picture := "\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 1000)
 	for text, want := range map[string]string{
 		picture:                                `<img src="data:image/png;base64,iVBORw0KGgo`,
-		picture + strings.Repeat("x", 512<<10): "An image (image/png of 513.0 KiB) is shown here up to 512 KiB",
+		picture + strings.Repeat("x", 512<<10): "An image (image/png of 513 KiB) is shown here up to 512 KiB",
 	} {
 		html, _ := f.Render(t.Context(), observations.Local, nil, "obs/"+string(f.keep(observations.Local, "run", text, nil)))
 		expect.Contains(t, html, want)

@@ -8,9 +8,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -46,6 +46,7 @@ func (v *Viewer) Code(who Who) string {
 	c := rand.Text()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	maps.DeleteFunc(v.codes, func(_ [sha256.Size]byte, old code1) bool { return time.Now().After(old.until) })
 	v.codes[sha256.Sum256([]byte(c))] = code1{who, time.Now().Add(codeLife)}
 	return c
 }
@@ -109,86 +110,64 @@ func (v *Viewer) signedIn(r *http.Request) (who Who, token string, ok bool) {
 }
 
 // ServeHTTP serves the pages below [Base]. Its caller has checked Host, Origin and fetch metadata. identify returns
-// whose a pasted token is.
+// whose a pasted token is; nil: none is asked for.
 func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request, identify func(context.Context, string) (Who, error)) {
 	head := w.Header()
 	head.Set("Content-Security-Policy", look().policy)
 	head.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would have the Origin null
 	head.Set("X-Frame-Options", "DENY")
-	path := strings.Trim(strings.TrimPrefix(r.URL.Path, Base), "/")
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err == nil && r.Method == http.MethodPost {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		err = r.ParseForm()
-	}
-	q := &request{Viewer: v, ctx: r.Context(), query: query}
-	if path != "" {
-		q.path = strings.Split(path, "/")
-	}
-	if err != nil {
-		q.write(w, &page{Title: "Bad request", Blocks: []any{note{err.Error(), "bad"}}}, http.StatusBadRequest)
-		return
-	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	err := r.ParseForm()
+	q := v.request(r.Context(), r.URL)
 	who, token, ok := v.signedIn(r)
-	if c := query.Get("code"); c != "" {
-		if who, ok := v.redeem(c); ok {
-			v.signIn(w, r, who)
-			v.enter(w, q)
-			return
-		}
-		if !ok {
-			q.write(w, q.signInPage("This address was used before, or is older than 10 minutes: start mcp-funnel view again.",
-				identify != nil), http.StatusForbidden)
-			return
-		}
-		v.enter(w, q) // opened again: the person is signed in
+	fresh, redeemed := v.redeem(q.query.Get("code"))
+	var p *page
+	var status int
+	switch {
+	case err != nil:
+		p, status = q.result(nil, problemf(http.StatusBadRequest, "%s", err))
+	case redeemed:
+		p, status = q.enter(w, r, fresh), http.StatusOK
+	case ok && q.query.Has("code"): // opened again: the person is signed in
+		p, status = q.enter(w, r, who), http.StatusOK
+	case q.query.Has("code"):
+		const wrong = "This address was used before, or is older than 10 minutes: start mcp-funnel view again."
+		p, status = q.signInPage(wrong, identify != nil), http.StatusForbidden
+	case !ok:
+		p, status = q.login(w, r, identify)
+	default:
+		q.who, q.token, q.plain = who, token, who.Operator && q.query.Get("unmasked") == "1"
+		p, status = q.serve(w, r)
+	}
+	if p == nil {
 		return
 	}
-	if !ok {
-		status, wrong := http.StatusUnauthorized, ""
-		if path == "login" && r.Method == http.MethodPost && identify != nil {
-			who, err := identify(r.Context(), strings.TrimSpace(r.PostForm.Get("token")))
-			if err == nil {
-				v.signIn(w, r, who)
-				q.path = nil
-				v.enter(w, q)
-				return
-			}
-			wrong = err.Error()
-		}
-		q.write(w, q.signInPage(wrong, identify != nil), status)
-		return
-	}
-	q.who, q.token, q.plain = who, token, who.Operator && query.Get("unmasked") == "1"
-	if r.Method == http.MethodPost {
-		v.post(w, r, q)
-		return
-	}
-	if path == "live" {
-		q.live(w, r)
-		return
-	}
-	send := func() error { return q.download(w) }
-	if len(q.path) == 3 && q.path[0] == "obs" && q.path[2] == "raw" {
-		send = func() error { return q.raw(w, r) }
-	}
-	if q.query.Has("export") || len(q.path) == 3 && q.path[0] == "obs" && q.path[2] == "raw" {
-		if err := send(); err != nil {
-			p, status := q.failed(err)
-			q.write(w, p, status)
-		}
-		return
-	}
-	p, status := q.handle()
-	q.write(w, p, status)
+	body := q.render(p, "page")
+	head.Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
 }
 
-// enter leads to the page without the code. A redirect would be part of a navigation that another program began, in
-// which a browser withholds the cookie.
-func (v *Viewer) enter(w http.ResponseWriter, q *request) {
+// enter signs a person in, and leads to the page without the code. A redirect would be part of a navigation that
+// another program began, in which a browser withholds the cookie.
+func (q *request) enter(w http.ResponseWriter, r *http.Request, who Who) *page {
+	q.signIn(w, r, who)
 	to := q.with("code", "")
 	w.Header().Set("Refresh", "0; url="+string(to))
-	q.write(w, &page{Title: "Signed in", Blocks: []any{links{{Text: "Continue", To: to}}}}, http.StatusOK)
+	return &page{Title: "Signed in", Blocks: []any{links{{Text: "Continue", To: to}}}}
+}
+
+// login signs a person in who sends a token, and asks others for one.
+func (q *request) login(w http.ResponseWriter, r *http.Request, identify func(context.Context, string) (Who, error)) (*page, int) {
+	if identify == nil || r.Method != http.MethodPost || strings.Join(q.path, "/") != "login" {
+		return q.signInPage("", identify != nil), http.StatusUnauthorized
+	}
+	who, err := identify(r.Context(), strings.TrimSpace(r.PostForm.Get("token")))
+	if err != nil {
+		return q.signInPage(err.Error(), true), http.StatusUnauthorized
+	}
+	q.path = nil
+	return q.enter(w, r, who), http.StatusOK
 }
 
 func (q *request) signInPage(wrong string, tokens bool) *page {
@@ -196,37 +175,47 @@ func (q *request) signInPage(wrong string, tokens bool) *page {
 	if wrong != "" {
 		p.Blocks = append(p.Blocks, note{wrong, "bad"})
 	}
-	if tokens {
-		p.Blocks = append(p.Blocks, &form{
-			To: q.url("login"), Post: true, Fields: []field{{Name: "token", Label: "Token of this server", Size: 40}}, Submit: "Sign in",
-			Hint: "It becomes a cookie for 12 hours; the address never has it.",
-		})
-	} else {
+	if !tokens {
 		p.Blocks = append(p.Blocks, note{"Open the address that mcp-funnel view has printed.", ""})
+		return p
 	}
+	p.Blocks = append(p.Blocks, &form{
+		To: q.url("login"), Post: true, Fields: []field{{Name: "token", Label: "Token of this server", Size: 40}},
+		Submit: "Sign in", Hint: "It becomes a cookie for 12 hours; the address never has it.",
+	})
 	return p
 }
 
-// write sends a page.
-func (q *request) write(w http.ResponseWriter, p *page, status int) {
-	body := q.render(p, "page")
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+// serve returns the page that a person who is signed in asks for; nil if it has sent something else.
+func (q *request) serve(w http.ResponseWriter, r *http.Request) (p *page, status int) {
+	var err error
+	switch {
+	case r.Method == http.MethodPost:
+		err = q.post(w, r)
+	case q.query.Has("export"):
+		err = q.download(w)
+	case len(q.path) == 3 && q.path[0] == "obs" && q.path[2] == "raw":
+		err = q.raw(w, r)
+	case len(q.path) == 1 && q.path[0] == "live":
+		q.live(w, r)
+	default:
+		return q.handle()
+	}
+	if err != nil {
+		return q.result(nil, err)
+	}
+	return nil, 0
 }
 
 // post changes something, if the form has the token of a page of the same person, and leads to where that is seen.
-func (v *Viewer) post(w http.ResponseWriter, r *http.Request, q *request) {
-	err := problemf(http.StatusForbidden, "This form is not of a page of yours: load the page again.")
-	to := href("")
-	if hmac.Equal([]byte(r.PostForm.Get("token")), []byte(q.token)) {
-		q.query = r.PostForm
-		to, err = q.act()
+func (q *request) post(w http.ResponseWriter, r *http.Request) error {
+	if !hmac.Equal([]byte(r.PostForm.Get("token")), []byte(q.token)) {
+		return problemf(http.StatusForbidden, "This form is not of a page of yours: load the page again.")
 	}
-	if err != nil {
-		p, status := q.failed(err)
-		q.write(w, p, status)
-		return
+	q.query = r.PostForm
+	to, err := q.act()
+	if err == nil {
+		http.Redirect(w, r, string(to), http.StatusSeeOther)
 	}
-	http.Redirect(w, r, string(to), http.StatusSeeOther)
+	return err
 }

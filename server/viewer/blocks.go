@@ -2,7 +2,9 @@ package viewer
 
 import (
 	"html/template"
+	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,19 +177,13 @@ func when(t time.Time) cell {
 
 // duration returns a cell of milliseconds.
 func duration(ms float64) cell {
-	return cell{Text: millis(ms), Num: true}
-}
-
-func millis(ms float64) string {
-	switch {
-	case ms >= 60_000:
-		return time.Duration(ms * 1e6).Round(time.Second).String()
-	case ms >= 1000:
-		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
-	case ms >= 10:
-		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
+	text := strconv.FormatFloat(ms, 'f', map[bool]int{true: 1}[ms < 10], 64) + " ms"
+	if ms >= 60_000 {
+		text = time.Duration(ms * 1e6).Round(time.Second).String()
+	} else if ms >= 1000 {
+		text = strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
 	}
-	return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	return cell{Text: text, Num: true}
 }
 
 // grouped writes a number with commas between thousands.
@@ -244,6 +240,32 @@ func (q *request) masked(s string) string {
 		s, _ = q.o.Mask.String(s)
 	}
 	return s
+}
+
+// name returns a cell of a name, without the middle of over n characters.
+func (q *request) name(s string, n int) cell { return words(q.short(s, n)) }
+
+// text returns a cell of the beginning of a text, in one line.
+func (q *request) text(s string, n int) cell { return words(q.clip([]byte(s), n)) }
+
+// listing is a page with a row for each of a list.
+func listing[T any](q *request, title, empty string, heads []cell, all []T, row func(T) []cell) *page {
+	t := &table{Heads: heads, Key: strings.ToLower(title), Empty: empty}
+	listed(q, t, all, row)
+	return &page{Title: title, Blocks: []any{t}}
+}
+
+// pick returns the one of a list that the page is of; nil if it is of all.
+func pick[T any](q *request, all []T, idOf func(T) string) (*T, error) {
+	if len(q.path) < 2 {
+		return nil, nil
+	}
+	at := slices.IndexFunc(all, func(one T) bool { return idOf(one) == q.path[1] })
+	if at < 0 {
+		return nil, problemf(http.StatusNotFound, "There is no %s:%s, or it is too old.",
+			q.path[0], content.ClipBytes(q.path[1], 40))
+	}
+	return &all[at], nil
 }
 
 // short returns a name in which the middle of over n characters is left out; it is masked before.

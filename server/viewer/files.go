@@ -1,9 +1,5 @@
 package viewer
 
-import (
-	"github.com/mcp-funnel/mcp-funnel/text/content"
-)
-
 // file is the page of a file below the person's roots, or of a text of another place such as inv:.
 func (q *request) file() (*page, error) {
 	o, err := q.open(q.ctx, q.query.Get("name"))
@@ -11,7 +7,7 @@ func (q *request) file() (*page, error) {
 		return nil, err
 	}
 	defer o.Close()
-	p := &page{Title: content.Clip(o.Name, 100), Notes: o.Notes(), Blocks: []any{facts{
+	p := &page{Title: q.short(o.Name, 100), Notes: o.Notes(), Blocks: []any{facts{
 		{"Name", code(o.Name)}, {"Kind", words(string(o.kind))}, {"Size", bytesCell(o.Size)}, {"Changed", when(o.Modified)},
 	}}}
 	return p, q.showText(p, o)

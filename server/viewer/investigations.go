@@ -14,44 +14,45 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
 )
 
+const maxFlags = 20 // of a path, shown with what they cite
+
 // investigations is the page of one investigation, of a path in it, or of all.
 func (q *request) investigations() (*page, error) {
 	all, err := q.o.Investigator.List(q.ofAll())
 	if err != nil {
 		return nil, err
 	}
-	if len(q.path) > 1 {
-		at := slices.IndexFunc(all, func(m investigate.Meta) bool { return m.ID == q.path[1] })
-		if at < 0 {
-			return nil, problemf(http.StatusNotFound, "There is no investigation inv:%s.", content.ClipBytes(q.path[1], 40))
-		}
-		q.who.Owner = all[at].Identity
-		set, done := q.sources()
-		defer done()
-		k, err := q.o.Investigator.Kept(q.ctx, investigate.Caller{Sources: set, Owner: q.who.Owner}, q.path[1])
-		if err != nil {
-			return nil, err
-		}
-		return q.investigation(k)
+	if one, err := pick(q, all, func(m investigate.Meta) string { return m.ID }); err != nil || one != nil {
+		return q.investigation(one, err)
 	}
-	t := &table{Heads: heads("ID", "Begun", "Used", "Target", "Goal", "#Directories"), Key: "investigations",
-		Empty: "Nothing was investigated yet: mcp-funnel investigate DIR begins."}
-	listed(q, t, all, func(m investigate.Meta) []cell {
-		return []cell{code(m.ID).to(q.url("inv/" + m.ID)), when(m.StartedAt), when(m.LastUsed),
-			code(content.Clip(m.Target, 80)), words(q.clip([]byte(m.Goal), 200)), number(int64(m.DirCount))}
-	})
-	return &page{Title: "Investigations", Blocks: []any{links{{Text: "answers of ask", To: q.url("ans")}}, t}}, nil
+	p := listing(q, "Investigations", "Nothing was investigated yet: mcp-funnel investigate DIR begins.",
+		heads("ID", "Begun", "Used", "Target", "Goal", "#Directories"), all, func(m investigate.Meta) []cell {
+			return []cell{code(m.ID).to(q.url("inv/" + m.ID)), when(m.StartedAt), when(m.LastUsed),
+				code(q.short(m.Target, 80)), q.text(m.Goal, 200), number(int64(m.DirCount))}
+		})
+	p.Blocks = append([]any{links{{Text: "answers of ask", To: q.url("ans")}}}, p.Blocks...)
+	return p, nil
 }
 
 // investigation shows what an investigation is about, its flags and its directories; or its report, or one path.
-func (q *request) investigation(k investigate.Kept) (*page, error) {
+func (q *request) investigation(of *investigate.Meta, err error) (*page, error) {
+	if err != nil {
+		return nil, err
+	}
+	q.who.Owner = of.Identity
+	set, done := q.sources()
+	defer done()
+	k, err := q.o.Investigator.Kept(q.ctx, investigate.Caller{Sources: set, Owner: q.who.Owner}, of.ID)
+	if err != nil {
+		return nil, err
+	}
 	p := &page{Title: "inv:" + k.ID, Crumbs: []link{{Text: "Investigations", To: q.url("inv")}}}
 	if k.Damaged > 0 {
 		p.Notes = []string{content.Plural(int64(k.Damaged), "entry is", "entries are") + " damaged and not shown"}
 	}
 	if q.query.Has("path") || q.query.Has("report") {
 		p.Crumbs = append(p.Crumbs, link{Text: "inv:" + k.ID, To: q.url("inv/" + k.ID)})
-		p.Title = content.Clip(q.query.Get("path"), 100)
+		p.Title = q.short(q.query.Get("path"), 100)
 		if q.query.Has("report") {
 			p.Title = "Report"
 		}
@@ -60,14 +61,14 @@ func (q *request) investigation(k investigate.Kept) (*page, error) {
 		}
 		return p, nil
 	}
-	at := func(name string) cell { return code(content.Clip(name, 100)).to(q.url("inv/"+k.ID, "path", name)) }
+	at := func(name string) cell { return code(q.short(name, 100)).to(q.url("inv/"+k.ID, "path", name)) }
 	count, opened, files := map[string]int64{}, 0, 0
 	flags := &table{Caption: "Flags, the worst first", Heads: heads("Severity", "Path", "Finding"), Empty: "No flags."}
 	for i, f := range k.Flags {
 		if count[f.Path]++; i < pageLines {
 			class := map[string]string{"critical": "bad", "concern": "warn"}[f.Severity]
-			flags.Rows = append(flags.Rows, []cell{{Text: f.Severity, Class: class}, at(f.Path),
-				 words(q.clip([]byte(f.Finding), 300))})
+			row := []cell{{Text: f.Severity, Class: class}, at(f.Path), q.text(f.Finding, 300)}
+			flags.Rows = append(flags.Rows, row)
 		}
 	}
 	if more := len(k.Flags) - pageLines; more > 0 {
@@ -86,13 +87,12 @@ func (q *request) investigation(k investigate.Kept) (*page, error) {
 			read = d.Coverage.Text()
 		}
 		about := qualityOf(d.Quality)
-		return []cell{at(name), about[0].Cell, about[1].Cell, number(count[name]), words(read),
-			words(q.clip([]byte(d.Summary), 200))}
+		return []cell{at(name), about[0].Cell, about[1].Cell, number(count[name]), words(read), q.text(d.Summary, 200)}
 	})
-	about := facts{{"Target", code(k.Target)}, {"Goal", words(k.Goal)}, {"By", words(k.By)}, {"Begun", when(k.StartedAt)},
-		{"Coverage", words(fmt.Sprintf("%d of %d files were opened when their directories were noted", opened, files))}}
+	covered := fmt.Sprintf("%d of %d files were opened when their directories were noted", opened, files)
 	p.Blocks = []any{
-		slices.DeleteFunc(about, func(f fact) bool { return f.Cell.Text == "" && f.Cell.Time.IsZero() }), links{
+		named(heads("Target", "Goal", "By", "Begun", "Coverage"),
+			[]cell{code(k.Target), words(k.Goal), words(k.By), when(k.StartedAt), words(covered)}), links{
 			{Text: "report", To: q.url("inv/"+k.ID, "report", "1")},
 			{Text: "all entries", To: q.url("file", "name", "inv:"+k.ID)},
 		}, flags, t,
@@ -117,10 +117,18 @@ func (q *request) entry(k investigate.Kept, name string) (blocks []any) {
 	add := func(title string, e investigate.Quality, texts ...*string) {
 		blocks = append(blocks, section{Title: title, Blocks: append([]any{qualityOf(e)}, q.noted(k, name, e, texts...)...)})
 	}
+	flags := int64(0)
 	for _, f := range k.Flags {
-		if f.Path == name {
+		if f.Path != name {
+			continue
+		}
+		if flags++; flags <= maxFlags {
 			add("Flag: "+f.Severity, investigate.Quality{Evidence: f.Evidence}, &f.Finding)
 		}
+	}
+	if flags > maxFlags {
+		said := grouped(flags-maxFlags) + " more flags: all entries of the investigation have them."
+		blocks = append(blocks, note{said, "warn"})
 	}
 	if d, ok := k.Dirs[name]; ok {
 		add("Directory", d.Quality, d.Texts()...)
@@ -134,14 +142,14 @@ func (q *request) entry(k investigate.Kept, name string) (blocks []any) {
 	} else if name == "" {
 		blocks = append(blocks, note{"No report was shown yet: mcp-funnel investigations report makes it.", ""})
 	}
-	var below links
-	for _, f := range slices.Sorted(maps.Keys(k.Files)) {
-		if path.Dir(f) == name && len(below) < pageLines {
-			below = append(below, link{Text: content.Clip(path.Base(f), 60), To: q.url("inv/"+k.ID, "path", f)})
-		}
-	}
-	if below != nil {
-		blocks = append(blocks, section{Title: "Files in it", Blocks: []any{below}})
+	below := &table{Heads: heads("Files in it")}
+	listed(q, below, slices.DeleteFunc(slices.Sorted(maps.Keys(k.Files)), func(f string) bool {
+		return path.Dir(f) != name
+	}), func(f string) []cell {
+		return []cell{code(q.short(path.Base(f), 60)).to(q.url("inv/"+k.ID, "path", f))}
+	})
+	if below.Rows != nil {
+		blocks = append(blocks, below)
 	}
 	return blocks
 }
@@ -184,32 +192,29 @@ func (q *request) answers() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(q.path) > 1 {
-		at := slices.IndexFunc(all, func(a ask.Kept) bool { return a.ID == q.path[1] })
-		if at < 0 {
-			return nil, problemf(http.StatusNotFound, "There is no answer ans:%.40s, or it is too old.", q.path[1])
-		}
-		return q.answered(all[at]), nil
+	if one, err := pick(q, all, func(a ask.Kept) string { return a.ID }); err != nil || one != nil {
+		return q.answered(one), err
 	}
-	t := &table{Heads: heads("ID", "Made", "Question", "By", "#Facts"), Key: "answers",
-		Empty: "Nothing was asked yet: mcp-funnel ask does."}
-	listed(q, t, all, func(a ask.Kept) []cell {
-		return []cell{code(a.ID).to(q.url("ans/" + a.ID)), when(a.At), words(q.clip([]byte(a.Question), 200)),
-			words(a.By), number(int64(len(a.Facts)))}
-	})
-	return &page{Title: "Answers", Blocks: []any{t}}, nil
+	return listing(q, "Answers", "Nothing was asked yet: mcp-funnel ask does.",
+		heads("ID", "Made", "Question", "By", "#Facts"), all, func(a ask.Kept) []cell {
+			return []cell{code(a.ID).to(q.url("ans/" + a.ID)), when(a.At), q.text(a.Question, 200), words(a.By),
+				number(int64(len(a.Facts)))}
+		}), nil
 }
 
-// answered shows an answer.
-func (q *request) answered(a ask.Kept) *page {
+// answered shows an answer, if there is one.
+func (q *request) answered(a *ask.Kept) *page {
+	if a == nil {
+		return nil
+	}
 	t := &table{Heads: heads("File", "Lines", "Fact", "#Score"), Empty: "No file gave a fact."}
 	listed(q, t, a.Facts, func(f ask.Fact) []cell {
 		line, _, _ := strings.Cut(f.Lines, "-")
 		if _, err := strconv.Atoi(line); err != nil {
 			line = "" // a place in a document
 		}
-		return []cell{code(content.Clip(f.File, 80)).to(q.url("file", "name", f.File, "line", line)), words(f.Lines),
-			words(q.clip([]byte(f.Text), 400)), {Text: strconv.FormatFloat(f.Score, 'f', 2, 64), Num: true}}
+		return []cell{code(q.short(f.File, 80)).to(q.url("file", "name", f.File, "line", line)), words(f.Lines),
+			q.text(f.Text, 400), {Text: strconv.FormatFloat(f.Score, 'f', 2, 64), Num: true}}
 	})
 	steps := &table{Heads: heads("Step", "Arguments"), Empty: "No function was run."}
 	for _, s := range a.Steps {
@@ -217,7 +222,7 @@ func (q *request) answered(a ask.Kept) *page {
 		steps.Rows = append(steps.Rows, []cell{code(s.Tool), code(q.clip(args, 400))})
 	}
 	c := a.Coverage
-	return &page{Title: content.Clip(a.Question, 100), Crumbs: []link{{Text: "Answers", To: q.url("ans")}}, Blocks: []any{
+	return &page{Title: q.short(a.Question, 100), Crumbs: []link{{Text: "Answers", To: q.url("ans")}}, Blocks: []any{
 		facts{{"ID", code(ask.Prefix + a.ID)}, {"Read as", words(a.ReadAs)}, {"By", words(a.By)}, {"Made", when(a.At)}},
 		pre(a.Answer),
 		section{Title: "Facts", Blocks: []any{t}}, section{Title: "Steps", Blocks: []any{steps}},

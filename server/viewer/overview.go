@@ -96,14 +96,14 @@ func (q *request) byTool(r stats.Report, days int64) *table {
 	names := slices.Concat([]string{"Tool"}, sums, []string{"#Receipts", "#Read later", "#Read over half", "Advice"})
 	t := &table{Heads: heads(names...), Empty: "No tool was called."}
 	for _, of := range slices.Concat(r.Tools, r.Observed) {
-		name := words(content.Clip(of.Name, 60)).to(q.url("search", "tool", of.Name, "days", itoa(days)))
+		name := q.name(of.Name, 60).to(q.url("search", "tool", of.Name, "days", itoa(days)))
 		row := append([]cell{name}, sumCells(of)...)
 		row = append(row, number(int64(of.Receipts)), number(int64(of.Refetch)), number(int64(of.Ignored)), cell{})
 		if of.Seen > 0 {
 			row[5].Share = float64(of.Net) / float64(of.Seen)
 		}
 		if of.TooHard {
-			said := "receipts show too little: raise --tool-limit " + content.Clip(of.Name, 60) + ".receipt-tokens"
+			said := "receipts show too little: raise --tool-limit " + q.short(of.Name, 60) + ".receipt-tokens"
 			row[len(row)-1] = cell{Text: said, Class: "warn"}
 		}
 		t.Rows = append(t.Rows, row)
@@ -119,8 +119,10 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 	t := &table{Heads: heads(append([]string{"Server", "Cost"}, sums...)...), Key: "wrapped",
 		Caption: "Tools of one name count for each server that has one", Empty: "No server is wrapped: see mcp-funnel wrap."}
 	called, known := map[string]stats.Tool{}, upstream.RecordsIn(q.o.Records)
-	for _, of := range slices.Concat(r.Observed, r.Tools) {
-		called[of.Name] = of
+	for _, of := range slices.Concat(r.Observed, r.Tools) { // a tool may have been passed on whole at first
+		sum := called[of.Name]
+		sum.Add(of)
+		called[of.Name] = sum
 	}
 	keys, err := known.Keys()
 	for _, key := range keys {
@@ -141,7 +143,7 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 			}
 			sum.Add(of)
 		}
-		name.Text = content.Clip(cmp.Or(one.Server, key), 60)
+		name.Text = q.short(cmp.Or(one.Server, key), 60)
 		times := cmp.Or(map[int]string{0: "never", 1: "once", 2: "twice"}[sum.Calls], grouped(int64(sum.Calls))+" times")
 		cost := words(grouped(schemas) + " tokens a session; called " + times)
 		t.Rows = append(t.Rows, append([]cell{name, cost}, sumCells(sum)...))
@@ -180,7 +182,7 @@ func (q *request) storeBlocks() ([]any, error) {
 	}
 	for _, tool := range most(sizes) {
 		at := q.url("search", "in", "observations", "tool", tool)
-		fills.Rows = append(fills.Rows, []cell{words(content.Clip(tool, 60)).to(at), bytesCell(sizes[tool])})
+		fills.Rows = append(fills.Rows, []cell{q.name(tool, 60).to(at), bytesCell(sizes[tool])})
 	}
 	blocks := []any{known, fills}
 	if len(all) == 0 {

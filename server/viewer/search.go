@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 )
 
@@ -104,7 +103,7 @@ func (q *request) search() (*page, error) {
 func (q *request) searchObservations(ctx context.Context, w wanted, t *table) error {
 	all, err := q.o.Store.List(q.ofAll(), false)
 	all = slices.DeleteFunc(all, func(o observations.Observation) bool {
-		text, _ := q.o.Mask.String(o.Name + " " + o.Tool + " " + string(o.Args))
+		text := q.masked(o.Name + " " + o.Tool + " " + string(o.Args))
 		_, found, wrong := w.find(ctx, text)
 		err = cmp.Or(err, wrong)
 		return !found || !w.covers(o.Tool, o.Created) || !strings.Contains(text, w.file)
@@ -151,7 +150,7 @@ func (q *request) searchCalls(ctx context.Context, w wanted, p *page, t *table) 
 		if found && (strings.Contains(c.Source, w.file) ||
 			slices.ContainsFunc(c.Opened, func(o trace.Opened) bool { return strings.Contains(o.File, w.file) })) {
 			g := calls[i].group
-			row := append(q.callRow(g, c, snippet), words(content.Clip(g.key, 30)).to(q.sessionAt(g)))
+			row := append(q.callRow(g, c, snippet), q.name(g.key, 30).to(q.sessionAt(g)))
 			t.Rows = append(t.Rows, q.owned(row, g.owner))
 		}
 	}

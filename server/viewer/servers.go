@@ -17,23 +17,24 @@ func (q *request) servers() (*page, error) {
 	}
 	all := upstream.RecordsIn(q.o.Records)
 	keys, err := all.Keys()
-	t := &table{Heads: heads("Server", "Command", "Protocol", "#Tools", "#Held back"), Key: "servers",
-		Empty: "No server was wrapped yet: mcp-funnel wrap -- COMMAND starts one."}
-	p, room := &page{Title: "Servers", Blocks: []any{t}}, pageBytes
-	listed(q, t, keys, func(key string) []cell {
+	room, held := pageBytes, []any(nil)
+	row := func(key string) []cell {
 		r, err := all.Load(key)
 		if err != nil || r == nil {
 			return []cell{code(key), {Text: "it cannot be read: mcp-funnel upstream list says why", Class: "bad"}, {}, {}, {}}
 		}
 		era := map[bool]string{true: "stateless, 2026-07-28", false: "with sessions, up to 2025-11-25"}[r.Modern]
-		name, held := code(strings.TrimSpace(key+" "+q.clip([]byte(r.Server), 60))), number(int64(len(r.Held)))
+		name, n := code(strings.TrimSpace(key+" "+q.clip([]byte(r.Server), 60))), number(int64(len(r.Held)))
 		if len(r.Held) > 0 {
-			name.To, held.Class = href("#"+key), "bad"
-			p.Blocks = append(p.Blocks, q.heldBack(key, r, &room))
+			name.To, n.Class = href("#"+key), "bad"
+			held = append(held, q.heldBack(key, r, &room))
 		}
 		command := code(q.clip([]byte(strings.Join(r.Command, " ")), 200))
-		return []cell{name, command, words(era), number(int64(len(r.Approved))), held}
-	})
+		return []cell{name, command, words(era), number(int64(len(r.Approved))), n}
+	}
+	p := listing(q, "Servers", "No server was wrapped yet: mcp-funnel wrap -- COMMAND starts one.",
+		heads("Server", "Command", "Protocol", "#Tools", "#Held back"), keys, row)
+	p.Blocks = append(p.Blocks, held...)
 	return p, err
 }
 

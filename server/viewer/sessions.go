@@ -41,7 +41,7 @@ func sumCells(of stats.Tool) []cell {
 // owned adds a cell with an owner where the page shows what belongs to all.
 func (q *request) owned(row []cell, owner string) []cell {
 	if q.ofAll() == "" {
-		row = append(row, words(content.Clip(owner, 40)))
+		row = append(row, q.name(owner, 40))
 	}
 	return row
 }
@@ -52,8 +52,7 @@ func (q *request) sessionHeads() []cell {
 
 func (q *request) sessionRow(g *group) []cell {
 	row := []cell{
-		words(content.Clip(g.key, 40)).to(q.sessionAt(g)), words(content.Clip(g.client, 30)),
-		when(g.calls[0].at), when(g.last()),
+		q.name(g.key, 40).to(q.sessionAt(g)), q.name(g.client, 30), when(g.calls[0].at), when(g.last()),
 	}
 	return q.owned(append(row, sumCells(g.sum.Report(0).Total)...), g.owner)
 }
@@ -63,7 +62,7 @@ func (q *request) sessionAt(g *group, pairs ...string) href {
 	if q.ofAll() == "" {
 		pairs = append(pairs, "owner", g.owner)
 	}
-	if path.Clean("/"+g.key) != "/"+g.key || strings.HasSuffix(g.key, "/raw") {
+	if path.Clean("/"+g.key) != "/"+g.key || g.key == "" {
 		return q.url("sessions", append(pairs, "key", g.key)...)
 	}
 	return q.url("sessions/"+g.key, pairs...)
@@ -82,13 +81,13 @@ func (q *request) sessions() (*page, error) {
 		if key != "" && d.whole {
 			return nil, problemf(http.StatusNotFound, "You have no session %s of the last 30 days.", q.clip([]byte(key), 100))
 		}
-		t := &table{Heads: q.sessionHeads(), Key: "sessions", Caption: "Seen, shown, kept and saved are tokens",
-			Empty: "No client has called a tool in the last 30 days: connect one with mcp-funnel install CLIENT."}
-		listed(q, t, all, q.sessionRow)
-		return &page{Title: "Sessions", Notes: d.notes(), Blocks: []any{t}, Live: true}, nil
+		const empty = "No client has called a tool in the last 30 days: connect one with mcp-funnel install CLIENT."
+		p := listing(q, "Sessions", empty, q.sessionHeads(), all, q.sessionRow)
+		p.Notes, p.Live = append(d.notes(), "Seen, shown, kept and saved are tokens."), true
+		return p, nil
 	}
 	g := all[at]
-	p := &page{Title: content.Clip(g.key, 80), Crumbs: []link{{Text: "Sessions", To: q.url("sessions")}}, Notes: d.notes()}
+	p := &page{Title: q.short(g.key, 80), Crumbs: []link{{Text: "Sessions", To: q.url("sessions")}}, Notes: d.notes()}
 	calls, known := slices.Clone(g.calls), named(q.sessionHeads()[1:], q.sessionRow(g)[1:])
 	d.mu.Unlock() // texts are read from here on
 	if ref := q.query.Get("call"); ref != "" {
@@ -97,7 +96,8 @@ func (q *request) sessions() (*page, error) {
 	}
 	p.Live, p.Blocks = true, append([]any{known}, contextOf(calls)...)
 	slices.Reverse(calls)
-	t := &table{Heads: callHeads, Key: "calls", Caption: "Calls, the newest first; seen and shown are tokens"}
+	t := &table{Heads: callHeads, Key: "calls", Caption: "Calls, the newest first; seen and shown are tokens",
+		Empty: "Its calls were removed meanwhile: load the page again."}
 	calls, t.Pager = paged(q, calls)
 	for _, at := range calls {
 		c, s, err := q.o.Trace.Shown(at.ref)
@@ -150,7 +150,7 @@ func (q *request) callRow(g *group, c trace.Call, text string) []cell {
 		wrong.Text = q.clip([]byte(cmp.Or(c.Error, c.Status)), 100)
 	}
 	return []cell{
-		when(c.At).to(q.sessionAt(g, "call", c.Ref)), words(content.Clip(toolOf(c), 60)), code(q.clip([]byte(text), 150)),
+		when(c.At).to(q.sessionAt(g, "call", c.Ref)), q.name(toolOf(c), 60), code(q.clip([]byte(text), 150)),
 		number(c.SeenTokens), number(c.ShownTokens), kept, duration(c.Millis), wrong,
 	}
 }
@@ -158,10 +158,13 @@ func (q *request) callRow(g *group, c trace.Call, text string) []cell {
 // oneCall adds a call to the page of its session: what the model was shown beside what was kept.
 func (q *request) oneCall(p *page, g *group, ref string) error {
 	c, s, gone := q.o.Trace.Shown(ref)
+	if gone != nil && !errors.Is(gone, fs.ErrNotExist) && !errors.Is(gone, trace.ErrNotKept) {
+		return gone
+	}
 	if errors.Is(gone, fs.ErrNotExist) || c.Owner != g.owner || c.Group() != g.key {
 		return problemf(http.StatusNotFound, "This session has no such call: calls are kept for 30 days.")
 	}
-	p.Title = content.Clip(toolOf(c), 80)
+	p.Title = q.short(toolOf(c), 80)
 	row := q.callRow(g, c, "")
 	row[0].To, row[2].Text = "", string(s.Args)
 	known := append(named(callHeads, row), fact{"Decision", words(strings.TrimSuffix(c.Verdict+": "+c.Reason, ": "))})
@@ -172,6 +175,8 @@ func (q *request) oneCall(p *page, g *group, ref string) error {
 	shown, kept := []any{pre(s.Text)}, []any{note{"Nothing was kept: the output was shown whole.", ""}}
 	if gone != nil {
 		shown = []any{note{gone.Error(), ""}}
+	} else if s.Text == "" {
+		shown = []any{note{"Nothing: its text was empty.", ""}}
 	} else if more := s.Bytes - int64(len(s.Text)); more > 0 || s.ArgsCut {
 		shown = append(shown, note{"Only beginnings are kept: " + grouped(more) + " bytes of the text are missing here.", ""})
 	}

@@ -18,10 +18,12 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -77,7 +79,7 @@ type Viewer struct {
 	digests *lru.Values[string, *digest]
 	state   state
 
-	background sync.WaitGroup // of what reads on after its page was sent
+	background background // reads on after its page was sent
 
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]code1 // that were not used yet
@@ -85,7 +87,10 @@ type Viewer struct {
 
 // New returns a viewer. Close it, because it reads in the background.
 func New(o Options) *Viewer {
-	v := &Viewer{o: o, key: keyOf(o.Secret), codes: map[[sha256.Size]byte]code1{}, lists: newLists(), digests: lru.New[string, *digest](maxDigests)}
+	v := &Viewer{
+		o: o, key: keyOf(o.Secret), codes: map[[sha256.Size]byte]code1{}, lists: newLists(),
+		digests: lru.New[string, *digest](maxDigests),
+	}
 	if o.Log == nil {
 		v.o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -96,7 +101,30 @@ func New(o Options) *Viewer {
 // Close ends what is read in the background.
 func (v *Viewer) Close() {
 	v.stop()
-	v.background.Wait()
+	v.background.end()
+}
+
+// background runs functions until it ends; later ones are not run.
+type background struct {
+	mu    sync.Mutex
+	ended bool
+	all   sync.WaitGroup
+}
+
+// Go runs a function in a goroutine.
+func (b *background) Go(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.ended {
+		b.all.Go(f)
+	}
+}
+
+func (b *background) end() {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	b.all.Wait()
 }
 
 //go:embed assets
@@ -173,7 +201,8 @@ func routes() map[string]func(*request) (*page, error) {
 	return map[string]func(*request) (*page, error){
 		"": (*request).overview, "obs": (*request).observation,
 		"sessions": (*request).sessions, "search": (*request).search,
-		"compare": (*request).compare, "inv": (*request).investigations, "ans": (*request).answers, "servers": (*request).servers, "file": (*request).file,
+		"compare": (*request).compare, "inv": (*request).investigations, "ans": (*request).answers,
+		"servers": (*request).servers, "file": (*request).file,
 	}
 }
 
@@ -182,20 +211,35 @@ var menu = []struct{ name, text string }{
 	{"", "Overview"}, {"sessions", "Sessions"}, {"obs", "Observations"}, {"inv", "Investigations"}, {"servers", "Servers"},
 }
 
+// request returns a request for the page at an address, with or without [Base].
+func (v *Viewer) request(ctx context.Context, at *url.URL) *request {
+	path := strings.FieldsFunc(strings.TrimPrefix(at.Path, Base), func(r rune) bool { return r == '/' })
+	return &request{Viewer: v, ctx: ctx, path: path, query: at.Query()}
+}
+
+// first is the first element of the path; "" for the overview.
+func (q *request) first() string {
+	if len(q.path) == 0 {
+		return ""
+	}
+	return q.path[0]
+}
+
 // handle returns the page of a request; an error is a page too.
 func (q *request) handle() (p *page, status int) {
-	first := ""
-	if len(q.path) > 0 {
-		first = q.path[0]
+	to := routes()[q.first()]
+	if to == nil {
+		return q.result(nil, problemf(http.StatusNotFound, "There is no such page."))
 	}
-	err := problemf(http.StatusNotFound, "There is no such page.")
-	if to := routes()[first]; to != nil {
-		p, err = to(q)
-	}
+	return q.result(to(q))
+}
+
+// result returns a page, or that of an error, with its status.
+func (q *request) result(p *page, err error) (*page, int) {
 	if err == nil {
 		return p, http.StatusOK
 	}
-	p, status = q.failed(err)
+	p, status := q.failed(err)
 	if status == http.StatusInternalServerError {
 		q.o.Log.Error("a page cannot be shown", "path", strings.Join(q.path, "/"), "error", err)
 	}
@@ -205,22 +249,17 @@ func (q *request) handle() (p *page, status int) {
 // render writes a page as a document, or without what stands around its body.
 func (q *request) render(p *page, part string) []byte {
 	p.Wait = q.wait
-	mask := q.o.Mask
-	if q.plain {
-		mask = nil
-	}
-	shown(reflect.ValueOf(p).Elem(), func(s string) string {
-		s, _ = mask.String(s)
-		return visible(s)
-	})
+	shown(reflect.ValueOf(p).Elem(), func(s string) string { return visible(q.masked(s)) })
 	all := links{}
 	for _, m := range menu {
-		all = append(all, link{Text: m.text, To: q.url(m.name), On: len(q.path) == 0 && m.name == "" || len(q.path) > 0 && q.path[0] == m.name})
+		all = append(all, link{Text: m.text, To: q.url(m.name), On: m.name == q.first()})
 	}
 	var out bytes.Buffer
 	err := look().template.ExecuteTemplate(&out, part, map[string]any{
 		"Page": p, "Nav": all, "Style": look().style, "Script": look().script, "Live": q.url("live"),
-		"Search": &form{To: q.url("search"), Fields: []field{{Name: "q", Label: "Search", Value: q.query.Get("q"), Size: 16}}, Submit: "Go"},
+		"Search": &form{To: q.url("search"), Submit: "Go", Fields: []field{
+			{Name: "q", Label: "Search", Value: q.query.Get("q"), Size: 16},
+		}},
 	})
 	if err != nil {
 		q.o.Log.Error("a page cannot be written", "path", strings.Join(q.path, "/"), "error", err)
@@ -231,52 +270,34 @@ func (q *request) render(p *page, part string) []byte {
 
 // url returns the address of a page, with pairs of names and values of parameters; those with an empty value are left
 // out. The elements of the path are escaped.
-func (q *request) url(path string, pairs ...string) href {
-	u := url.URL{Path: strings.TrimSuffix(Base+"/"+path, "/")}
-	if path == "" {
-		u.Path += "/"
-	}
-	values := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			values.Add(pairs[i], pairs[i+1])
-		}
-	}
-	if q.plain {
-		values.Set("unmasked", "1")
-	}
-	u.RawQuery = values.Encode()
-	return href(u.String())
-}
+func (q *request) url(path string, pairs ...string) href { return q.address(path, url.Values{}, pairs) }
 
 // with returns the address of this page with other parameters: an empty value removes one.
 func (q *request) with(pairs ...string) href {
-	values := slices.Clone(pairs)
-	for name, all := range q.query {
-		if slices.Contains(everyOther(pairs), name) || name == "unmasked" {
-			continue
-		}
-		for _, one := range all {
-			values = append(values, name, one)
-		}
-	}
-	return q.url(strings.Join(q.path, "/"), values...)
+	values := url.Values{}
+	maps.Copy(values, q.query)
+	return q.address(strings.Join(q.path, "/"), values, pairs)
 }
 
-func everyOther(pairs []string) (names []string) {
-	for i := 0; i < len(pairs); i += 2 {
-		names = append(names, pairs[i])
+func (q *request) address(path string, values url.Values, pairs []string) href {
+	plain := map[bool]string{true: "1"}[q.plain]
+	for at := range slices.Chunk(append(slices.Clone(pairs), "unmasked", plain), 2) {
+		if values.Del(at[0]); at[1] != "" {
+			values.Set(at[0], at[1])
+		}
 	}
-	return names
+	u := url.URL{Path: Base + "/" + path, RawQuery: values.Encode()}
+	return href(u.String())
 }
 
-// number returns a parameter that counts, or the default if it is missing or no number.
+// number returns a parameter that counts, or the default if it is missing or no number. It is at most 2^50, so that
+// sums with it have room.
 func (q *request) number(name string, otherwise int64) int64 {
-	var n int64
-	if _, err := fmt.Sscanf(q.query.Get(name), "%d", &n); err != nil || n < 0 {
+	n, err := strconv.ParseInt(q.query.Get(name), 10, 64)
+	if err != nil || n < 0 {
 		return otherwise
 	}
-	return n
+	return min(n, 1<<50)
 }
 
 // sources returns what the person may name. The caller must call done.
@@ -288,17 +309,19 @@ func (q *request) sources() (set source.Set, done func()) {
 	return set, func() {}
 }
 
-// PathOf returns the path of the page of a handle: obs:ID, inv:ID, ans:ID, or the name of a session. "" is the overview.
-func PathOf(handle string) (string, error) {
+// PathOf returns the address, without its host, of the page of a handle: obs:ID, inv:ID, ans:ID, or the name of a
+// session; "" is the overview. code is what [Viewer.Code] has returned.
+func PathOf(handle, code string) (string, error) {
+	q, values := &request{}, []string{"code", code}
 	kind, id, found := strings.Cut(handle, ":")
 	switch {
 	case handle == "":
-		return Base + "/", nil
+		return string(q.url("", values...)), nil
 	case !found:
-		return (&url.URL{Path: Base + "/sessions/" + handle}).EscapedPath(), nil
+		return string(q.url("sessions", append(values, "key", handle)...)), nil
 	case kind != "obs" && kind != "inv" && kind != "ans":
 		return "", fmt.Errorf("%.60q cannot be shown: name obs:ID, inv:ID, ans:ID or a session", handle)
 	}
 	parsed, err := observations.ParseID(observations.Prefix + id)
-	return Base + "/" + kind + "/" + string(parsed), err
+	return string(q.url(kind+"/"+string(parsed), values...)), err
 }
