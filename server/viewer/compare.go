@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	compareBytes = 2 << 20 // of each of two texts that are compared within a request
-	compareLines = 1 << 20 // different lines of a longer text, of which hashes are held: about 32 MiB
-	comparedLine = 400     // bytes of a line that are shown
+	compareBytes = 2 << 20   // of each of two texts that are compared within a request
+	compareLines = 1 << 20   // different lines of a longer text, of which hashes are held: about 32 MiB
+	onlyBytes    = 512 << 10 // of its lines that the other one lacks
 	wholeRecord  = "(all of it)"
 )
 
@@ -84,26 +84,19 @@ func (q *request) openBoth() (both [2]*opened, closed func(), err error) {
 func (q *request) changedLines(both [2]*opened, texts [2][]byte) ([]any, error) {
 	if x, ok := delta.Indented(texts[0]); ok {
 		if y, ok := delta.Indented(texts[1]); ok {
-			blocks, err := q.changes([2][]byte{x, y})
-			return append([]any{note{"Each value of the JSON is on a line of its own.", ""}}, blocks...), err
+			said := note{"Each value of the JSON is on a line of its own.", ""}
+			blocks, err := q.changes([2][]byte{x, y}, nil)
+			return append([]any{said}, blocks...), err
 		}
 	}
-	blocks, err := q.changes(texts)
-	if t, ok := blocks[len(blocks)-1].(*table); ok {
-		for _, row := range t.Rows {
-			for side, o := range both {
-				if at := &row[2*side]; at.Text != "" {
-					at.To = q.url("obs/"+string(o.o.ID), "line", at.Text)
-				}
-			}
-		}
-	}
-	return blocks, err
+	return q.changes(texts, func(side int, n string) cell {
+		return cell{Text: n, Num: true}.to(q.url("obs/"+string(both[side].o.ID), "line", n))
+	})
 }
 
 // changes shows the lines of two texts that differ, beside each other, with three lines around them. Secrets are masked
-// before lines are compared.
-func (q *request) changes(texts [2][]byte) ([]any, error) {
+// before lines are compared. at is the cell of a line's number; nil: lines have none.
+func (q *request) changes(texts [2][]byte, at func(side int, n string) cell) ([]any, error) {
 	for i, text := range texts {
 		texts[i] = []byte(q.masked(string(text)))
 		if len(text) > 0 && text[len(text)-1] != '\n' {
@@ -119,7 +112,20 @@ func (q *request) changes(texts [2][]byte) ([]any, error) {
 	size := int64(len(all))
 	text := &opened{Source: &source.Source{ReaderAt: bytes.NewReader(all), Size: size, Encoding: "utf-8"}}
 	blocks, err := q.hunks(text, content.Span{End: size}, "")
-	return append([]any{note{said, ""}}, blocks...), err
+	if err != nil {
+		return nil, err
+	}
+	t := blocks[len(blocks)-1].(*table) //nolint:forcetypeassert // hunks ends with its table
+	for _, row := range t.Rows {
+		for side := range texts {
+			if n := &row[2*side]; at == nil || n.Text == "" {
+				n.Text = ""
+			} else {
+				*n = at(side, n.Text)
+			}
+		}
+	}
+	return append([]any{note{said, ""}}, blocks...), nil
 }
 
 // comparedRecords returns the fields of each record of a text as JSON: of elements of an array, of lines, of rows.
@@ -163,27 +169,21 @@ func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all [
 // keysOf returns the fields that all records of both texts have, no two of one text with the same value. The best is
 // the first: most of its values are in both.
 func keysOf(texts [2][]map[string]string) (keys []string) {
-	seen := map[string]map[string][2]int{} // how often each text has a value of a field
+	seen, count, shared := [2]map[string]bool{{}, {}}, map[string]int{}, map[string]int{}
 	for i, all := range texts {
 		for _, record := range all {
 			for name, v := range record {
-				if seen[name] == nil {
-					seen[name] = map[string][2]int{}
+				if v = name + "\x00" + v; !seen[i][v] {
+					seen[i][v] = true
+					count[name]++
+					shared[name] += map[bool]int{true: 1}[i == 1 && seen[0][v]]
 				}
-				n := seen[name][v]
-				n[i]++
-				seen[name][v] = n
 			}
 		}
 	}
-	shared := map[string]int{}
-	for name, values := range seen {
-		var has [2]int // different values
-		for _, n := range values {
-			has[0], has[1] = has[0]+min(n[0], 1), has[1]+min(n[1], 1)
-		}
-		if name != "" && has == [2]int{len(texts[0]), len(texts[1])} {
-			keys, shared[name] = append(keys, name), has[0]+has[1]-len(values)
+	for name, n := range count {
+		if name != "" && n == len(texts[0])+len(texts[1]) {
+			keys = append(keys, name)
 		}
 	}
 	named := func(name string) int {
@@ -248,81 +248,68 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]
 	if err := errors.Join(damage[:]...); err != nil {
 		blocks = append(blocks, note{"What is damaged is not compared: " + err.Error(), "bad"})
 	}
-	rows, err := q.changes(texts)
+	rows, err := q.changes(texts, nil)
 	return append(blocks, rows...), err
 }
 
-// onlyLines shows the lines that only one of two long texts has, wherever they stand: hashes of lines are compared in
-// the background.
+// onlyLines shows the lines that only one of two long texts has, wherever they stand. They are found in the background.
 func (q *request) onlyLines(both [2]*opened) ([]any, error) {
-	background := *q
+	background, mine := *q, &[2][]byte{}
 	background.ctx = q.Viewer.ctx
-	l := q.list(q.who.Owner+"\x00"+both[0].Name+both[1].Name, "", nil, func() (walk, func(), error) {
+	l := q.list(q.who.Owner+"\x00"+both[0].Name+both[1].Name, "", mine, func() (walk, func(), error) {
 		again, closed, err := background.openBoth()
-		return only(again), closed, err
+		return func(ctx context.Context, _ func(int64, int64) bool) error { return only(ctx, again, mine) }, closed, err
 	})
-	from := q.number("top", 0)
-	known, done, wrong := l.wait(q.ctx, from+pageLines+1)
-	out := &lines{Empty: "No line is in one of them alone: their order differs."}
-	for i := from; i < min(known, from+pageLines); i++ {
-		_, at := l.near(i)
-		text, err := both[at&1].bytesAt(at>>1, readLine)
-		if err != nil {
-			return nil, err
-		}
-		text, _, _ = bytes.Cut(text, []byte("\n"))
-		class, mark := []string{"del", "add"}[at&1], []string{"-", "+"}[at&1]
-		out.Lines = append(out.Lines, line{Class: class, Text: mark + q.cut(text, comparedLine)})
-	}
-	out.Pager = q.rowPager(min(from, known), min(from+pageLines, known), known)
-	if q.wait = q.wait || !done; !done {
-		out.Pager.Text += " found so far; the rest is being read"
+	_, done, wrong := l.wait(q.ctx, 1)
+	if !done {
+		q.wait = true
+		return []any{note{"Both texts are being read.", ""}}, nil
 	}
 	blocks := []any{note{"One has over " + size(compareBytes) + ": shown are lines that one of them alone has, " +
 		"not what moved. Of a line over " + size(readLine) + " its beginning and its length are compared.", ""}}
-	if wrong != nil {
-		blocks = append(blocks, note{wrong.Error(), "bad"})
-	}
-	return append(blocks, out), nil
+	texts := *l.beside.(*[2][]byte) //nolint:forcetypeassert // it is of this list
+	changed, err := q.changes(texts, nil)
+	return slices.Concat(blocks, remarks(wrong), changed), err
 }
 
-// only visits the lines that one of two texts alone has: twice their offset, plus one in the second text.
-func only(both [2]*opened) walk {
-	return func(ctx context.Context, visit func(index, start int64) bool) error {
-		seed, left, n := maphash.MakeSeed(), map[uint64]int64{}, int64(0)
-		for pass, o := range []*opened{both[0], both[1], both[0]} {
-			r, err := o.from(0)
+// only finds the lines that one of two texts alone has.
+func only(ctx context.Context, both [2]*opened, found *[2][]byte) (wrong error) {
+	seed, left := maphash.MakeSeed(), map[uint64]int64{}
+	for pass, o := range []*opened{both[0], both[1], both[0]} {
+		r, err := o.from(0)
+		if err != nil {
+			return err
+		}
+		in := record.NewLines(ctx, r, readLine)
+		for b, err := in.Next(); !errors.Is(err, io.EOF); b, err = in.Next() {
 			if err != nil {
 				return err
 			}
-			in := record.NewLines(ctx, r, readLine)
-			for b, err := in.Next(); !errors.Is(err, io.EOF); b, err = in.Next() {
-				if err != nil {
-					return err
-				}
-				sum := maphash.Bytes(seed, b)
-				if !in.Whole() {
-					sum += uint64(in.At.End - in.At.Start) //nolint:gosec // any number will do
-				}
-				if pass == 0 {
-					if left[sum]++; len(left) > compareLines {
-						return fmt.Errorf("the first has over %d different lines: compare parts of both that grep or jq save",
-							compareLines)
-					}
-					continue
-				}
-				has := left[sum] > 0
-				if has {
-					left[sum]--
-				}
-				if has != (pass == 2) {
-					continue
-				}
-				if n++; n > maxStarts || !visit(n-1, in.At.Start<<1|int64(pass&1)) {
-					return fmt.Errorf("only the first %s lines are listed", grouped(maxStarts))
-				}
+			sum := maphash.Bytes(seed, b)
+			if !in.Whole() {
+				sum += uint64(in.At.End - in.At.Start) //nolint:gosec // any number will do
 			}
+			if pass == 0 {
+				if left[sum]++; len(left) > compareLines {
+					return fmt.Errorf("the first has over %d different lines: compare parts of both that grep or jq save",
+						compareLines)
+				}
+				continue
+			}
+			has := left[sum] > 0
+			if has {
+				left[sum]--
+			}
+			to := &found[pass&1]
+			if has != (pass == 2) {
+				continue
+			}
+			if len(*to)+len(b) > onlyBytes {
+				wrong = fmt.Errorf("only the first %s of such lines of each text are shown", size(onlyBytes))
+				continue
+			}
+			*to = append(append(*to, b...), '\n')
 		}
-		return nil
 	}
+	return wrong
 }

@@ -67,10 +67,11 @@ func TestCompareLong(t *testing.T) {
 	expect.Equal(t, len(long) > compareBytes, true)
 	moved := "first\n" + strings.Replace(long, "line 30000 ", "line x30000 ", 1) + "line 7 of a text that is too long to be compared at once\n"
 	page := compared(f, long, moved, "")
-	expect.Contains(t, page, "+first", "+line x30000 ", "+line 7 of", "-line 30000 ", "1–4 of 4")
+	expect.Contains(t, page, "+first", "+line x30000 ", "+line 7 of", "-line 30000 ", "3 lines added, 1 removed")
 	expect.Lacks(t, page, "line 29999", "-line 7 ")
 	other := strings.ReplaceAll(long, "line", "row")
-	expect.Contains(t, compared(f, long, other, ""), "only the first 65,536 lines are listed", "1–100 of 65,536")
+	expect.Contains(t, compared(f, long, other, ""), "only the first 512 KiB of such lines of each text are shown",
+		"-line 0 of", "removed")
 }
 
 // An observation leads to the one before it of the same call, and to a comparison with any other; only its owner compares.

@@ -1,61 +1,40 @@
 package viewer
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/net/html"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
 const maxExport = 32 << 20 // bytes of a file
 
-// standing returns HTML without what needs a server: forms, ways to other pages, and addresses that lead out of it.
+// Of the HTML of templates, in which texts have neither quotes nor angle brackets, these match what needs a server, and
+// attributes one by one.
+var (
+	served = regexp.MustCompile(
+		`(?s)<form.*?</form>|<button.*?</button>|<(?:p|div) class="(?:links|pager)">.*?</(?:p|div)>`)
+	attribute = regexp.MustCompile(`\s[a-z-]+="[^"]*"`)
+)
+
+// standing returns HTML without forms, ways to other pages, and addresses that lead out of it.
 func standing(page []byte) []byte {
-	var out bytes.Buffer
-	skip, depth := "", 0 // the name of the element that is left out, and how many of this name are open
-	for z := html.NewTokenizer(bytes.NewReader(page)); ; {
-		kind := z.Next()
-		raw := bytes.Clone(z.Raw()) // Token changes it
-		t := z.Token()
-		starts := kind == html.StartTagToken || kind == html.SelfClosingTagToken
-		if starts && skip == "" && (t.Data == "form" || slices.ContainsFunc(t.Attr, func(a html.Attribute) bool {
-			return a.Key == "class" && slices.Contains([]string{"links", "pager", "copy"}, a.Val)
-		})) {
-			skip = t.Data
+	return attribute.ReplaceAllFunc(served.ReplaceAll(page, nil), func(b []byte) []byte {
+		name, value, _ := strings.Cut(string(b[1:]), `="`)
+		if slices.Contains([]string{"href", "src", "action"}, name) &&
+			!strings.HasPrefix(value, "#") && !strings.HasPrefix(value, "data:") {
+			return nil
 		}
-		switch {
-		case kind == html.ErrorToken:
-			return out.Bytes()
-		case skip != "":
-			if t.Data == skip {
-				depth += map[html.TokenType]int{html.StartTagToken: 1, html.EndTagToken: -1}[kind]
-			}
-			if depth == 0 {
-				skip = ""
-			}
-			continue
-		case starts:
-			known := len(t.Attr)
-			t.Attr = slices.DeleteFunc(t.Attr, func(a html.Attribute) bool {
-				return slices.Contains([]string{"href", "src", "action"}, a.Key) &&
-					!strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "data:")
-			})
-			if len(t.Attr) < known {
-				raw = []byte(t.String())
-			}
-		}
-		out.Write(raw)
-	}
+		return b
+	})
 }
 
 // Export writes an observation, obs:ID, or a session as one HTML file: all pages of its default view and what the model

@@ -53,7 +53,7 @@ func (q *request) heldBack(key string, r *upstream.Record, room *int) section {
 		}
 		approved, listed := r.Definitions(h.Name)
 		text := func(of json.RawMessage) []byte { return []byte(strings.Join(upstream.Lines(of), "\n")) }
-		blocks, err := of.changes([2][]byte{text(approved), text(listed)})
+		blocks, err := of.changes([2][]byte{text(approved), text(listed)}, nil)
 		if err != nil {
 			blocks = []any{note{err.Error(), "bad"}}
 		}
