@@ -93,6 +93,7 @@ func (v *Viewer) list(key, version string, beside any, all func() (w walk, close
 		select {
 		case v.lists.turn <- struct{}{}:
 		case <-ctx.Done():
+			l.end(ctx.Err())
 			return
 		}
 		defer func() { <-v.lists.turn }()
@@ -101,13 +102,18 @@ func (v *Viewer) list(key, version string, beside any, all func() (w walk, close
 			defer closed()
 			err = w(ctx, l.add)
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.done, l.err = true, err
-		close(l.grew)
-		l.grew = make(chan struct{})
+		l.end(err)
 	})
 	return l
+}
+
+// end says that no further part will be found.
+func (l *list) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done, l.err = true, err
+	close(l.grew)
+	l.grew = make(chan struct{})
 }
 
 // add adds a part.
