@@ -135,50 +135,45 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 			_, _ = fmt.Sscanf(string(b[bytes.IndexByte(b, '-'):]), "-%d", &before)
 			_, _ = fmt.Sscanf(string(plus), "%d", &after)
 		}
-		text, none := cell{Class: "code"}, cell{Class: "same"}
 		numbered := inside && !bytes.HasPrefix(b, []byte{'\\'})
-		old, now := cell{Num: true}, cell{Num: true}
-		if numbered && !added {
-			old.Text = itoa(before)
-			before++
+		number := func(n *int64, here bool) (c cell) {
+			if c.Num = true; here && numbered {
+				c.Text = itoa(*n)
+				*n++
+			}
+			return c
 		}
-		if numbered && !removed {
-			now.Text = itoa(after)
-			after++
-		}
-		cut := cutAt(mask, b, lineBytes)
-		text.Text = string(mask.Text(b[:cut]))
-		if more := all.At.End - all.At.Start - int64(cut); cut < len(b) || !all.Whole() {
-			text.Text += " … " + grouped(more) + " more bytes"
-		}
+		old, now, none := number(&before, !added), number(&after, !removed), cell{Class: "same"}
+		shown, more := cutLine(mask, all, b)
+		text := cell{Text: shown + more, Class: "code"}
+		row := []cell{old, text, now, text}
 		switch {
 		case all.Number <= from:
 			continue
 		case added && free < len(t.Rows):
 			text.Class += " added"
 			copy(t.Rows[free][2:], []cell{now, text})
-			free++
+			free, room = free+1, room-len(text.Text)-60
+			continue
 		case len(t.Rows) == pageLines || room < 0:
 			t.Pager = &pager{Text: "of this file", First: q.with("top", ""), Next: q.with("top", itoa(all.Number-1))}
 			return []any{t}, nil
 		case removed:
-			text.Class += " removed"
-			t.Rows = append(t.Rows, []cell{old, text, none, none})
+			row[1].Class += " removed"
+			row[2], row[3] = none, none
 		case added:
-			text.Class += " added"
-			t.Rows = append(t.Rows, []cell{none, none, now, text})
-			free = len(t.Rows)
+			row[3].Class += " added"
+			row[0], row[1] = none, none
 		default:
 			if !inside {
-				text.Class += " dim"
+				row[1].Class, row[3].Class = "code dim", "code dim"
 			}
-			left := cell{Text: text.Text, Class: text.Class + " same"}
-			old.Class = "same"
-			t.Rows = append(t.Rows, []cell{old, left, now, text})
-			free = len(t.Rows)
+			row[0].Class, row[1].Class = "same", row[1].Class+" same"
 			room -= len(text.Text)
 		}
-		room -= len(text.Text) + 60
+		if t.Rows, room = append(t.Rows, row), room-len(text.Text)-60; !removed {
+			free = len(t.Rows)
+		}
 	}
 	if at.End-at.Start > fileBytes {
 		return []any{note{"Only the first " + size(fileBytes) + " of this file are shown beside each other.", "warn"}, t}, nil

@@ -234,16 +234,17 @@ func (q *request) scalar(o *opened, pointer string) ([]any, error) {
 // pointerLinks leads to each container around a value.
 func (q *request) pointerLinks(pointer string) any {
 	all := links{{Text: "top", To: q.atPointer(""), On: pointer == ""}}
-	for i := 1; i < len(pointer); i++ {
-		if end := i + strings.IndexByte(pointer[i:]+"/", '/'); i == 1 || pointer[i-1] == '/' {
-			all = append(all, link{
-				Text: q.clip([]byte(strings.NewReplacer("~1", "/", "~0", "~").Replace(pointer[i:end])), 60), To: q.atPointer(pointer[:end]),
-				On: end == len(pointer),
-			})
+	for end, c := range pointer + "/" {
+		if above := pointer[:end]; c == '/' && end > 0 {
+			text := q.clip([]byte(unescape.Replace(above[strings.LastIndexByte(above, '/')+1:])), 60)
+			all = append(all, link{Text: text, To: q.atPointer(above), On: above == pointer})
 		}
 	}
 	return all
 }
+
+// unescape replaces what stands for other characters in a JSON Pointer.
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
@@ -255,7 +256,7 @@ func filterOf(pointer string, kind content.Kind) string {
 	}
 	out := ""
 	for _, t := range tokens {
-		t = strings.NewReplacer("~1", "/", "~0", "~").Replace(t)
+		t = unescape.Replace(t)
 		_, err := strconv.ParseUint(t, 10, 32)
 		switch {
 		case err == nil:

@@ -23,67 +23,28 @@ const (
 )
 
 // lineAt returns where a line begins, or the last one before it that is known, and how many lines there are, -1 if that
-// is unknown. known is 0 if the lines before it are still being read.
+// is unknown. known is 0 if the lines before it are still being read. After the last line is the end of the text.
 func (q *request) lineAt(o *opened, n int64) (known, at, total int64) {
 	total = -1
 	if o.o != nil {
 		total = o.o.Stats.Lines
 	}
-	if n <= 1 || o.o != nil && o.Plain() || o.Size < recordsBytes {
+	if n > 1 && (o.o == nil || !o.Plain()) && o.Size >= recordsBytes {
+		l := q.listOf(o, "lines", nil, recordsBy(record.LineSpans))
+		found, done, _ := l.wait(q.ctx, n)
+		if known, at = l.near(n - 1); done {
+			total = found
+		} else if q.wait = true; found < n {
+			return 0, 0, total
+		}
+		known++
+	} else {
 		known, at = o.LineOffset(n)
-		return known, at, total
 	}
-	l := q.listOf(o, "lines", nil, recordsBy(record.LineSpans))
-	found, done, _ := l.wait(q.ctx, n)
-	if done {
-		total = found
-	} else if found < n {
-		q.wait = true
-		return 0, 0, total
+	if total >= 0 && n > total && o.Plain() {
+		return n, o.Size, total
 	}
-	known, at = l.near(n - 1)
-	return known + 1, at, total
-}
-
-// textLine is a line of a text.
-type textLine struct {
-	n     int64 // from 1
-	start int64 // its offset in the text
-	shown string
-	more  int64 // bytes that are left out of shown
-}
-
-// readLines calls visit for the lines of a text from a number on, masked and cut, until visit returns false. total is how
-// many the text has, -1 if that is unknown.
-func (q *request) readLines(o *opened, first int64, visit func(textLine) bool) (total int64, err error) {
-	number, at, total := q.lineAt(o, first)
-	if number == 0 || total >= 0 && first > total {
-		return total, nil
-	}
-	r, err := o.from(at)
-	if err != nil {
-		return total, err
-	}
-	mask := q.masks()
-	lines := record.NewLines(q.ctx, r, readLine)
-	for ; ; number++ {
-		b, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return total, nil
-		}
-		if err != nil {
-			return total, err
-		}
-		if number < first {
-			continue
-		}
-		cut := cutAt(mask, b, lineBytes)
-		one := textLine{n: number, start: at + lines.At.Start, shown: string(mask.Text(b[:cut]))}
-		one.more = lines.At.End - lines.At.Start - int64(cut)
-		if !visit(one) {
-			return total, nil
-		}
-	}
+	return known, at, total
 }
 
 // cutAt returns where a text can be cut near n: neither in a secret nor in a character.
@@ -101,48 +62,68 @@ func textView(q *request, o *opened) ([]any, error) {
 		return q.longLine(o, found)
 	}
 	first := max(q.number("top", found-5), 1)
-	out, room, next := &lines{Empty: "There is no such line: the text has fewer."}, pageBytes, int64(0)
-	total, err := q.readLines(o, first, func(l textLine) bool {
-		if len(out.Lines) == pageLines || room < len(l.shown) && len(out.Lines) > 0 {
-			next = l.n
-			return false
-		}
-		room -= len(l.shown)
-		out.Lines = append(out.Lines, q.line(o, l, l.n == found))
-		return true
-	})
-	if q.wait {
+	n, at, total := q.lineAt(o, first)
+	r, err := o.from(at)
+	out, mask, in := &lines{Empty: "There is no such line: the text has fewer."}, q.masks(), record.NewLines(q.ctx, r, readLine)
+	if n == 0 {
 		out.Empty = "The lines before it are being read."
 	} else if o.Size == 0 {
 		out.Empty = "The text is empty."
 	}
-	said, last := "lines "+grouped(first)+"–", first+int64(len(out.Lines))-1
-	if said += grouped(last); last < first {
+	more := false
+	for room := pageBytes; n > 0 && err == nil && !more; n++ {
+		var b []byte
+		if b, err = in.Next(); err != nil || n < first {
+			continue
+		}
+		if more = len(out.Lines) == pageLines || room < 0; !more {
+			one := q.line(o, mask, in, b, n, at)
+			one.Found = n == found
+			out.Lines, room = append(out.Lines, one), room-len(one.Text)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	next := first + int64(len(out.Lines))
+	said := "lines " + grouped(first) + "–" + grouped(next-1)
+	if next == first {
 		said = "no lines from " + grouped(first)
 	}
 	if total >= 0 {
 		said += " of " + grouped(total)
 	}
-	if next == 0 { // it is the last page
-		total, next = max(last, 0), last+1
+	if !more {
+		total = next - 1
 	}
 	out.Pager = q.pager(said, "top", 1, first, next, pageLines, total)
 	out.Pager.Jump = q.jump("line", "Line", "top", "from")
 	return []any{out}, err
 }
 
-// line returns a line with the address that shows it.
-func (q *request) line(o *opened, l textLine, found bool) line {
-	n := itoa(l.n)
-	one := line{N: l.n, To: q.with("as", "text", "line", n, "top", "", "from", ""), Text: l.shown, Found: found}
-	if o.o != nil && slices.ContainsFunc(o.o.Stats.Stderr, func(at [2]int64) bool { return l.start >= at[0] && l.start < at[1] }) {
-		one.Class, one.Text = "stderr", text.StderrMark+one.Text
+// line returns the last line that was read, which has the number n, with the address that shows it. They are read from
+// an offset on.
+func (q *request) line(o *opened, mask *secrets.Stream, in *record.Lines, b []byte, n, from int64) line {
+	one := line{N: n, To: q.with("as", "text", "line", itoa(n), "top", "", "from", "")}
+	shown, more := cutLine(mask, in, b)
+	isStderr := func(at [2]int64) bool { return from+in.At.Start >= at[0] && from+in.At.Start < at[1] }
+	if o.o != nil && slices.ContainsFunc(o.o.Stats.Stderr, isStderr) {
+		one.Class, shown = "stderr", text.StderrMark+shown
 	}
-	if l.more > 0 {
-		one.Text += " … " + grouped(l.more) + " more bytes: open the line by its number"
-		one.To = q.with("as", "text", "line", n, "top", "", "from", "0")
+	if one.Text = shown; more != "" {
+		one.Text += more + ": open the line by its number"
+		one.To = q.with("as", "text", "line", itoa(n), "top", "", "from", "0")
 	}
 	return one
+}
+
+// cutLine returns the beginning of the last line that was read, masked, and how much more it has.
+func cutLine(mask *secrets.Stream, in *record.Lines, b []byte) (shown, more string) {
+	cut := cutAt(mask, b, lineBytes)
+	if left := in.At.End - in.At.Start - int64(cut); cut < len(b) || !in.Whole() {
+		more = " … " + grouped(left) + " more bytes"
+	}
+	return string(mask.Text(b[:cut])), more
 }
 
 // pager leads through pages of about page parts each, of which this one has those from..next: a parameter says where one
@@ -183,28 +164,21 @@ func (q *request) jump(name, label string, without ...string) *form {
 func (q *request) longLine(o *opened, number int64) ([]any, error) {
 	known, start, total := q.lineAt(o, number)
 	next, end, _ := q.lineAt(o, number+1)
-	if known == 0 || next == 0 && number != total {
-		return []any{note{"The lines of this text are being read.", ""}}, nil
-	}
-	at := content.Span{Start: start, End: end}
-	if last := number == total && o.Plain(); known == number && (next > number || last) { // it need not be read to find its end
-		if next <= number {
-			at.End = o.Size
-		}
-		b, err := o.bytesAt(max(at.End-2, start), min(2, at.End-start))
-		if err != nil {
-			return nil, err
-		}
-		at.End -= int64(len(b) - len(bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))))
-		return q.window(o, at, "line "+grouped(number))
-	}
 	r, err := o.from(start)
-	if total >= 0 && number > total {
+	switch l := record.NewLines(q.ctx, r, 1); {
+	case total >= 0 && number > total:
 		err = io.EOF
-	}
-	l := record.NewLines(q.ctx, r, 1)
-	for ; err == nil && known <= number; known++ {
-		_, err = l.Next()
+	case known == 0 || next == 0:
+		return []any{note{"The lines before it are being read.", ""}}, err
+	case known < number || next <= number: // it is read to find its end
+		for ; err == nil && known <= number; known++ {
+			_, err = l.Next()
+		}
+		start, end = start+l.At.Start, start+l.At.End
+	default:
+		var b []byte
+		b, err = o.bytesAt(max(end-2, start), min(2, end-start))
+		end -= int64(len(b) - len(bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))))
 	}
 	if errors.Is(err, io.EOF) {
 		err = problemf(http.StatusNotFound, "The text has no line %d.", number)
@@ -212,7 +186,7 @@ func (q *request) longLine(o *opened, number int64) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.window(o, content.Span{Start: start + l.At.Start, End: start + l.At.End}, "line "+grouped(number))
+	return q.window(o, content.Span{Start: start, End: end}, "line "+grouped(number))
 }
 
 // partOf returns about n bytes of a span from an offset on, and that offset, so that neither edge is within a secret.
