@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
@@ -97,7 +98,7 @@ func recordsView(q *request, o *opened) ([]any, error) {
 
 // record shows a file of a diff, or a commit.
 func (q *request) record(o *opened, index int64) ([]any, error) {
-	all, _, notes, err := q.entries(o, index, 1)
+	all, p, notes, err := q.entries(o, index, 1)
 	if err == nil && len(all) == 0 && !q.wait {
 		err = problemf(http.StatusNotFound, "There is no record %d.", index)
 	}
@@ -109,7 +110,7 @@ func (q *request) record(o *opened, index int64) ([]any, error) {
 		show = q.hunks
 	}
 	blocks, err := show(o, all[0].at, "record "+grouped(index))
-	return append(append(notes, q.recordPager(index, "record")), blocks...), err
+	return slices.Concat(notes, q.recordPager(index, p.Next != "", "record"), blocks), err
 }
 
 // hunks shows a file of a diff, the old text beside the new one.

@@ -175,17 +175,16 @@ func (q *request) levels(o *opened) (*list, *histogram) {
 			bad, all := int64(0), record.NewLines(ctx, r, markBytes)
 			for err == nil {
 				var b []byte
-				if b, err = all.Next(); err != nil {
-					break
-				}
-				m.Read(b)
-				if mine.add(all.Number, &m); levelClass[m.Level] == "bad" {
-					visit(bad, all.Number)
-					bad++
+				if b, err = all.Next(); err == nil {
+					m.Read(b)
+					if mine.add(all.Number, &m); levelClass[m.Level] == "bad" {
+						visit(bad, all.Number)
+						bad++
+					}
 				}
 			}
 			if errors.Is(err, io.EOF) {
-				return nil
+				err = nil
 			}
 			return err
 		}

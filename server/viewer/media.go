@@ -29,12 +29,13 @@ const (
 // imageType returns the type of an image that browsers show, by its first bytes; "" for other data.
 func (o *opened) imageType() string {
 	b, err := o.bytesAt(0, 512)
-	t := http.DetectContentType(b)
-	known := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
-	if err != nil || o.kind != content.Binary || !slices.Contains(known, t) {
-		return ""
+	switch t := http.DetectContentType(b); t {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		if err == nil && o.kind == content.Binary {
+			return t
+		}
 	}
-	return t
+	return ""
 }
 
 // maxInline is the size of an image that is a part of its page, in bytes.
@@ -117,12 +118,11 @@ type cautious struct{}
 
 // RegisterFuncs implements [renderer.NodeRenderer].
 func (c cautious) RegisterFuncs(on renderer.NodeRendererFuncRegisterer) {
-	on.Register(ast.KindHeading, c.render)
-	on.Register(ast.KindLink, c.render)
-	on.Register(ast.KindImage, c.render)
-	on.Register(ast.KindAutoLink, c.render)
-	on.Register(ast.KindRawHTML, c.render)
-	on.Register(ast.KindHTMLBlock, c.render)
+	for _, kind := range []ast.NodeKind{
+		ast.KindHeading, ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindRawHTML, ast.KindHTMLBlock,
+	} {
+		on.Register(kind, c.render)
+	}
 }
 
 func (cautious) render(w util.BufWriter, source []byte, n ast.Node, enters bool) (ast.WalkStatus, error) {

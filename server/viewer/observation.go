@@ -100,39 +100,29 @@ func (q *request) openID(word string) (*opened, error) {
 
 // showText adds to a page the boxes that ask a text, the answer if one was asked, and a view of the text.
 func (q *request) showText(p *page, o *opened) error {
-	var fits []view
-	for _, v := range views() {
-		if v.for_(o) {
-			fits = append(fits, v)
-		}
-	}
+	fits := slices.DeleteFunc(views(), func(v view) bool { return !v.for_(o) })
 	if len(fits) == 0 {
 		p.Blocks = append(p.Blocks, note{"Nothing shows a text of this kind: download it.", ""})
 		return nil
 	}
-	chosen, wanted, choices := fits[0], q.query.Get("as"), links{}
+	wanted := q.query.Get("as")
 	if wanted == "" && q.query.Get("line") != "" {
 		wanted = "text"
 	}
-	for _, v := range fits {
-		if v.name == wanted {
-			chosen = v
-		}
-	}
-	for _, v := range fits {
-		choices = append(choices, link{Text: v.name, On: v.name == chosen.name, To: q.url(strings.Join(q.path, "/"), "as", v.name, "name", q.query.Get("name"))})
+	chosen := max(slices.IndexFunc(fits, func(v view) bool { return v.name == wanted }), 0)
+	choices := links{}
+	for i, v := range fits {
+		to := q.url(strings.Join(q.path, "/"), "as", v.name, "name", q.query.Get("name"))
+		choices = append(choices, link{Text: v.name, On: i == chosen, To: to})
 	}
 	if o.kind != content.Binary {
-		p.Blocks = append(p.Blocks, q.boxes())
 		answer, err := q.answer(o)
 		if err != nil {
 			return err
 		}
-		if answer != nil {
-			p.Blocks = append(p.Blocks, *answer)
-		}
+		p.Blocks = append(append(p.Blocks, q.boxes()), answer...)
 	}
-	blocks, err := chosen.show(q, o)
+	blocks, err := fits[chosen].show(q, o)
 	if err != nil {
 		return err
 	}
@@ -151,12 +141,10 @@ func (q *request) titleOf(o *observations.Observation) string {
 // factsOf says what is known of an observation.
 func (q *request) factsOf(o *opened) facts {
 	s := o.o.Stats
-	margin := ""
-	if s.TokensMargin > 0 {
-		margin = fmt.Sprintf(" ±%.0f %%", 100*s.TokensMargin)
-	}
 	tokens := number(s.Tokens)
-	tokens.Text += margin
+	if s.TokensMargin > 0 {
+		tokens.Text += fmt.Sprintf(" ±%.0f %%", 100*s.TokensMargin)
+	}
 	all := facts{
 		{"ID", code(observations.Prefix + string(o.o.ID))}, {"Kind", words(string(o.kind))}, {"Size", bytesCell(o.o.Bytes)},
 		{"Lines", number(s.Lines)}, {"Tokens", tokens}, {"Made", when(o.o.Created)}, {"Used", when(o.o.Used)},
@@ -200,7 +188,7 @@ func (q *request) boxes() any {
 }
 
 // answer is what the tool grep or jq answers to what is in a box: as the model would be shown it.
-func (q *request) answer(o *opened) (*section, error) {
+func (q *request) answer(o *opened) ([]any, error) {
 	name, args := q.asked(o)
 	if args == nil {
 		return nil, nil
@@ -209,7 +197,7 @@ func (q *request) answer(o *opened) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &section{Title: "Answer of " + name, Key: "answer"}
+	out := section{Title: "Answer of " + name, Key: "answer"}
 	for _, b := range a.Blocks {
 		out.Blocks = append(out.Blocks, pre(b.Text))
 		if next := q.nextOf(b.Text); next != "" {
@@ -221,7 +209,7 @@ func (q *request) answer(o *opened) (*section, error) {
 			hidden("act", "save"), hidden("tool", name), hidden("args", string(args)), hidden("token", q.token),
 		}})
 	}
-	return out, nil
+	return []any{out}, nil
 }
 
 func hidden(name, value string) field { return field{Name: name, Value: value, Hidden: true} }
@@ -293,16 +281,12 @@ var observationHeads = heads("ID", "Made", "Tool", "Kind", "#Size", "#Lines", "#
 // observationRow is the row of an observation in lists.
 func (q *request) observationRow(o *observations.Observation) []cell {
 	id := code(string(o.ID)).to(q.url("obs/" + string(o.ID)))
-	what := o.Name
-	if what == "" {
-		what = string(o.Args)
-	}
 	tool := words(o.Tool)
 	if o.Pinned {
 		tool.Text += " (pinned)"
 	}
 	return []cell{id, when(o.Created), tool, words(o.Stats.Kind), bytesCell(o.Bytes), number(o.Stats.Lines), number(o.Stats.Tokens),
-		{Text: content.Clip(q.clip([]byte(what), 400), 80), Class: "code"}}
+		{Text: content.Clip(q.clip([]byte(cmp.Or(o.Name, string(o.Args))), 400), 80), Class: "code"}}
 }
 
 // paged returns the part of a list that this page shows.

@@ -3,6 +3,7 @@ package viewer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -17,7 +18,6 @@ type opened struct {
 	*source.Source
 	o    *observations.Observation // nil for a file
 	kind content.Kind
-	set  source.Set
 	done func()
 
 	decoded io.Reader // of a text that is not plain, from the offset at on
@@ -33,26 +33,26 @@ func (o *opened) Close() {
 // open opens a source by its name; looking at it does not count as a use.
 func (q *request) open(ctx context.Context, name string) (*opened, error) {
 	set, done := q.sources()
-	where, err := set.Locate(ctx, name)
-	if err == nil && len(where) != 1 {
-		err = problemf(http.StatusBadRequest, "%s names %d places; name one file", content.ClipBytes(name, 200), len(where))
-	}
-	if err == nil && where[0].IsDir {
-		err = problemf(http.StatusBadRequest, "%s is a directory; name a file", content.ClipBytes(name, 200))
-	}
-	var src *source.Source
-	if err == nil {
-		src, err = where[0].Peek(ctx, where[0].Path)
-	}
+	src, err := peek(ctx, set, name)
 	if err != nil {
 		done()
-		var known *problem
-		if !errors.As(err, &known) {
-			err = problemf(http.StatusNotFound, "%s", err)
-		}
-		return nil, err
+		return nil, problemf(http.StatusNotFound, "%s", err)
 	}
-	return &opened{Source: src, o: src.Observation, kind: src.Kind(), set: set, done: done}, nil
+	return &opened{Source: src, o: src.Observation, kind: src.Kind(), done: done}, nil
+}
+
+// peek opens the one file that a name is for.
+func peek(ctx context.Context, set source.Set, name string) (*source.Source, error) {
+	where, err := set.Locate(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(where) != 1:
+		return nil, fmt.Errorf("%s names %d places; name one file", content.ClipBytes(name, 200), len(where))
+	case where[0].IsDir:
+		return nil, fmt.Errorf("%s is a directory; name a file", content.ClipBytes(name, 200))
+	}
+	return where[0].Peek(ctx, where[0].Path)
 }
 
 // from returns a reader of the text from an offset of it on, which is valid until the next call.

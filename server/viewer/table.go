@@ -161,6 +161,7 @@ func (q *request) nameColumns(t *table, names []string) {
 // row shows one row, a column a line.
 func (q *request) row(o *opened, all *list, index int64) ([]any, error) {
 	out, room := facts{}, pageBytes
+	known, done, _ := all.wait(q.ctx, index+2)
 	err := q.rowsFrom(o, all, index, func(at int64, names []string, r *csv.Row) bool {
 		if at < 0 {
 			return true
@@ -177,17 +178,17 @@ func (q *request) row(o *opened, all *list, index int64) ([]any, error) {
 	if len(out) == 0 && err == nil && !q.wait {
 		err = problemf(http.StatusNotFound, "The table has no row %d.", index)
 	}
-	return []any{q.recordPager(index, "row"), out}, err
+	return append(q.recordPager(index, known > index+1 || !done, "row"), out), err
 }
 
 // recordPager leads from one record to those beside it, and to all.
-func (q *request) recordPager(index int64, what string) *pager {
-	to := func(n string) href { return q.with("record", n, "top", "", "from", "") }
-	p := &pager{Text: what + " " + grouped(index), First: to(""), Next: to(itoa(index + 1))}
-	if index > 0 {
-		p.Prev = to(itoa(index - 1))
+func (q *request) recordPager(index int64, more bool, what string) []any {
+	total := index + 1
+	if more {
+		total = -1
 	}
-	return p
+	all := links{{Text: "all " + what + "s", To: q.with("record", "", "top", "", "from", "")}}
+	return []any{all, q.pager(what+" "+grouped(index), "record", 0, index, index+1, 1, total)}
 }
 
 // choiceOf returns the filter for which a person asked.

@@ -133,7 +133,7 @@ func (q *request) pager(text, parameter string, first, from, next, page, total i
 		if parameter == "from" {
 			return q.with("from", itoa(n))
 		}
-		return q.with(parameter, itoa(n), "line", "", "record", "", "from", "")
+		return q.with(parameter, itoa(n), "top", "", "line", "", "record", "", "from", "")
 	}
 	p := &pager{Text: text}
 	if from > first {
