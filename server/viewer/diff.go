@@ -39,12 +39,17 @@ func (q *request) entries(o *opened, from, n int64) (all []entry, p *pager, note
 	known, done, wrong := l.wait(q.ctx, from+n+1)
 	starts, err := l.page(q.ctx, o, spans, from, n+1)
 	for i, room := 0, int64(recordsBytes); err == nil && i < min(len(starts), int(n)); i++ {
-		at := content.Span{Start: starts[i], End: max(o.Size, starts[i])}
+		at := content.Span{Start: starts[i], End: 1 << 62} // of the last one it is found below
 		if i+1 < len(starts) {
 			at.End = starts[i+1]
+		} else if o.Plain() {
+			at.End = max(o.Size, at.Start)
 		}
 		var b []byte
-		b, err = o.bytesAt(at.Start, min(at.End-at.Start, max(room, readLine)))
+		limit := min(at.End-at.Start, max(room, readLine))
+		if b, err = o.bytesAt(at.Start, limit); int64(len(b)) < limit {
+			at.End = at.Start + int64(len(b))
+		}
 		object := bytes.NewBuffer(b)
 		if k.Objects != nil {
 			object = new(bytes.Buffer)

@@ -148,3 +148,22 @@ func TestListOfAnotherVersion(t *testing.T) {
 	}
 	expect.Equal(t, done, true)
 }
+
+// The last record of a text ends where the text does, also if that is longer or shorter as it is stored.
+func TestLastRecordOfOtherEncodings(t *testing.T) {
+	f := newFixture(t)
+	text := "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,0 +1,90 @@\n" + strings.Repeat("+é è à ü\n", 89) + "+the end\n"
+	latin := ""
+	for _, c := range text {
+		latin += string([]byte{byte(c)})
+	}
+	utf := "\xff\xfe"
+	for _, c := range utf16.Encode([]rune(text)) {
+		utf += string([]byte{byte(c), byte(c >> 8)})
+	}
+	for _, raw := range []string{text, latin, utf} {
+		at := f.stored(raw)
+		expect.Has(t, f.page(at), "x modified 90 0", raw[:8])
+		expect.Has(t, f.page(at+"?record=0"), "90 +the end", raw[:8])
+	}
+}

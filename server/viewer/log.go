@@ -20,22 +20,26 @@ const (
 	markBytes = 256 // of a line, in which its time and level are
 )
 
-var levelClass = map[string]string{"warn": "warn", "error": "bad", "fatal": "bad"}
+// classes are those of levels: of a bar's parts, from below.
+var (
+	classes    = [3]string{"bad", "warn", "dim"}
+	levelClass = map[string]string{"warn": "warn", "error": "bad", "fatal": "bad"}
+)
 
 // histogram counts the lines of a log by time and level.
 type histogram struct {
 	mu                     sync.Mutex
-	shift                  int            // a bar is 1<<shift ms wide
-	bars                   map[int64]*bin // by their time in widths
-	first, last            int64          // of these
+	shift                  int           // a bar is 1<<shift ms wide
+	bars                   map[int64]bin // by their time in widths
+	first, last            int64         // of these
 	lines, timed, levelled int64
 }
 
-// bin is a bar of a histogram: how many of its lines have which class.
+// bin is a bar of a histogram: how many of its lines have which of the classes.
 type bin struct {
 	line int64 // the first
 	time string
-	n    map[string]int64
+	n    [len(classes)]int64
 }
 
 // add counts a line.
@@ -48,53 +52,56 @@ func (h *histogram) add(n int64, m *logs.Marks) {
 	if !m.Known {
 		return
 	}
-	at := m.At >> h.shift
+	one, at := bin{line: n, time: m.Time}, m.At>>h.shift
+	one.n[slices.Index(classes[:], cmp.Or(levelClass[m.Level], "dim"))]++
 	if h.timed++; h.timed == 1 {
-		h.bars, h.first, h.last = map[int64]*bin{}, at, at
+		h.bars, h.first, h.last = map[int64]bin{}, at, at
 	}
-	if h.bars[at] == nil {
-		h.bars[at] = &bin{n, m.Time, map[string]int64{}}
-	}
-	h.bars[at].n[levelClass[m.Level]]++
+	h.bars[at] = h.bars[at].with(one)
 	for h.first, h.last = min(h.first, at), max(h.last, at); h.last-h.first >= maxBars; h.shift++ {
-		wider := map[int64]*bin{}
+		wider := map[int64]bin{}
 		for at, b := range h.bars {
-			w := cmp.Or(wider[at>>1], &bin{b.line, b.time, map[string]int64{}})
-			if wider[at>>1] = w; b.line < w.line {
-				w.line, w.time = b.line, b.time
-			}
-			for class, n := range b.n {
-				w.n[class] += n
-			}
+			wider[at>>1] = wider[at>>1].with(b)
 		}
 		h.bars, h.first, h.last = wider, h.first>>1, h.last>>1
 	}
 }
 
+// with adds the lines of another bar.
+func (b bin) with(other bin) bin {
+	if b.line == 0 || other.line < b.line {
+		b.line, b.time = other.line, other.time
+	}
+	for i, n := range other.n {
+		b.n[i] += n
+	}
+	return b
+}
+
 // chart draws the histogram; each bar leads to its first line.
 func (h *histogram) chart(q *request) markup {
-	most, sum := int64(1), func(b *bin) int64 { return b.n["bad"] + b.n["warn"] + b.n[""] }
+	most, sum := int64(1), func(b bin) int64 { return b.n[0] + b.n[1] + b.n[2] }
 	for _, b := range h.bars {
 		most = max(most, sum(b))
 	}
 	s := `<svg class="bars" viewBox="0 0 ` + itoa(h.last-h.first+1) +
 		` 100" preserveAspectRatio="none" role="group" aria-label="Lines over time">`
 	for at := h.first; at <= h.last; at++ {
-		b := h.bars[at]
-		if b == nil {
+		b, ok := h.bars[at]
+		if !ok {
 			continue
 		}
 		text := fmt.Sprintf("%s: %s, %s, %s", b.time, content.Plural(sum(b), "line", "lines"),
-			content.Plural(b.n["bad"], "error", "errors"), content.Plural(b.n["warn"], "warning", "warnings"))
+			content.Plural(b.n[0], "error", "errors"), content.Plural(b.n[1], "warning", "warnings"))
 		to := string(q.with("line", itoa(b.line), "top", "", "from", ""))
 		s += fmt.Sprintf(`<a href="%s" aria-label="%s"><title>%[2]s</title>`, html.EscapeString(to), html.EscapeString(text))
 		y := 100.0
-		for _, class := range []string{"bad", "warn", ""} {
-			if n := b.n[class]; n > 0 {
+		for i, class := range classes {
+			if n := b.n[i]; n > 0 {
 				height := max(100*float64(n)/float64(most), 2) // few errors are seen beside many lines
 				y -= height
 				s += fmt.Sprintf(`<rect x="%d" y="%.1f" width=".9" height="%.1f" class="%s"/>`,
-					at-h.first, y, height, cmp.Or(class, "dim"))
+					at-h.first, y, height, class)
 			}
 		}
 		s += "</a>"

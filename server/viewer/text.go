@@ -120,7 +120,11 @@ func (q *request) line(o *opened, mask *secrets.Stream, in *record.Lines, b []by
 // cutLine returns the beginning of the last line that was read, masked, and how much more it has.
 func cutLine(mask *secrets.Stream, in *record.Lines, b []byte) (shown, more string) {
 	cut := cutAt(mask, b, lineBytes)
-	if left := in.At.End - in.At.Start - int64(cut); cut < len(b) || !in.Whole() {
+	left := int64(len(b) - cut)
+	if !in.Whole() {
+		left = in.At.End - in.At.Start - int64(cut)
+	}
+	if left > 0 {
 		more = " … " + grouped(left) + " more bytes"
 	}
 	return string(mask.Text(b[:cut])), more
