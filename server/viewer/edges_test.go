@@ -61,6 +61,10 @@ func TestTreeOfDoubt(t *testing.T) {
 	expect.Lacks(t, page, "S3cr3t", strings.Repeat("7", nodeText+1))
 	expect.Contains(t, page, `password "[masked`, "a 1 copy a {3} this key is repeated: jq has the last value copy api_key",
 		"b 2 this key is repeated", strings.Repeat("7", nodeText)+" …", "children 0–3 of 4")
+	expect.Has(t, f.page(at+"?at=/n"), "7 value at /n, bytes 0–6,000 of 6,000")
+	expect.Has(t, f.page(at+"?at=/a"), "children 0–2 of 3")
+	_, status := f.get(at + "?at=/none")
+	expect.Equal(t, status, http.StatusNotFound)
 	at = f.stored(strings.Repeat("{\"a\":1}\n", 50) + "{bad\n" + strings.Repeat("{\"a\":2}\n", 50))
 	expect.Has(t, f.page(at), "1 line is no JSON and not shown, the first: invalid character 'b'")
 	expect.Has(t, f.page(at+"?top=50"), "50 {1} copy a 2")
@@ -109,14 +113,15 @@ func TestLinesOfFiles(t *testing.T) {
 // A text in UTF-16 has the same pages as in UTF-8.
 func TestPagesOfUTF16(t *testing.T) {
 	f := newFixture(t)
-	for _, text := range []string{
-		`{"a":[` + strings.Repeat(`{"k":"é"},`, 300) + `1]}` + "\n", bigTable(300), strings.Repeat("{\"é\":1}\n", 300),
+	for text, at := range map[string]string{
+		`{"a":[` + strings.Repeat(`{"k":"é"},`, 300) + `1]}` + "\n": "?at=/a&top=290", bigTable(300): "?record=299",
+		strings.Repeat("{\"é\":1}\n", 300): "?at=/299",
 	} {
 		raw := "\xff\xfe"
 		for _, c := range utf16.Encode([]rune(text)) {
 			raw += string([]byte{byte(c), byte(c >> 8)})
 		}
-		for _, more := range []string{"", "?top=250", "?at=/a&top=290", "?as=text&line=1&from=0"} {
+		for _, more := range []string{"", "?top=250", at, "?as=text&line=1&from=0"} {
 			plain, wide := f.page(f.stored(text)+more), f.page(f.stored(raw)+more)
 			_, plain, _ = strings.Cut(plain, "Content ")
 			_, wide, _ = strings.Cut(wide, "Content ")

@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,18 +25,23 @@ const (
 
 // treeView shows the children of the value that at names, a JSON Pointer: of the whole text without it.
 func treeView(q *request, o *opened) ([]any, error) {
-	pointer := q.query.Get("at")
+	pointer, value := q.query.Get("at"), &content.Span{}
 	ofKind := func(object bool) parts {
 		if o.kind == content.NDJSON && pointer == "" {
 			return recordsBy(kinds.NDJSON.Records)
 		}
-		return func(o *opened, start int64) walk { return q.children(o, pointer, object, start) }
+		return func(o *opened, start int64) walk { return q.children(o, pointer, value, object, start) }
 	}
-	l := q.listOf(o, "children of "+pointer, nil, ofKind(false))
+	l := q.listOf(o, "children of "+pointer, value, ofKind(false))
 	from := q.number("top", max(q.number("record", 5)-5, 0))
 	known, done, wrong := l.wait(q.ctx, from+pageNodes+1)
-	if done && known == 0 && wrong == nil && pointer != "" {
-		return q.scalar(o, pointer)
+	value = l.beside.(*content.Span) //nolint:forcetypeassert // it is of this list
+	if errors.Is(wrong, content.ErrNoValue) {
+		return nil, problemf(http.StatusNotFound, "%s", wrong)
+	}
+	if done && known == 0 && wrong == nil && value.End > 0 {
+		blocks, err := q.window(o, *value, "value at "+pointer)
+		return append([]any{q.pointerLinks(pointer)}, blocks...), err
 	}
 	_, first := l.near(0)
 	before, err := o.bytesAt(max(first-readLine, 0), min(first, readLine))
@@ -79,21 +83,21 @@ func (q *request) seenAt(o *opened, pointer string) string {
 	return strings.Join([]string{q.who.Owner, o.Name, o.version(), pointer}, "\x00")
 }
 
-// children returns a walk of the children of the value at a pointer, from one of them on if start is not 0.
-func (q *request) children(o *opened, pointer string, object bool, start int64) walk {
+// children returns a walk of the children of the value at a pointer, from one of them on if start is not 0. If it has to
+// look for the value, it sets its span.
+func (q *request) children(o *opened, pointer string, value *content.Span, object bool, start int64) walk {
 	return func(ctx context.Context, visit func(int64, int64) bool) error {
 		base, known := start, start > 0 || pointer == ""
 		if !known {
 			base, known = q.lists.seen.Get(q.seenAt(o, pointer))
 		}
-		if !known {
-			at, err := o.point(ctx, pointer)
-			if err != nil {
-				return err
-			}
-			base = at.Start
-		}
 		r, err := o.from(base)
+		if err == nil && !known {
+			if *value, err = content.Point(ctx, r, o.kind, pointer); err == nil {
+				base = value.Start
+				r, err = o.from(base)
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -102,15 +106,6 @@ func (q *request) children(o *opened, pointer string, object bool, start int64) 
 		}
 		return content.Starts(ctx, r, func(i, start int64) bool { return visit(i, base+start) })
 	}
-}
-
-// point returns where the value at a pointer is.
-func (o *opened) point(ctx context.Context, pointer string) (content.Span, error) {
-	r, err := o.from(0)
-	if err != nil {
-		return content.Span{}, err
-	}
-	return content.Point(ctx, r, o.kind, pointer)
 }
 
 func opening(object bool) string {
@@ -219,16 +214,6 @@ func (n *node) cost() int {
 
 func (q *request) atPointer(pointer string) href {
 	return q.with("at", pointer, "top", "", "record", "", "from", "")
-}
-
-// scalar shows a value without children, as JSON writes it.
-func (q *request) scalar(o *opened, pointer string) ([]any, error) {
-	at, err := o.point(q.ctx, pointer)
-	if err != nil {
-		return nil, problemf(http.StatusNotFound, "%s", err)
-	}
-	blocks, err := q.window(o, at, "value at "+cmp.Or(pointer, "the top"))
-	return append([]any{q.pointerLinks(pointer)}, blocks...), err
 }
 
 // pointerLinks leads to each container around a value.

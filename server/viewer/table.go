@@ -97,10 +97,7 @@ func (q *request) rowsFrom(o *opened, all *list, index int64, visit func(int64, 
 	q.wait = q.wait || known <= index && !done
 	at, start := all.near(index)
 	_, first := all.near(0)
-	head, err := o.bytesAt(0, min(first, record.MaxLine))
-	if first > record.MaxLine {
-		err = problemf(http.StatusRequestEntityTooLarge, "The header of this table has over %s.", size(record.MaxLine))
-	}
+	head, err := o.bytesAt(0, first)
 	if err != nil {
 		return err
 	}
