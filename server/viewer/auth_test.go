@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
 // visit sends a request as a browser would; cookies are those that it has.
@@ -62,6 +63,51 @@ func TestCode(t *testing.T) {
 	same := newFixture(t, func(o *Options) { o.Secret = []byte(strings.Repeat("k", 32)) })
 	in := replica.visit(http.MethodGet, "/?code="+replica.Code(f.who), nil, nil).Cookies()[0]
 	expect.Equal(t, same.visit(http.MethodGet, "/obs", nil, nil, in).StatusCode, http.StatusOK, "of another replica")
+}
+
+// Codes that nobody used are forgotten once they are too old.
+func TestOldCodes(t *testing.T) {
+	f := newFixture(t)
+	old := f.Code(f.who)
+	for sum, c := range f.codes {
+		c.until = c.until.Add(-codeLife)
+		f.codes[sum] = c
+	}
+	expect.Equal(t, f.visit(http.MethodGet, "/?code="+old, nil, nil).StatusCode, http.StatusForbidden)
+	f.Code(f.who)
+	for sum, c := range f.codes {
+		c.until = c.until.Add(-codeLife)
+		f.codes[sum] = c
+	}
+	f.Code(f.who)
+	expect.Equal(t, len(f.codes), 1)
+}
+
+// The address of a handle leads to its page, also of a session whose name is no path.
+func TestPathOf(t *testing.T) {
+	f := newFixture(t)
+	for _, key := range []string{"s/1", "../../obs", "a//b?x=1#y", "сессия"} {
+		f.traced(trace.Call{Owner: observations.Local, Session: key, Tool: "tool"}, "{}", "x")
+		at := expect.Value(PathOf(key, f.Code(f.who)))(t)
+		got := f.visit(http.MethodGet, strings.TrimPrefix(at, Base), nil, nil)
+		expect.Equal(t, got.StatusCode, http.StatusOK, key)
+		_, to, _ := strings.Cut(got.Header.Get("Refresh"), "url="+Base+"/")
+		expect.Contains(t, f.page(to), "Calls 1", key)
+	}
+	id := string(f.keep(observations.Local, "t", "text", nil))
+	expect.Equal(t, expect.Value(PathOf("obs:"+id, ""))(t), Base+"/obs/"+id)
+	expect.Equal(t, expect.Value(PathOf("", "c"))(t), Base+"/?code=c")
+	_, err := PathOf("run:"+id, "")
+	expect.Fails(t, err, "cannot be shown")
+}
+
+// A viewer that was closed reads nothing in the background.
+func TestClosed(t *testing.T) {
+	f := newFixture(t)
+	f.Close()
+	f.background.Go(func() { t.Error("it runs") })
+	f.send(http.MethodGet, "", nil)
+	f.background.all.Wait()
 }
 
 // A pasted token signs its identity in, which is never the operator.

@@ -98,6 +98,10 @@ func TestServerCosts(t *testing.T) {
 	f.traced(trace.Call{Owner: observations.Local, Session: "s", Tool: "read", SeenTokens: 70, ShownTokens: 70}, "", "") // our own
 	f.traced(trace.Call{Owner: observations.Local, Session: "s", Tool: "tracker_read", SeenTokens: 30, ShownTokens: 30}, "", "")
 	expect.Has(t, f.page(""), "tracker "+cost+" tokens a session; called twice 2 5,030 630 0 4,400 0")
+	f.traced(trace.Call{ // before its outputs were shown as receipts
+		Owner: observations.Local, Session: "s", Tool: "list_issues", Via: trace.ViaObserved, SeenTokens: 100, ShownTokens: 40,
+	}, "", "")
+	expect.Has(t, f.page(""), "tracker "+cost+" tokens a session; called 3 times 3 5,130 670 0 4,460 0")
 	f.who = Who{Owner: "ann"}
 	expect.Lacks(t, f.page(""), "tracker", "Whole store")
 }

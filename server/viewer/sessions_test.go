@@ -6,6 +6,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -155,6 +156,35 @@ func TestTraceIsMasked(t *testing.T) {
 		expect.Lacks(t, f.page(at), aKey, aKey[10:20], aKey[30:])
 	}
 	expect.Has(t, f.page("search?q=needle"), "needle")
+}
+
+// A name that is cut leaves no part of a secret, wherever the cut is.
+func TestNamesAreMaskedBeforeTheyAreCut(t *testing.T) {
+	f := newFixture(t)
+	for _, before := range []int{0, 5, 10, 15, 20, 25, 60} {
+		name := strings.Repeat("n", before) + " " + aKey + " " + strings.Repeat("m", 70)
+		f.traced(trace.Call{Owner: observations.Local, Session: name, Client: name, Tool: name}, `{}`, "text")
+	}
+	pages := append(f.linked("sessions", "sessions"), "", "search?q=text")
+	pages = append(pages, f.linked("search?q=text", "call=")...)
+	for _, at := range pages {
+		expect.Lacks(t, f.page(at), aKey[:12], aKey[8:16], aKey[16:24], aKey[len(aKey)-8:])
+	}
+}
+
+// A trace that cannot be read is a fault, not a call that is missing.
+func TestUnreadableCall(t *testing.T) {
+	f := newFixture(t)
+	f.traced(trace.Call{Owner: observations.Local, Session: "s", Tool: "t"}, `{}`, "text")
+	call := f.linked("sessions/s", "call=")[0]
+	dir := trace.Dir(f.store)
+	expect.Must(t, os.Rename(dir, dir+".away"))
+	expect.Must(t, os.WriteFile(dir, nil, 0o600))
+	body, status := f.get(call)
+	expect.Equal(t, status, http.StatusInternalServerError)
+	expect.Has(t, plainText(body), "read trace")
+	expect.Must(t, os.Remove(dir))
+	expect.Must(t, os.Rename(dir+".away", dir))
 }
 
 // All calls of a session are on its pages, the newest first, each once; and what its context was is drawn.
