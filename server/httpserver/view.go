@@ -10,10 +10,13 @@ import (
 
 // viewRoutes are served with [Options.View].
 var viewRoutes = []route{
-	{path: viewer.Base, methods: []string{http.MethodGet, http.MethodHead}, open: true, page: true, handle: (*httpServer).enterView},
 	{
-		path: viewer.Base + "/", below: true, methods: []string{http.MethodGet, http.MethodHead, http.MethodPost}, open: true,
-		page: true, handle: (*httpServer).serveView,
+		path: viewer.Base, methods: []string{http.MethodGet, http.MethodHead}, open: true, page: true,
+		handle: (*httpServer).enterView,
+	},
+	{
+		path: viewer.Base + "/", methods: []string{http.MethodGet, http.MethodHead, http.MethodPost}, open: true, page: true,
+		below: true, handle: (*httpServer).serveView,
 	},
 }
 
@@ -30,7 +33,7 @@ func (h *httpServer) serveView(w http.ResponseWriter, r *http.Request, _ caller)
 	}
 	defer h.requests.Release(all, 1)
 	to := &sending{ResponseWriter: w, control: http.NewResponseController(w), pause: h.write}
-	var identify func(context.Context, string) (viewer.Who, error)
+	var identify viewer.Identify
 	if !h.viewOnly {
 		identify = func(ctx context.Context, token string) (viewer.Who, error) {
 			who, no := h.identify(ctx, token)

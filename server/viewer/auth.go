@@ -109,9 +109,12 @@ func (v *Viewer) signedIn(r *http.Request) (who Who, token string, ok bool) {
 	return s.Who, v.mac("form", body), true
 }
 
-// ServeHTTP serves the pages below [Base]. Its caller has checked Host, Origin and fetch metadata. identify returns
-// whose a pasted token is; nil: none is asked for.
-func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request, identify func(context.Context, string) (Who, error)) {
+// Identify returns whose a token is that a person has pasted.
+type Identify func(ctx context.Context, token string) (Who, error)
+
+// ServeHTTP serves the pages below [Base]. Its caller has checked Host, Origin and fetch metadata. Without identify
+// nobody is asked for a token.
+func (v *Viewer) ServeHTTP(w http.ResponseWriter, r *http.Request, identify Identify) {
 	head := w.Header()
 	head.Set("Content-Security-Policy", look().policy)
 	head.Set("Referrer-Policy", "same-origin") // with no-referrer, forms would have the Origin null
@@ -158,7 +161,7 @@ func (q *request) enter(w http.ResponseWriter, r *http.Request, who Who) *page {
 }
 
 // login signs a person in who sends a token, and asks others for one.
-func (q *request) login(w http.ResponseWriter, r *http.Request, identify func(context.Context, string) (Who, error)) (*page, int) {
+func (q *request) login(w http.ResponseWriter, r *http.Request, identify Identify) (*page, int) {
 	if identify == nil || r.Method != http.MethodPost || strings.Join(q.path, "/") != "login" {
 		return q.signInPage("", identify != nil), http.StatusUnauthorized
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// page is what a template shows. Every string in it that is not a [href] comes from outside as far as show is concerned:
-// it is masked, and its hidden characters are made visible, in one place.
+// page is what a template shows. Every string in it but an [href] and a [markup] is taken for one from outside: render
+// masks it, and makes its hidden characters visible.
 type page struct {
 	Title  string
 	Crumbs []link // to the pages above this one
@@ -255,17 +255,14 @@ func listing[T any](q *request, title, empty string, heads []cell, all []T, row 
 	return &page{Title: title, Blocks: []any{t}}
 }
 
-// pick returns the one of a list that the page is of; nil if it is of all.
-func pick[T any](q *request, all []T, idOf func(T) string) (*T, error) {
-	if len(q.path) < 2 {
-		return nil, nil
-	}
+// pick returns the page of the one of a list that the path names.
+func pick[T any](q *request, all []T, idOf func(T) string, show func(T) (*page, error)) (*page, error) {
 	at := slices.IndexFunc(all, func(one T) bool { return idOf(one) == q.path[1] })
 	if at < 0 {
 		return nil, problemf(http.StatusNotFound, "There is no %s:%s, or it is too old.",
 			q.path[0], content.ClipBytes(q.path[1], 40))
 	}
-	return &all[at], nil
+	return show(all[at])
 }
 
 // short returns a name in which the middle of over n characters is left out; it is masked before.

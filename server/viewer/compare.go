@@ -195,8 +195,8 @@ func keysOf(texts [2][]map[string]string) (keys []string) {
 	return append(keys[:min(len(keys), 50)], wholeRecord)
 }
 
-// matched returns the fields of records, each on a line behind the record's key, by that key, which is numbered where it
-// repeats.
+// matched returns the fields of records, each on a line behind the record's key, by that key, which is numbered where
+// it repeats.
 func matched(all []map[string]string, key string) map[string]string {
 	by, seen := make(map[string]string, len(all)), map[string]int{}
 	for _, record := range all {
@@ -218,7 +218,7 @@ func matched(all []map[string]string, key string) map[string]string {
 	return by
 }
 
-// changedRecords shows the fields of records that were added, removed or changed, and adds the choice of a key to a form.
+// changedRecords shows the fields of records that were added, removed or changed, and adds the choice of a key to by.
 func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]any, error) {
 	var all [2][]map[string]string
 	var damage [2]error

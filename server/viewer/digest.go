@@ -54,8 +54,8 @@ type group struct {
 
 func (g *group) last() time.Time { return g.calls[len(g.calls)-1].at }
 
-// digest returns what is known of the calls that the person may see, and locks it: the caller must unlock mu. If more is
-// being read, the page loads itself again.
+// digest returns what is known of the calls that the person may see, and locks it: the caller must unlock mu. If more
+// is being read, the page loads itself again.
 func (q *request) digest() *digest {
 	today := time.Now().UTC().Truncate(day)
 	q.mu.Lock()

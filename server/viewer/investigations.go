@@ -22,8 +22,8 @@ func (q *request) investigations() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if one, err := pick(q, all, func(m investigate.Meta) string { return m.ID }); err != nil || one != nil {
-		return q.investigation(one, err)
+	if len(q.path) > 1 {
+		return pick(q, all, func(m investigate.Meta) string { return m.ID }, q.investigation)
 	}
 	p := listing(q, "Investigations", "Nothing was investigated yet: mcp-funnel investigate DIR begins.",
 		heads("ID", "Begun", "Used", "Target", "Goal", "#Directories"), all, func(m investigate.Meta) []cell {
@@ -35,10 +35,7 @@ func (q *request) investigations() (*page, error) {
 }
 
 // investigation shows what an investigation is about, its flags and its directories; or its report, or one path.
-func (q *request) investigation(of *investigate.Meta, err error) (*page, error) {
-	if err != nil {
-		return nil, err
-	}
+func (q *request) investigation(of investigate.Meta) (*page, error) {
 	q.who.Owner = of.Identity
 	set, done := q.sources()
 	defer done()
@@ -192,8 +189,8 @@ func (q *request) answers() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if one, err := pick(q, all, func(a ask.Kept) string { return a.ID }); err != nil || one != nil {
-		return q.answered(one), err
+	if len(q.path) > 1 {
+		return pick(q, all, func(a ask.Kept) string { return a.ID }, q.answered)
 	}
 	return listing(q, "Answers", "Nothing was asked yet: mcp-funnel ask does.",
 		heads("ID", "Made", "Question", "By", "#Facts"), all, func(a ask.Kept) []cell {
@@ -202,11 +199,8 @@ func (q *request) answers() (*page, error) {
 		}), nil
 }
 
-// answered shows an answer, if there is one.
-func (q *request) answered(a *ask.Kept) *page {
-	if a == nil {
-		return nil
-	}
+// answered shows an answer.
+func (q *request) answered(a ask.Kept) (*page, error) {
 	t := &table{Heads: heads("File", "Lines", "Fact", "#Score"), Empty: "No file gave a fact."}
 	listed(q, t, a.Facts, func(f ask.Fact) []cell {
 		line, _, _ := strings.Cut(f.Lines, "-")
@@ -232,5 +226,5 @@ func (q *request) answered(a *ask.Kept) *page {
 				c.WithFacts, c.By, c.NamedWithFacts, c.Named))},
 			{"In no file", words(strings.Join(c.Absent, ", "))},
 		}}},
-	}}
+	}}, nil
 }

@@ -38,13 +38,14 @@ func (q *request) overview() (*page, error) {
 	p.Blocks = []any{
 		others, append(named(heads(sums...), total), fact{"Sessions", number(int64(r.Sessions)).to(q.url("sessions"))},
 			fact{"Tool lists", number(r.List)}),
-		note{"All but calls, failed and sessions are tokens. Shown has what was read later; saved is without the tool lists.", "dim"},
+		note{"All but calls, failed and sessions are tokens. Shown has what was read later; " +
+			"saved is without the tool lists.", "dim"},
 	}
 	if r.Total.Calls == 0 && d.whole {
 		said := "No client called a tool in these days. Connect one with mcp-funnel install CLIENT, or choose more days."
 		p.Blocks = append(p.Blocks, note{said, ""})
 	}
-	active := &table{Heads: q.sessionHeads(), Caption: "Whole sessions that went on in these days", Empty: "There was none."}
+	active := &table{Heads: q.sessionHeads(), Caption: "Whole sessions that went on in these days", Empty: "None."}
 	seen := map[*group]int64{}
 	for _, g := range d.groups {
 		if !g.last().Before(d.today.Add(day * time.Duration(1-days))) {
