@@ -228,21 +228,27 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]
 	keys := keysOf(all)
 	key := keys[max(slices.Index(keys, q.query.Get("key")), 0)]
 	by.Fields = append(by.Fields, field{Name: "key", Label: "the same if equal:", Value: key, Options: keys})
-	var records [2]map[string]string
-	for i := range texts {
-		records[i], texts[i] = matched(all[i], key), nil
-		for _, name := range slices.Sorted(maps.Keys(records[i])) {
-			texts[i] = append(texts[i], records[i][name]...)
-		}
-	}
-	added, changed := len(records[1]), 0
-	for name, was := range records[0] {
-		if now, ok := records[1][name]; ok {
+	before, after := matched(all[0], key), matched(all[1], key)
+	added, changed := len(after), 0
+	for name, was := range before {
+		now, both := after[name]
+		if both {
 			added--
-			changed += map[bool]int{true: 1}[now != was]
+		}
+		if was == now { // only records that differ are compared by lines
+			delete(before, name)
+			delete(after, name)
+		} else if both {
+			changed++
 		}
 	}
-	removed := len(records[0]) - len(records[1]) + added
+	removed := len(before) - changed
+	for i, by := range []map[string]string{before, after} {
+		texts[i] = nil
+		for _, name := range slices.Sorted(maps.Keys(by)) {
+			texts[i] = append(texts[i], by[name]...)
+		}
+	}
 	blocks := []any{note{fmt.Sprintf("%d of %d records added, %d of %d removed, %d changed",
 		added, len(all[1]), removed, len(all[0]), changed), ""}}
 	if err := errors.Join(damage[:]...); err != nil {
