@@ -137,7 +137,7 @@ func (q *request) pager(text, parameter string, first, from, next, page, total i
 		if parameter == "from" {
 			return q.with("from", itoa(n))
 		}
-		return q.with(parameter, itoa(n), "top", "", "line", "", "record", "", "from", "")
+		return q.with("top", "", "line", "", "record", "", "from", "", parameter, itoa(n))
 	}
 	p := &pager{Text: text}
 	if from > first {
