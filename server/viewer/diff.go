@@ -85,18 +85,15 @@ func recordsView(q *request, o *opened) ([]any, error) {
 	text := func(s string) cell { return words(q.clip([]byte(s), cellBytes)) }
 	for i, e := range all {
 		n := itoa(from + int64(i))
-		row := []cell{{Text: n, Num: true, To: q.with("record", n, "top", "")}}
-		if o.kind == content.Diff {
+		row := []cell{cell{Text: n, Num: true}.to(q.with("record", n, "top", ""))}
+		if t.Heads = heads("#Record", "File", "Status", "#Added", "#Deleted"); o.kind == content.Diff {
 			row = append(row, text(strings.TrimPrefix(e.Old+" → "+e.File, e.File+" → ")), words(cmp.Or(e.Status, "unknown")))
 		} else {
-			row = append(row, code(e.Commit[:min(len(e.Commit), 12)]), text(e.Author), text(e.Date), text(e.Subject))
-			row = append(row, e.figure(e.Files))
+			t.Heads = heads("#Record", "Commit", "Author", "Date", "Subject", "#Files", "#Added", "#Deleted")
+			commit := code(e.Commit[:min(len(e.Commit), 12)])
+			row = append(row, commit, text(e.Author), text(e.Date), text(e.Subject), e.figure(e.Files))
 		}
 		t.Rows = append(t.Rows, append(row, e.figure(e.Added), e.figure(e.Deleted)))
-	}
-	t.Heads = heads("#Record", "Commit", "Author", "Date", "Subject", "#Files", "#Added", "#Deleted")
-	if o.kind == content.Diff {
-		t.Heads = heads("#Record", "File", "Status", "#Added", "#Deleted")
 	}
 	return append(notes, t), err
 }
