@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -117,20 +115,13 @@ func (q *request) record(o *opened, index int64) ([]any, error) {
 
 // hunks shows a file of a diff, the old text beside the new one.
 func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
-	r, err := o.from(at.Start)
-	if err != nil {
-		return nil, err
-	}
 	t := &table{Key: "hunks", Heads: heads("#Line", "Old", "#Line", "New"), Empty: "There is no such line."}
 	from, room, mask := q.number("top", 0), pageBytes, q.masks()
 	free := 0 // the first row that has only a removed line
 	var hunk content.HunkLines
 	var before, after int64
-	all := record.NewLines(q.ctx, io.LimitReader(r, min(at.End-at.Start, fileBytes)), readLine)
-	for b, err := all.Next(); !errors.Is(err, io.EOF); b, err = all.Next() {
-		if err != nil {
-			return nil, err
-		}
+	part := content.Span{Start: at.Start, End: min(at.End, at.Start+fileBytes)}
+	err := o.lines(q.ctx, part, readLine, func(all *record.Lines, b []byte) bool {
 		b = content.WithoutEscapes(nil, b)
 		inside, added, removed := hunk.Take(b)
 		if !inside && bytes.HasPrefix(b, []byte("@@")) && hunk.Header(b) {
@@ -152,15 +143,15 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 		row := []cell{old, text, now, text}
 		switch {
 		case all.Number <= from:
-			continue
+			return true
 		case added && free < len(t.Rows):
 			text.Class += " added"
 			copy(t.Rows[free][2:], []cell{now, text})
 			free, room = free+1, room-len(text.Text)-60
-			continue
+			return true
 		case len(t.Rows) == pageLines || room < 0:
 			t.Pager = &pager{Text: "of this file", First: q.with("top", ""), Next: q.with("top", itoa(all.Number-1))}
-			return []any{t}, nil
+			return false
 		case removed:
 			row[1].Class += " removed"
 			row[2], row[3] = none, none
@@ -177,11 +168,12 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 		if t.Rows, room = append(t.Rows, row), room-len(text.Text)-60; !removed {
 			free = len(t.Rows)
 		}
-	}
+		return true
+	})
 	if at.End-at.Start > fileBytes {
-		return []any{note{"Only the first " + size(fileBytes) + " of this file are shown beside each other.", "warn"}, t}, nil
+		return []any{note{"Only the first " + size(fileBytes) + " of this file are shown beside each other.", "warn"}, t}, err
 	}
-	return []any{t}, nil
+	return []any{t}, err
 }
 
 // isFound reports whether a text is what search found.

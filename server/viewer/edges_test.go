@@ -172,3 +172,15 @@ func TestLastRecordOfOtherEncodings(t *testing.T) {
 		expect.Has(t, f.page(at+"?record=0"), "90 +the end", raw[:8])
 	}
 }
+
+// A page of lines reads no more than the beginning of a very long one, and says so.
+func TestLinesBesideALongOne(t *testing.T) {
+	f := newFixture(t)
+	at := f.stored("first\n" + strings.Repeat("long ", 4<<20) + "\nthird\n")
+	all := f.pages(at + "?as=text")
+	expect.Equal(t, len(all), 2)
+	expect.Has(t, all[0], " … over 8,387,602 more bytes: open the line by its number lines 1–2 of 3")
+	expect.Has(t, all[1], "3 third lines 3–3 of 3")
+	expect.Has(t, f.page(at+"?line=2&from=20971510"), "line 2, bytes 20,971,510–20,971,520 of 20,971,520")
+	expect.Equal(t, len(f.pages(f.stored(strings.Repeat("long ", 4<<20))+"?as=text")), 1)
+}

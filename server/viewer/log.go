@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"slices"
 	"sync"
 
@@ -177,23 +176,16 @@ func (q *request) levels(o *opened) (*list, *histogram) {
 	mine := &histogram{}
 	l := q.listOf(o, "levels", mine, func(o *opened, _ int64) walk {
 		return func(ctx context.Context, visit func(int64, int64) bool) error {
-			r, err := o.from(0)
 			var m logs.Marks
-			bad, all := int64(0), record.NewLines(ctx, r, markBytes)
-			for err == nil {
-				var b []byte
-				if b, err = all.Next(); err == nil {
-					m.Read(b)
-					if mine.add(all.Number, &m); levelClass[m.Level] == "bad" {
-						visit(bad, all.Number)
-						bad++
-					}
+			bad := int64(0)
+			return o.lines(ctx, content.Span{End: 1 << 62}, markBytes, func(in *record.Lines, b []byte) bool {
+				m.Read(b)
+				if mine.add(in.Number, &m); levelClass[m.Level] == "bad" {
+					visit(bad, in.Number)
+					bad++
 				}
-			}
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			return err
+				return true
+			})
 		}
 	})
 	return l, l.beside.(*histogram) //nolint:forcetypeassert // it is of this list

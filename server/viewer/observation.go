@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,5 +309,3 @@ func (q *request) rowPager(from, to, total int64) *pager {
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
-func sortedNames(values url.Values) []string { return slices.Sorted(maps.Keys(values)) }

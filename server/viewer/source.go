@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/secrets"
@@ -90,6 +91,22 @@ func (o *opened) bytesAt(at, n int64) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(io.LimitReader(r, n))
+}
+
+// lines calls visit for the lines of a span of a text, with at most most bytes of each, until it returns false.
+func (o *opened) lines(ctx context.Context, at content.Span, most int, visit func(in *record.Lines, b []byte) bool) error {
+	r, err := o.from(at.Start)
+	in := record.NewLines(ctx, io.LimitReader(r, at.End-at.Start), most)
+	for err == nil {
+		var b []byte
+		if b, err = in.Next(); err == nil && !visit(in, b) {
+			return nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
 }
 
 // version differs between the states of a file that changes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 const (
 	pageLines = 100
 	pageBytes = 48 << 10 // of the lines of a page
+	pageReads = 8 << 20  // that are read for them
 	lineBytes = 1000     // of a line beside others
 	oneLine   = 16 << 10 // of a line that is shown alone
 	readLine  = 32 << 10 // of a line that is masked before it is cut
@@ -63,28 +65,27 @@ func textView(q *request, o *opened) ([]any, error) {
 	}
 	first := max(q.number("top", found-5), 1)
 	n, at, total := q.lineAt(o, first)
-	r, err := o.from(at)
-	out, mask, in := &lines{Empty: "There is no such line: the text has fewer."}, q.masks(), record.NewLines(q.ctx, r, readLine)
+	out, mask := &lines{Empty: "There is no such line: the text has fewer."}, q.masks()
 	if n == 0 {
 		out.Empty = "The lines before it are being read."
 	} else if o.Size == 0 {
 		out.Empty = "The text is empty."
 	}
-	more := false
-	for room := pageBytes; n > 0 && err == nil && !more; n++ {
-		var b []byte
-		if b, err = in.Next(); err != nil || n < first {
-			continue
-		}
-		if more = len(out.Lines) == pageLines || room < 0; !more {
-			one := q.line(o, mask, in, b, n, at)
-			one.Found = n == found
+	more, room := false, pageBytes
+	part := content.Span{Start: at, End: at + pageReads}
+	if n == 0 {
+		part.End = at
+	}
+	err := o.lines(q.ctx, part, readLine, func(in *record.Lines, b []byte) bool {
+		number := n + in.Number - 1
+		if more = len(out.Lines) == pageLines || room < 0; number >= first && !more {
+			one := q.line(o, mask, in, b, number, at)
+			one.Found = number == found
 			out.Lines, room = append(out.Lines, one), room-len(one.Text)
+			more = in.At.End >= pageReads && number != total // the end of this line is not known
 		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
+		return !more
+	})
 	next := first + int64(len(out.Lines))
 	said := "lines " + grouped(first) + "–" + grouped(next-1)
 	if next == first {
@@ -109,6 +110,9 @@ func (q *request) line(o *opened, mask *secrets.Stream, in *record.Lines, b []by
 	isStderr := func(at [2]int64) bool { return from+in.At.Start >= at[0] && from+in.At.Start < at[1] }
 	if o.o != nil && slices.ContainsFunc(o.o.Stats.Stderr, isStderr) {
 		one.Class, shown = "stderr", text.StderrMark+shown
+	}
+	if in.At.End >= pageReads {
+		more = strings.Replace(more, "…", "… over", 1)
 	}
 	if one.Text = shown; more != "" {
 		one.Text += more + ": open the line by its number"
@@ -155,7 +159,7 @@ func (q *request) pager(text, parameter string, first, from, next, page, total i
 // jump returns a form that sets one parameter of this page, and removes others.
 func (q *request) jump(name, label string, without ...string) *form {
 	f := &form{To: q.url(strings.Join(q.path, "/")), Submit: "Go"}
-	for _, other := range sortedNames(q.query) {
+	for _, other := range slices.Sorted(maps.Keys(q.query)) {
 		if other != name && !slices.Contains(without, other) {
 			f.Fields = append(f.Fields, field{Name: other, Value: q.query.Get(other), Hidden: true})
 		}
@@ -168,17 +172,21 @@ func (q *request) jump(name, label string, without ...string) *form {
 func (q *request) longLine(o *opened, number int64) ([]any, error) {
 	known, start, total := q.lineAt(o, number)
 	next, end, _ := q.lineAt(o, number+1)
-	r, err := o.from(start)
-	switch l := record.NewLines(q.ctx, r, 1); {
+	var err error
+	switch {
 	case total >= 0 && number > total:
 		err = io.EOF
 	case known == 0 || next == 0:
-		return []any{note{"The lines before it are being read.", ""}}, err
+		return []any{note{"The lines before it are being read.", ""}}, nil
 	case known < number || next <= number: // it is read to find its end
-		for ; err == nil && known <= number; known++ {
-			_, err = l.Next()
+		from, read := start, false
+		err = o.lines(q.ctx, content.Span{Start: from, End: 1 << 62}, 1, func(in *record.Lines, _ []byte) bool {
+			start, end, read = from+in.At.Start, from+in.At.End, known+in.Number-1 == number
+			return !read
+		})
+		if err == nil && !read {
+			err = io.EOF
 		}
-		start, end = start+l.At.Start, start+l.At.End
 	default:
 		var b []byte
 		b, err = o.bytesAt(max(end-2, start), min(2, end-start))
