@@ -30,8 +30,8 @@ type digest struct {
 	read    time.Time     // the last time
 	stamp   string        // of the trace then
 	skipped int           // lines
-	err     error
-	calls   []*callAt // in the order in which they began
+	err     error         // of any reading
+	calls   []*callAt     // in the order in which they began
 	groups  map[[2]string]*group
 	last    map[int64]*stats.Sum // of the last days, by their number
 	byDay   [maxDays]*stats.Sum  // today first
@@ -60,7 +60,7 @@ func (q *request) digest() *digest {
 	today := time.Now().UTC().Truncate(day)
 	q.mu.Lock()
 	d, _ := q.digests.Get(q.ofAll())
-	if d == nil || d.today != today {
+	if d == nil || d.today != today || d.lacks() {
 		d = &digest{owner: q.ofAll(), today: today, groups: map[[2]string]*group{}, last: map[int64]*stats.Sum{}}
 		for _, n := range choices {
 			d.last[n] = stats.New()
@@ -87,13 +87,20 @@ func (q *request) digest() *digest {
 	return d
 }
 
+// lacks reports whether a part of the trace could not be read over a minute ago: all is read again.
+func (d *digest) lacks() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err != nil && time.Since(d.read) > time.Minute
+}
+
 // readCalls adds to a digest what was added to the trace.
 func (v *Viewer) readCalls(d *digest) {
 	now, skipped, known := time.Now(), 0, map[string]bool{}
 	stamp, err := v.o.Trace.Changed()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if since := d.today.Add(day - trace.Retention); !d.whole || d.err != nil || err != nil || stamp != d.stamp {
+	if since := d.today.Add(day - trace.Retention); !d.whole || err != nil || stamp != d.stamp {
 		if d.whole {
 			since = d.read.Add(-overlap)
 		}
@@ -117,7 +124,7 @@ func (v *Viewer) readCalls(d *digest) {
 		for _, g := range d.groups {
 			slices.SortStableFunc(g.calls, inTime)
 		}
-		d.whole, d.read, d.stamp, d.err, d.skipped = true, now, stamp, err, max(d.skipped, skipped)
+		d.whole, d.read, d.stamp, d.err, d.skipped = true, now, stamp, cmp.Or(d.err, err), max(d.skipped, skipped)
 	}
 	close(d.busy)
 	d.busy = nil

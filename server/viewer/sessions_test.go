@@ -172,6 +172,24 @@ func TestNamesAreMaskedBeforeTheyAreCut(t *testing.T) {
 	}
 }
 
+// Calls that could not be read are not forgotten: pages say that they lack some, until all is read again.
+func TestUnreadableTrace(t *testing.T) {
+	f := newFixture(t)
+	f.traced(trace.Call{At: time.Now().Add(-3 * day), Owner: observations.Local, Session: "s", Tool: "t"}, `{}`, "text")
+	dir := trace.Dir(f.store)
+	expect.Must(t, os.Rename(dir, dir+".away"))
+	expect.Must(t, os.WriteFile(dir, nil, 0o600))
+	expect.Contains(t, f.page(""), "A part of the trace cannot be read", "Calls 0")
+	expect.Must(t, os.Remove(dir))
+	expect.Must(t, os.Rename(dir+".away", dir))
+	expect.Contains(t, f.page(""), "A part of the trace cannot be read", "Calls 0")
+	d, _ := f.digests.Get(observations.Local)
+	d.read = d.read.Add(-2 * time.Minute)
+	p := f.page("")
+	expect.Has(t, p, "Calls 1")
+	expect.Lacks(t, p, "cannot be read")
+}
+
 // A trace that cannot be read is a fault, not a call that is missing.
 func TestUnreadableCall(t *testing.T) {
 	f := newFixture(t)
