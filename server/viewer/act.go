@@ -11,6 +11,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 )
 
+const maxName = 200 // bytes of the name of an observation
+
 // actionsOf are what a person can do with an observation.
 func (q *request) actionsOf(o *observations.Observation) any {
 	id := string(o.ID)
@@ -21,6 +23,9 @@ func (q *request) actionsOf(o *observations.Observation) any {
 	if before := q.previous(o); before != "" {
 		at := q.url("compare", "a", string(before), "b", id)
 		all.Links = append(all.Links, link{Text: "compare with the previous one of this call", To: at})
+	}
+	if q.o.Store.Unwritable() != nil { // nothing of it can change
+		return all
 	}
 	pin := q.button("pin", id)
 	if o.Pinned {
@@ -42,6 +47,9 @@ func (q *request) button(name, id string, fields ...field) *action {
 
 // previous returns the ID of the last observation of the same call before one; "" if there is none.
 func (q *request) previous(o *observations.Observation) observations.ID {
+	if len(o.Args) <= len("{}") { // what was piped into keep has no arguments, and nothing in common
+		return ""
+	}
 	all, _ := q.o.Store.List(o.Owner, false) // without it there is no link
 	for _, one := range all {                // the newest first
 		if one.CallHash == o.CallHash && one.Created.Before(o.Created) {
@@ -60,6 +68,9 @@ type actions struct {
 // act does what a form asks for, and returns the address of what shows it.
 func (q *request) act() (href, error) {
 	what := q.query.Get("act")
+	if cause := q.o.Store.Unwritable(); cause != nil {
+		return "", problemf(http.StatusConflict, "The store cannot be written to: %s.", cause)
+	}
 	if what == "save" {
 		return q.save()
 	}
@@ -71,6 +82,9 @@ func (q *request) act() (href, error) {
 	case "pin", "unpin":
 		return q.url("obs/" + string(id)), q.o.Store.Pin(q.who.Owner, id, what == "pin")
 	case "rename":
+		if name := q.query.Get("name"); len(name) > maxName {
+			return "", problemf(http.StatusBadRequest, "The name has %d bytes, at most %d.", len(name), maxName)
+		}
 		return q.url("obs/" + string(id)), q.o.Store.Rename(q.who.Owner, id, q.query.Get("name"))
 	case "delete":
 		return q.url("obs"), q.o.Store.Remove(q.who.Owner, id)
@@ -81,13 +95,14 @@ func (q *request) act() (href, error) {
 // save stores what an answer shows, whole.
 func (q *request) save() (href, error) {
 	var args map[string]any
-	if err := json.Unmarshal([]byte(q.query.Get("args")), &args); err != nil {
+	tool := q.query.Get("tool")
+	if json.Unmarshal([]byte(q.query.Get("args")), &args) != nil || args == nil || tool != "grep" && tool != "jq" {
 		return "", problemf(http.StatusBadRequest, "The form names no call.")
 	}
 	delete(args, "offset")
 	args["save"] = true
 	raw, _ := json.Marshal(args) // it was decoded from JSON
-	a, err := q.call(q.query.Get("tool"), raw)
+	a, err := q.call(tool, raw)
 	if err != nil {
 		return "", err
 	}

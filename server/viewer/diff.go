@@ -93,6 +93,11 @@ func recordsView(q *request, o *opened) ([]any, error) {
 		}
 		t.Rows = append(t.Rows, append(row, e.figure(e.Added), e.figure(e.Deleted)))
 	}
+	if err == nil && from == 0 && len(all) > 0 && all[0].at.Start > 0 { // git show begins with the commit
+		var b []byte
+		b, err = o.bytesAt(0, min(all[0].at.Start, oneLine))
+		notes = append(notes, pre(q.masks().Text(b)))
+	}
 	return append(notes, t), err
 }
 
@@ -131,7 +136,7 @@ func (q *request) hunks(o *opened, at content.Span, _ string) ([]any, error) {
 		}
 		numbered := inside && !bytes.HasPrefix(b, []byte{'\\'})
 		number := func(n *int64, here bool) (c cell) {
-			if c.Num = true; here && numbered {
+			if c.Num = true; here && numbered && (n == &after || len(hunk.Old) == 1) { // a merge has several old texts
 				c.Text = itoa(*n)
 				*n++
 			}

@@ -21,11 +21,16 @@ const (
 	nodeWindow = 4 << 10 // bytes of a value that are read to show it
 	nodeText   = 200     // characters of a string, or of the beginning of a longer container
 	inlineMost = 40      // values that are shown inside their container
+	maxPointer = 4 << 10 // bytes
+	maxAbove   = 8       // containers around a value that a page leads to
 )
 
 // treeView shows the children of the value that at names, a JSON Pointer: of the whole text without it.
 func treeView(q *request, o *opened) ([]any, error) {
 	pointer, value := q.query.Get("at"), &content.Span{}
+	if len(pointer) > maxPointer {
+		return nil, problemf(http.StatusBadRequest, "The pointer has %d bytes, at most %d.", len(pointer), maxPointer)
+	}
 	ofKind := func(object bool) parts {
 		if o.kind == content.NDJSON && pointer == "" {
 			return recordsBy(kinds.NDJSON.Records)
@@ -38,6 +43,12 @@ func treeView(q *request, o *opened) ([]any, error) {
 	value = l.beside.(*content.Span) //nolint:forcetypeassert // it is of this list
 	if errors.Is(wrong, content.ErrNoValue) {
 		return nil, problemf(http.StatusNotFound, "%s", wrong)
+	}
+	if done && known == 0 && wrong == nil && pointer == "" && o.kind == content.JSON { // perhaps the text is one scalar
+		b, err := o.bytesAt(0, readLine)
+		if b = bytes.TrimSpace(b); err == nil && len(b) > 0 && b[0] != '{' && b[0] != '[' {
+			*value = content.Span{End: o.Size}
+		}
 	}
 	if done && known == 0 && wrong == nil && value.End > 0 {
 		blocks, err := q.window(o, *value, "value at "+pointer)
@@ -132,12 +143,16 @@ func (q *request) node(o *opened, window []byte, parent string, index int64, obj
 	}
 	pointer := parent + "/" + content.EscapeToken(key)
 	left := inlineMost
-	n, err := q.readNode(o, d, key, pointer, &left)
+	filter := step(filterOf(parent, o.kind), key, object)
+	if o.kind == content.NDJSON && parent == "" {
+		filter = "." // of the record
+	}
+	n, err := q.readNode(d, key, pointer, filter, &left)
 	if err != nil || len(window) == nodeWindow && d.InputOffset() > nodeWindow {
 		// It is longer than the window, has more inside than is shown, or is broken.
 		n = node{
 			Key: key, Pointer: pointer, Value: q.cell(key, rest, nodeText), Class: "dim", To: q.atPointer(pointer),
-			Filter: filterOf(pointer, o.kind),
+			Filter: copied(filter),
 		}
 		if len(rest) > 0 && (rest[0] == '{' || rest[0] == '[') {
 			n.More, n.at = "open it", int64(len(window)-len(rest))
@@ -149,11 +164,11 @@ func (q *request) node(o *opened, window []byte, parent string, index int64, obj
 var errMany = errors.New("more than is shown inside its container")
 
 // readNode reads the next value; left is how many more may be shown.
-func (q *request) readNode(o *opened, d *json.Decoder, key, pointer string, left *int) (n node, err error) {
+func (q *request) readNode(d *json.Decoder, key, pointer, filter string, left *int) (n node, err error) {
 	if *left--; *left < 0 {
 		return n, errMany
 	}
-	n = node{Key: key, Pointer: pointer, Filter: filterOf(pointer, o.kind)}
+	n = node{Key: key, Pointer: pointer, Filter: copied(filter)}
 	t, err := d.Token()
 	if err != nil {
 		return n, err
@@ -183,7 +198,7 @@ func (q *request) readNode(o *opened, d *json.Decoder, key, pointer string, left
 			}
 			name, _ = k.(string)
 		}
-		child, err := q.readNode(o, d, name, pointer+"/"+content.EscapeToken(name), left)
+		child, err := q.readNode(d, name, pointer+"/"+content.EscapeToken(name), step(filter, name, begin == '{'), left)
 		if err != nil {
 			return n, err
 		}
@@ -218,9 +233,15 @@ func (q *request) atPointer(pointer string) href {
 
 // pointerLinks leads to each container around a value.
 func (q *request) pointerLinks(pointer string) any {
-	all := links{{Text: "top", To: q.atPointer(""), On: pointer == ""}}
+	all, left := links{{Text: "top", To: q.atPointer(""), On: pointer == ""}}, strings.Count(pointer, "/")
+	if left > maxAbove {
+		all = append(all, link{Text: "…", To: q.atPointer("")})
+	}
 	for end, c := range pointer + "/" {
 		if above := pointer[:end]; c == '/' && end > 0 {
+			if left--; left >= maxAbove {
+				continue
+			}
 			text := q.clip([]byte(unescape.Replace(above[strings.LastIndexByte(above, '/')+1:])), 60)
 			all = append(all, link{Text: text, To: q.atPointer(above), On: above == pointer})
 		}
@@ -233,28 +254,40 @@ var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// filterOf returns the jq filter of a pointer. In NDJSON its first token is the record, and the filter is for that.
+// copied returns a filter that a page offers: none that is too long to be read.
+func copied(filter string) string {
+	if len(filter) > 1000 {
+		return ""
+	}
+	return filter
+}
+
+// step returns the filter of a child: of a member of an object, or of an element of an array.
+func step(filter, key string, object bool) string {
+	switch {
+	case !object:
+		return filter + "[" + key + "]"
+	case plainKey.MatchString(key):
+		return strings.TrimSuffix(filter, ".") + "." + key
+	}
+	quoted, _ := content.PlainJSON(key)
+	return filter + "[" + string(quoted) + "]"
+}
+
+// filterOf returns the jq filter of a pointer. In NDJSON its first token is the record, and the filter is for that. A
+// number in it may be an index or a key.
 func filterOf(pointer string, kind content.Kind) string {
 	tokens := strings.Split(pointer, "/")[1:]
 	if kind == content.NDJSON {
 		tokens = tokens[min(len(tokens), 1):]
 	}
-	out := ""
+	out := "."
 	for _, t := range tokens {
-		t = unescape.Replace(t)
-		_, err := strconv.ParseUint(t, 10, 32)
-		switch {
-		case err == nil:
-			out += "[" + t + "]"
-		case plainKey.MatchString(t):
-			out += "." + t
-		default:
-			quoted, _ := content.PlainJSON(t)
-			out += "[" + string(quoted) + "]"
+		if _, err := strconv.ParseUint(t, 10, 32); err == nil {
+			out += ` | .[if type == "object" then "` + t + `" else ` + strings.TrimLeft(t[:len(t)-1], "0") + t[len(t)-1:] + ` end]`
+		} else {
+			out = step(out, unescape.Replace(t), true)
 		}
-	}
-	if !strings.HasPrefix(out, ".") {
-		out = "." + out
 	}
 	return out
 }

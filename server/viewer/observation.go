@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -231,6 +233,8 @@ func (q *request) asked(o *opened) (tool string, args json.RawMessage) {
 	return tool, args
 }
 
+const answerTime = 30 * time.Second // of a tool; the server gives up a request after 60
+
 // call calls a tool for the person; what it shows counts for no session.
 func (q *request) call(name string, args json.RawMessage) (funnel.Answer, error) {
 	at := slices.IndexFunc(q.o.Tools, func(t tools.Tool) bool { return t.Name == name })
@@ -239,7 +243,9 @@ func (q *request) call(name string, args json.RawMessage) (funnel.Answer, error)
 	}
 	set, done := q.sources()
 	defer done()
-	return q.o.Funnel.Call(q.ctx, funnel.Request{
+	ctx, stop := context.WithTimeout(q.ctx, answerTime) // it is shown then what was found until then
+	defer stop()
+	return q.o.Funnel.Call(ctx, funnel.Request{
 		Tool: q.o.Tools[at], Args: args, Who: funnel.Session{ID: "view", Owner: q.who.Owner}, Sources: set, Via: trace.ViaView,
 	})
 }
