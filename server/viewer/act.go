@@ -126,7 +126,8 @@ func (q *request) failed(err error) (*page, int) {
 	case errors.Is(err, observations.ErrNotFound), errors.Is(err, observations.ErrExpired):
 		status = http.StatusNotFound
 	}
-	return &page{Title: http.StatusText(status), Blocks: []any{note{err.Error(), "bad"}, links{{Text: "Overview", To: q.url("")}}}}, status
+	blocks := []any{note{err.Error(), "bad"}, links{{Text: "Overview", To: q.url("")}}}
+	return &page{Title: http.StatusText(status), Blocks: blocks}, status
 }
 
 // raw sends the stored bytes of an observation, as they are: a download, or an image that a page shows.

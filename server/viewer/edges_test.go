@@ -51,15 +51,16 @@ func TestTreePages(t *testing.T) {
 	}
 }
 
-// A tree says of keys that they are repeated, of numbers that they are cut, and of lines that they are no JSON. Keys are
-// keys wherever they begin, and say of a value that it is a secret.
+// A tree says of keys that they are repeated, of numbers that they are cut, and of lines that they are no JSON. Keys
+// are keys wherever they begin, and say of a value that it is a secret.
 func TestTreeOfDoubt(t *testing.T) {
 	f := newFixture(t)
-	at := f.stored("{" + strings.Repeat(" ", 100) + `"password":"S3cr3tPassw0rdXyz9","a":1,"a":{"api_key":"S3cr3tPassw0rdXyz9","b":1,"b":2},"n":` +
-		strings.Repeat("7", 6000) + "}\n")
+	at := f.stored("{" + strings.Repeat(" ", 100) + `"password":"S3cr3tPassw0rdXyz9","a":1,` +
+		`"a":{"api_key":"S3cr3tPassw0rdXyz9","b":1,"b":2},"n":` + strings.Repeat("7", 6000) + "}\n")
 	page := f.page(at)
 	expect.Lacks(t, page, "S3cr3t", strings.Repeat("7", nodeText+1))
-	expect.Contains(t, page, `password "[masked`, "a 1 copy a {3} this key is repeated: jq has the last value copy api_key",
+	expect.Contains(t, page, `password "[masked`,
+		"a 1 copy a {3} this key is repeated: jq has the last value copy api_key",
 		"b 2 this key is repeated", strings.Repeat("7", nodeText)+" …", "children 0–3 of 4")
 	expect.Has(t, f.page(at+"?at=/n"), "7 value at /n, bytes 0–6,000 of 6,000")
 	expect.Has(t, f.page(at+"?at=/a"), "children 0–2 of 3")

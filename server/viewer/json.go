@@ -94,8 +94,8 @@ func (q *request) seenAt(o *opened, pointer string) string {
 	return strings.Join([]string{q.who.Owner, o.Name, o.version(), pointer}, "\x00")
 }
 
-// children returns a walk of the children of the value at a pointer, from one of them on if start is not 0. If it has to
-// look for the value, it sets its span.
+// children returns a walk of the children of the value at a pointer, from one of them on if start is not 0. If it has
+// to look for the value, it sets its span.
 func (q *request) children(o *opened, pointer string, value *content.Span, object bool, start int64) walk {
 	return func(ctx context.Context, visit func(int64, int64) bool) error {
 		base, known := start, start > 0 || pointer == ""

@@ -25,8 +25,7 @@ type lists struct {
 	mu    sync.Mutex
 	known *lru.Values[string, *list]
 	turn  chan struct{}
-	// seen are the offsets of containers that pages have shown, by the key of their children: a text need not be read from its
-	// start to find one again.
+	// seen are the offsets of containers that pages have shown: a text need not be read from its start to find one again.
 	seen *lru.Values[string, int64]
 }
 

@@ -76,7 +76,7 @@ func (q *request) observation() (*page, error) {
 	return p, q.showText(p, o)
 }
 
-// idOf returns the ID of an observation by its name. An operator who sees all owners acts for the one that it belongs to.
+// idOf returns the ID of an observation by its name. An operator who sees all owners acts for its owner.
 func (q *request) idOf(name string) (observations.ID, error) {
 	id, err := observations.ParseID(name)
 	if err != nil {
@@ -246,11 +246,12 @@ func (q *request) call(name string, args json.RawMessage) (funnel.Answer, error)
 	ctx, stop := context.WithTimeout(q.ctx, answerTime) // it is shown then what was found until then
 	defer stop()
 	return q.o.Funnel.Call(ctx, funnel.Request{
-		Tool: q.o.Tools[at], Args: args, Who: funnel.Session{ID: "view", Owner: q.who.Owner}, Sources: set, Via: trace.ViaView,
+		Tool: q.o.Tools[at], Args: args, Who: funnel.Session{ID: "view", Owner: q.who.Owner}, Sources: set,
+		Via: trace.ViaView,
 	})
 }
 
-// nextOf returns the address of the next page of an answer, whose header has the call that makes it; "" if none follows.
+// nextOf returns the address of the next page of an answer, whose header has the call of that; "" if none follows.
 func (q *request) nextOf(text string) href {
 	header, _, _ := strings.Cut(text, "\n")
 	_, next, _ := strings.Cut(header, "next: ")
@@ -268,7 +269,8 @@ func (q *request) observations() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{Heads: observationHeads, Empty: "Nothing is stored yet. Large outputs of tools appear here.", Key: "observations"}
+	const empty = "Nothing is stored yet. Large outputs of tools appear here."
+	t := &table{Heads: observationHeads, Empty: empty, Key: "observations"}
 	listed(q, t, all, func(o observations.Observation) []cell { return q.observationRow(&o) })
 	return &page{Title: "Observations", Blocks: []any{t}, Live: true}, nil
 }
@@ -290,8 +292,10 @@ func (q *request) observationRow(o *observations.Observation) []cell {
 	if o.Pinned {
 		tool.Text += " (pinned)"
 	}
-	return []cell{id, when(o.Created), tool, words(o.Stats.Kind), bytesCell(o.Bytes), number(o.Stats.Lines), number(o.Stats.Tokens),
-		{Text: content.Clip(q.clip([]byte(cmp.Or(o.Name, string(o.Args))), 400), 80), Class: "code"}}
+	return []cell{
+		id, when(o.Created), tool, words(o.Stats.Kind), bytesCell(o.Bytes), number(o.Stats.Lines), number(o.Stats.Tokens),
+		{Text: content.Clip(q.clip([]byte(cmp.Or(o.Name, string(o.Args))), 400), 80), Class: "code"},
+	}
 }
 
 // paged returns the part of a list that this page shows.

@@ -94,7 +94,9 @@ func (o *opened) bytesAt(at, n int64) ([]byte, error) {
 }
 
 // lines calls visit for the lines of a span of a text, with at most most bytes of each, until it returns false.
-func (o *opened) lines(ctx context.Context, at content.Span, most int, visit func(in *record.Lines, b []byte) bool) error {
+func (o *opened) lines(
+	ctx context.Context, at content.Span, most int, visit func(in *record.Lines, b []byte) bool,
+) error {
 	r, err := o.from(at.Start)
 	in := record.NewLines(ctx, io.LimitReader(r, at.End-at.Start), most)
 	for err == nil {
@@ -112,8 +114,8 @@ func (o *opened) lines(ctx context.Context, at content.Span, most int, visit fun
 // version differs between the states of a file that changes.
 func (o *opened) version() string { return itoa(o.Size) + " " + o.Modified.String() }
 
-// listOf returns the list of parts of a text. The walk may find more than the list: beside, if the list is new, else that
-// of the list.
+// listOf returns the list of parts of a text. The walk may find more than the list: beside, if the list is new, else
+// that of the list.
 func (q *request) listOf(o *opened, of string, beside any, all parts) *list {
 	name, background := o.Name, *q
 	background.ctx = q.Viewer.ctx

@@ -134,8 +134,8 @@ func cutLine(mask *secrets.Stream, in *record.Lines, b []byte) (shown, more stri
 	return string(mask.Text(b[:cut])), more
 }
 
-// pager leads through pages of about page parts each, of which this one has those from..next: a parameter says where one
-// begins. The first part has the number first; total is how many there are, -1 if that is unknown.
+// pager leads through pages of about page parts each, of which this one has those from..next: a parameter says where
+// one begins. The first part has the number first; total is how many there are, -1 if that is unknown.
 func (q *request) pager(text, parameter string, first, from, next, page, total int64) *pager {
 	at := func(n int64) href {
 		if parameter == "from" {
