@@ -14,10 +14,19 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
+// reply is what a browser sees of an answer without its body.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	cookies    []*http.Cookie
+}
+
+func (r reply) Cookies() []*http.Cookie { return r.cookies }
+
 // visit sends a request as a browser would; cookies are those that it has.
 func (f *fixture) visit(method, address string, form url.Values, identify func(context.Context, string) (Who, error),
 	cookies ...*http.Cookie,
-) *http.Response {
+) reply {
 	f.t.Helper()
 	r := httptest.NewRequest(method, "http://127.0.0.1:7777"+Base+address, strings.NewReader(form.Encode()))
 	if form != nil {
@@ -28,7 +37,9 @@ func (f *fixture) visit(method, address string, form url.Values, identify func(c
 	}
 	w := httptest.NewRecorder()
 	f.ServeHTTP(w, r.WithContext(f.t.Context()), identify)
-	return w.Result()
+	got := w.Result()
+	expect.OK(f.t, got.Body.Close())
+	return reply{got.StatusCode, got.Header, got.Cookies()}
 }
 
 // A code signs one person in, and no second one; the cookie goes to this port's pages alone.

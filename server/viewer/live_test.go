@@ -24,7 +24,7 @@ func TestLive(t *testing.T) {
 	var pages []*bufio.Scanner
 	for range 2 {
 		r := expect.Value(http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil))(t)
-		answer := expect.Value(srv.Client().Do(r))(t)
+		answer := expect.Value(srv.Client().Do(r))(t) //nolint:bodyclose // at the end of the test
 		defer func() { _ = answer.Body.Close() }()
 		expect.Equal(t, answer.Header.Get("Content-Type"), "text/event-stream")
 		pages = append(pages, bufio.NewScanner(answer.Body))

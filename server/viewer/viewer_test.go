@@ -94,7 +94,7 @@ func newFixture(t testing.TB, change ...func(*Options)) *fixture {
 		o.Funnel = expect.Value(funnel.New(funnel.Options{Store: store, Trace: log, Counter: o.Counter, Mask: o.Mask}))(t)
 	}
 	f.Viewer = New(o)
-	t.Cleanup(f.Viewer.Close)
+	t.Cleanup(f.Close)
 	return f
 }
 
