@@ -74,19 +74,6 @@ func TestCompareLong(t *testing.T) {
 		"-line 0 of", "removed")
 }
 
-// A number that is too large for any page leads to an empty one.
-func TestHugeNumbers(t *testing.T) {
-	f := newFixture(t)
-	id := string(f.keep(observations.Local, "t", strings.Repeat("line\n", 500), nil))
-	for _, at := range []string{"obs?", "sessions/s1?", "obs/" + id + "?as=text&", "obs/" + id + "?as=text&line=1&"} {
-		for _, name := range []string{"top", "line", "from"} {
-			body, status := f.get(at + name + "=9223372036854775807")
-			expect.Equal(t, status < 500, true, at+name)
-			expect.Lacks(t, plainText(body), "-9,")
-		}
-	}
-}
-
 // An observation leads to the one before it of the same call, and to a comparison with any other; only its owner compares.
 func TestCompareLinks(t *testing.T) {
 	f := newFixture(t)

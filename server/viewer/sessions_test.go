@@ -161,8 +161,8 @@ func TestTraceIsMasked(t *testing.T) {
 // A name that is cut leaves no part of a secret, wherever the cut is.
 func TestNamesAreMaskedBeforeTheyAreCut(t *testing.T) {
 	f := newFixture(t)
-	for _, before := range []int{0, 5, 10, 15, 20, 25, 60} {
-		name := strings.Repeat("n", before) + " " + aKey + " " + strings.Repeat("m", 70)
+	for after := range 5 { // the end of the key is among the last characters, which stay
+		name := strings.Repeat("n", 70) + " " + aKey + strings.Repeat(" m", after)
 		f.traced(trace.Call{Owner: observations.Local, Session: name, Client: name, Tool: name}, `{}`, "text")
 	}
 	pages := append(f.linked("sessions", "sessions"), "", "search?q=text")

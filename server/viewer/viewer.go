@@ -293,14 +293,13 @@ func (q *request) address(path string, values url.Values, pairs []string) href {
 	return href(u.String())
 }
 
-// number returns a parameter that counts, or the default if it is missing or no number. It is at most 2^50, so that
-// sums with it have room.
+// number returns a parameter that counts, or the default if it is missing or no number.
 func (q *request) number(name string, otherwise int64) int64 {
 	n, err := strconv.ParseInt(q.query.Get(name), 10, 64)
 	if err != nil || n < 0 {
 		return otherwise
 	}
-	return min(n, 1<<50)
+	return n
 }
 
 // sources returns what the person may name. The caller must call done.
