@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
@@ -15,9 +16,9 @@ import (
 
 // hostile are contents that would do something in a page that shows them as they are. Most set window.ran or ask for an
 // address of foreign.example.
-func hostile() (all []string) {
+func hostile() []string {
 	const run = "window.ran=1"
-	for _, s := range []string{
+	return []string{
 		"<script>" + run + "</script>", "<ScRiPt >" + run + "</sCrIpT>", "</script><script>" + run + "</script>",
 		"</style><script>" + run + "</script>", "</title><script>" + run + "</script>", "</textarea><script>" + run + "</script>",
 		"--><script>" + run + "</script>", "]]><script>" + run + "</script>", "<img src=x onerror=" + run + ">",
@@ -41,10 +42,7 @@ func hostile() (all []string) {
 		"\xff\xfe<script>" + run + "</script>", "+ADw-script+AD4-" + run + "+ADw-/script+AD4-", "<!--#include virtual=\"/etc/passwd\"-->",
 		"<portal src=\"https://foreign.example/p\">", strings.Repeat("W", 5000), strings.Repeat("<b>", 500),
 		strings.Repeat("\u0300", 300) + "a", "<template shadowrootmode=open><script>" + run + "</script></template>",
-	} {
-		all = append(all, s)
 	}
-	return all
 }
 
 // TestS18NothingOfAContentRuns shows hostile contents on each page: as text, keys, cells, names and arguments. The
@@ -109,11 +107,13 @@ func (d *desk) poison(contents []string) (pages []pageOf) {
 	array, err := json.Marshal(rows)
 	expect.Must(d.t, err)
 	raw := strings.Join(contents, "\n\n")
+	var ids []string
 	for name, text := range map[string]string{
 		"object": string(object), "array": string(array), "table": csv, "log": log, "diff": diff, "hits": hits, "text": raw + strings.Repeat("\nline", 60),
 		"markdown": "# Title\n\n- one\n- two\n\n" + raw + "\n\n## More\n\n```\n" + raw + "\n```\n",
 	} {
 		id := d.keep(contents[len(name)], text)
+		ids = append(ids, id)
 		for _, as := range []string{"", "as=text", "as=receipt", "as=text&line=3&from=0", "jq=.", "grep=" + url.QueryEscape(contents[0]), "record=1"} {
 			add(name+" "+as, "obs/"+id+"?"+as)
 		}
@@ -121,6 +121,13 @@ func (d *desk) poison(contents []string) (pages []pageOf) {
 	for _, s := range contents[:10] {
 		add("address "+fmt.Sprint(len(pages)), "obs/"+url.PathEscape(strings.ReplaceAll(s, "/", "_"))+"?at="+url.QueryEscape(s))
 	}
+	for _, s := range contents[:6] {
+		d.run("", "call", "search", "pattern="+s)
+		add("search "+fmt.Sprint(len(pages)), "search?q="+url.QueryEscape(s)+"&tool="+url.QueryEscape(s))
+	}
+	add("session", "sessions/local%20"+time.Now().UTC().Format(time.DateOnly))
+	add("compare", "compare?a="+ids[0]+"&b="+ids[1])
+	add("compare by lines", "compare?by=lines&a="+ids[2]+"&b="+ids[3])
 	add("observations", "obs")
 	add("overview", "")
 	return pages

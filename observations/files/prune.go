@@ -240,6 +240,7 @@ func (s *Store) Pin(owner string, id backend.ID, pinned bool) error {
 	})
 }
 
+// Rename implements [backend.Backend]: the sidecar is replaced by another one.
 func (s *Store) Rename(owner string, id backend.ID, name string) error {
 	return s.quota.locked(func(l *ledger) error {
 		o, err := s.Stat(owner, id)
