@@ -136,6 +136,13 @@ func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all [
 		var rows bytes.Buffer
 		damage = kinds.Table.Objects(ctx, r, &rows)
 		r = &rows
+	} else if kind == content.NDJSON { // without lines that are not JSON
+		var whole bytes.Buffer
+		damage = kinds.NDJSON.Records(ctx, r, func(_ int64, at content.Span) bool {
+			whole.Write(append(text[at.Start:at.End:at.End], '\n'))
+			return true
+		})
+		r = &whole
 	}
 	d := json.NewDecoder(r)
 	d.UseNumber()
@@ -165,6 +172,8 @@ func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all [
 		}
 	}
 }
+
+const onlyRecord = "the only record" // no record has it, so that two are the same
 
 // keysOf returns the fields that all records of both texts have, no two of one text with the same value. The best is
 // the first: most of its values are in both.
@@ -223,9 +232,14 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]
 	var all [2][]map[string]string
 	var damage [2]error
 	for i, o := range both {
-		all[i], damage[i] = comparedRecords(q.ctx, o.kind, texts[i])
+		if all[i], damage[i] = comparedRecords(q.ctx, o.kind, texts[i]); damage[i] != nil {
+			damage[i] = fmt.Errorf("obs:%s: %w", o.o.ID, damage[i])
+		}
 	}
 	keys := keysOf(all)
+	if len(all[0]) == 1 && len(all[1]) == 1 {
+		keys = append([]string{onlyRecord}, keys...)
+	}
 	key := keys[max(slices.Index(keys, q.query.Get("key")), 0)]
 	by.Fields = append(by.Fields, field{Name: "key", Label: "the same if equal:", Value: key, Options: keys})
 	before, after := matched(all[0], key), matched(all[1], key)

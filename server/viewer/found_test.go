@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -77,4 +78,24 @@ func TestCommitBeforeADiff(t *testing.T) {
 	rows := f.page(at + "?record=0")
 	expect.Has(t, rows, "one 1 one", "2 ++two", "three 3 three")
 	expect.Lacks(t, rows, "2 three")
+}
+
+// Two objects are one record that changed; records behind a broken line are compared too, and the text is named.
+func TestComparedRecords(t *testing.T) {
+	f := newFixture(t)
+	compare := func(a, b string) string {
+		return f.page("compare?a=" + strings.TrimPrefix(f.stored(a), "obs/") + "&b=" + strings.TrimPrefix(f.stored(b), "obs/"))
+	}
+	expect.Has(t, compare(`{"a":{"b":[1,2,3]},"k":"v"}`, `{"k":"w","a":{"b":[1,3]},"n":null}`), "0 of 1 records added, 0 of 1 removed, 1 changed")
+	lines := func(broken string, last int) (text string) {
+		for i := range 200 {
+			text += fmt.Sprintf("{\"i\":%d,\"v\":\"value %d\"}\n", i, i)
+			if i == 50 {
+				text += broken
+			}
+		}
+		return text + fmt.Sprintf("{\"i\":200,\"v\":\"value %d\"}\n", last)
+	}
+	page := compare(lines("{broken\n", 1), lines("", 2))
+	expect.Has(t, page, "0 of 201 records added, 0 of 201 removed, 1 changed", "What is damaged is not compared: obs:")
 }
