@@ -2,7 +2,7 @@
 //
 //   node view.mjs CHROMIUM '{"enter": "URL with a code", "pages": [{"name": "…", "path": "/view/…"}], "variants": […], "shots": "DIR", "axe": true}'
 //
-// A variant is {"name", "width", "dark", "zoom", "scripts"}. A line has: page, variant, status, console (errors), failed (page errors), foreign (requests to
+// A variant is {"name", "width", "dark", "zoom", "scripts", "every"}: every second, third … page. A line has: page, variant, status, console (errors), failed (page errors), foreign (requests to
 // another origin), ran (whether a script of the content ran), axe (violations), wide (pixels that the page is too wide), paint (ms
 // until the first content is painted), heap (bytes), bytes.
 import { createRequire } from 'node:module';
@@ -29,13 +29,14 @@ for (const v of variants) {
     deviceScaleFactor: v.zoom || 1,
   });
   await context.addCookies(cookies);
-  for (const { name, path } of pages) {
-    const page = await context.newPage();
-    const seen = { page: name, variant: v.name, console: [], failed: [], foreign: [], dialogs: 0 };
-    page.on('console', (m) => { if (m.type() === 'error' || m.type() === 'warning') seen.console.push(m.text()); });
-    page.on('pageerror', (e) => seen.failed.push(e.message));
-    page.on('request', (r) => { if (!r.url().startsWith(`${origin}/view`) && !r.url().startsWith('data:,')) seen.foreign.push(r.url().slice(0, 200)); });
-    page.on('dialog', (d) => { seen.dialogs++; d.dismiss(); });
+  const page = await context.newPage();
+  let seen;
+  page.on('console', (m) => { if (m.type() === 'error' || m.type() === 'warning') seen.console.push(m.text()); });
+  page.on('pageerror', (e) => seen.failed.push(e.message));
+  page.on('request', (r) => { if (!r.url().startsWith(`${origin}/view`) && !r.url().startsWith('data:,')) seen.foreign.push(r.url().slice(0, 200)); });
+  page.on('dialog', (d) => { seen.dialogs++; d.dismiss(); });
+  for (const { name, path } of pages.filter((_, i) => i % (v.every || 1) === 0)) {
+    seen = { page: name, variant: v.name, console: [], failed: [], foreign: [], dialogs: 0 };
     const answer = await page.goto(new URL(path, origin).href, { waitUntil: 'load', timeout: 60_000 });
     seen.status = answer.status();
     seen.bytes = await answer.body().then((b) => b.length, () => 0);
@@ -64,9 +65,8 @@ for (const v of variants) {
       seen.ran = false;
       seen.text = (await page.locator('main').innerText()).slice(0, 2000);
     }
-    if (shots && v.scripts !== false) await page.screenshot({ path: `${shots}/${name}-${v.name}.png` });
+    if (shots && v.scripts !== false && !v.zoom) await page.screenshot({ path: `${shots}/${name}-${v.name}.png` });
     console.log(JSON.stringify(seen));
-    await page.close();
   }
   await context.close();
 }
