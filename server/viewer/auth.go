@@ -183,7 +183,7 @@ func (q *request) signInPage(wrong string, tokens bool) *page {
 		return p
 	}
 	p.Blocks = append(p.Blocks, &form{
-		To: q.url("login"), Post: true, Fields: []field{{Name: "token", Label: "Token of this server", Size: 40}},
+		To: q.url("login"), Post: true, Fields: []field{{Name: "token", Label: "Token of this server", Size: 40, Secret: true}},
 		Submit: "Sign in", Hint: "It becomes a cookie for 12 hours; the address never has it.",
 	})
 	return p

@@ -103,7 +103,7 @@ type (
 	field struct {
 		Name, Label, Value, Hint string
 		Options                  []string
-		Hidden, Check            bool
+		Hidden, Check, Secret    bool
 		Size                     int
 	}
 	form struct {

@@ -240,7 +240,8 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]
 	if len(all[0]) == 1 && len(all[1]) == 1 {
 		keys = append([]string{onlyRecord}, keys...)
 	}
-	key := keys[max(slices.Index(keys, q.query.Get("key")), 0)]
+	asked := q.query.Get("key")
+	key := keys[max(slices.Index(keys, asked), 0)]
 	by.Fields = append(by.Fields, field{Name: "key", Label: "the same if equal:", Value: key, Options: keys})
 	before, after := matched(all[0], key), matched(all[1], key)
 	added, changed := len(after), 0
@@ -260,11 +261,18 @@ func (q *request) changedRecords(both [2]*opened, texts [2][]byte, by *form) ([]
 	for i, by := range []map[string]string{before, after} {
 		texts[i] = nil
 		for _, name := range slices.Sorted(maps.Keys(by)) {
+			if _, both := after[name]; both && before[name] != "" && key != wholeRecord { // apart from those beside it
+				texts[i] = append(texts[i], name+"\n"...)
+			}
 			texts[i] = append(texts[i], by[name]...)
 		}
 	}
 	blocks := []any{note{fmt.Sprintf("%d of %d records added, %d of %d removed, %d changed",
 		added, len(all[1]), removed, len(all[0]), changed), ""}}
+	if asked != "" && asked != key {
+		text := q.short(asked, 60) + " does not tell the records of both apart: they are the same if their " + key + " is."
+		blocks = append(blocks, note{text, "warn"})
+	}
 	if err := errors.Join(damage[:]...); err != nil {
 		blocks = append(blocks, note{"What is damaged is not compared: " + err.Error(), "bad"})
 	}

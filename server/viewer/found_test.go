@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/tools/fs"
 )
 
 // A long pointer makes no long page, whether something is there or not.
@@ -96,6 +98,34 @@ func TestComparedRecords(t *testing.T) {
 		}
 		return text + fmt.Sprintf("{\"i\":200,\"v\":\"value %d\"}\n", last)
 	}
+	csv := func(drop, change int) (text string) {
+		text = "id,name,amount\n"
+		for i := range 40 {
+			if i != drop {
+				text += fmt.Sprintf("%d,customer %d,%d\n", 100+i, i, i*7+map[bool]int{true: 1}[i == change])
+			}
+		}
+		return text
+	}
+	rows := compare(csv(7, -1), csv(-1, 8))
+	expect.Has(t, rows, "1 of 40 records added, 0 of 39 removed, 1 changed", "108 108")
+	a, b := strings.TrimPrefix(f.stored(csv(-1, -1)), "obs/"), strings.TrimPrefix(f.stored(csv(-1, 3)), "obs/")
+	expect.Has(t, f.page("compare?a="+a+"&b="+b+"&key=nosuch"), "nosuch does not tell the records of both apart")
 	page := compare(lines("{broken\n", 1), lines("", 2))
 	expect.Has(t, page, "0 of 201 records added, 0 of 201 removed, 1 changed", "What is damaged is not compared: obs:")
+}
+
+// A receipt of a file says that the file was not kept, and a session is found without its day.
+func TestCallOfAFile(t *testing.T) {
+	f := newFixture(t)
+	f.file("app.log", strings.Repeat("2026-11-29T08:00:00Z INFO a line of the log\n", 5000))
+	f.call(observations.Local, "local", fs.Read(), map[string]string{"path": "app.log"})
+	list, _ := f.get("sessions/local")
+	ref := regexp.MustCompile(`call=([\w.~-]+)`).FindStringSubmatch(list)
+	if ref == nil {
+		t.Fatalf("the session has no call: %s", plainText(list))
+	}
+	page := f.page("sessions/local?call=" + ref[1])
+	expect.Has(t, page, "LARGE OUTPUT DETECTED: read from", "Nothing was kept: the first line of what was shown says why.")
+	expect.Lacks(t, page, "shown whole")
 }

@@ -135,7 +135,8 @@ func (q *request) entry(k investigate.Kept, name string) (blocks []any) {
 		blocks = append(blocks, links{{Text: "the file", To: q.url("file", "name", f.Path)}})
 	}
 	if text := k.Report.Text(); name == "" && k.Report.ID != "" {
-		add("As it was shown last", investigate.Quality{By: k.Report.By}, &text)
+		shown := []any{facts{{"By", words(k.Report.By)}}, pre(q.cut([]byte(text), oneLine))}
+		blocks = append(blocks, section{Title: "As it was shown last", Blocks: shown})
 	} else if name == "" {
 		blocks = append(blocks, note{"No report was shown yet: mcp-funnel investigations report makes it.", ""})
 	}
@@ -216,15 +217,25 @@ func (q *request) answered(a ask.Kept) (*page, error) {
 		steps.Rows = append(steps.Rows, []cell{code(s.Tool), code(q.clip(args, 400))})
 	}
 	c := a.Coverage
+	searched := fmt.Sprintf("%d of %d files", c.Searched, c.Files)
+	if c.Searched < c.Files {
+		searched += "; the names of the others are not kept"
+	}
+	covered := facts{{"Searched", words(searched)}, {"With facts", number(int64(c.WithFacts))}}
+	if c.By != "" {
+		named := fmt.Sprintf("%d, of which %d gave facts", c.Named, c.NamedWithFacts)
+		covered = append(covered, fact{"Files named " + c.By, words(named)})
+	}
+	if len(c.Absent) > 0 {
+		covered = append(covered, fact{"In no file", words(strings.Join(c.Absent, ", "))})
+	}
+	answer := any(pre(a.Answer))
+	if a.Answer == "" {
+		answer = note{"No model answered: the facts do.", ""}
+	}
 	return &page{Title: q.short(a.Question, 100), Crumbs: []link{{Text: "Answers", To: q.url("ans")}}, Blocks: []any{
 		facts{{"ID", code(ask.Prefix + a.ID)}, {"Read as", words(a.ReadAs)}, {"By", words(a.By)}, {"Made", when(a.At)}},
-		pre(a.Answer),
-		section{Title: "Facts", Blocks: []any{t}}, section{Title: "Steps", Blocks: []any{steps}},
-		section{Title: "Coverage", Blocks: []any{facts{
-			{"Searched", words(fmt.Sprintf("%d of %d files; the names of the others are not kept", c.Searched, c.Files))},
-			{"With facts", words(fmt.Sprintf("%d files; of those named %q %d of %d",
-				c.WithFacts, c.By, c.NamedWithFacts, c.Named))},
-			{"In no file", words(strings.Join(c.Absent, ", "))},
-		}}},
+		answer, section{Title: "Facts", Blocks: []any{t}}, section{Title: "Steps", Blocks: []any{steps}},
+		section{Title: "Coverage", Blocks: []any{covered}},
 	}}, nil
 }

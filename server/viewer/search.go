@@ -79,7 +79,7 @@ func (q *request) search() (*page, error) {
 		return nil, err
 	}
 	in := q.query.Get("in")
-	t := &table{Key: "found", Empty: "Nothing is found: search for fewer words, in more days, or continue."}
+	t := &table{Key: "found", Empty: "Nothing is found: search for fewer words, or in more days. Observations are found by name and call."}
 	p := &page{Title: "Search", Blocks: []any{form{To: q.url("search"), Submit: "Search", Fields: []field{
 		{Name: "q", Label: "Text", Value: q.query.Get("q"), Size: 24, Hint: "words or /expression/"},
 		{Name: "tool", Label: "Tool", Value: w.tool, Size: 12}, {Name: "file", Label: "File", Value: w.file, Size: 16},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/text"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
@@ -76,6 +77,9 @@ func (q *request) sessions() (*page, error) {
 		return cmp.Or(b.last().Compare(a.last()), cmp.Compare(a.owner+a.key, b.owner+b.key))
 	})
 	at := slices.IndexFunc(all, func(g *group) bool { return g.key == key && (owner == "" || g.owner == owner) })
+	if at < 0 && key != "" { // without the day
+		at = slices.IndexFunc(all, func(g *group) bool { return strings.HasPrefix(g.key, key+" ") })
+	}
 	if at < 0 {
 		defer d.mu.Unlock()
 		if key != "" && d.whole {
@@ -172,7 +176,13 @@ func (q *request) oneCall(p *page, g *group, ref string) error {
 		said := grouped(int64(c.Spent)) + " tokens before it; " + grouped(int64(c.Left)) + " left"
 		known = append(known, fact{"Context", words(said)})
 	}
-	shown, kept := []any{pre(s.Text)}, []any{note{"Nothing was kept: the output was shown whole.", ""}}
+	why := "Nothing was kept: the output was shown whole."
+	if strings.HasPrefix(s.Text, text.LargeOutput) {
+		why = "Nothing was kept: the first line of what was shown says why."
+	} else if c.Covers != nil {
+		why = "Nothing was kept: a page of what the call names was shown."
+	}
+	shown, kept := []any{pre(s.Text)}, []any{note{why, ""}}
 	if gone != nil {
 		shown = []any{note{gone.Error(), ""}}
 	} else if s.Text == "" {
@@ -207,6 +217,9 @@ func (q *request) beginning(id observations.ID, owner string) []any {
 	shown, err := textView(&of, o)
 	if err != nil {
 		shown = []any{note{err.Error(), "bad"}}
+	}
+	if n := o.o.Stats.Lines; n > pageLines {
+		shown = append(shown, note{"This is the beginning of " + grouped(n) + " lines.", ""})
 	}
 	return append(blocks, shown...)
 }

@@ -71,7 +71,9 @@ func tableView(q *request, o *opened) ([]any, error) {
 		text := grouped(int64(more)) + " further columns are not shown: open a row by its number."
 		blocks = append(blocks, note{text, ""})
 	}
-	t.Pager = q.partPager(from, int64(len(t.Rows)), known, done, "rows")
+	if t.Pager = q.partPager(from, int64(len(t.Rows)), known, done, "rows"); !done {
+		t.Empty = "The rows are being read."
+	}
 	ask := q.jump("filter", "Rows where", "top")
 	last := &ask.Fields[len(ask.Fields)-1]
 	ask.Submit, last.Hint, last.Size = "filter", ".amount > 5", 30

@@ -325,5 +325,8 @@ func PathOf(handle, code string) (string, error) {
 		return "", fmt.Errorf("%.60q cannot be shown: name obs:ID, inv:ID, ans:ID or a session", handle)
 	}
 	parsed, err := observations.ParseID(observations.Prefix + id)
+	if err != nil {
+		err = fmt.Errorf("%.60q is no handle: an ID has 12 characters of 0-9 and a-z without i, l, o, u", handle)
+	}
 	return string(q.url(kind+"/"+string(parsed), values...)), err
 }
