@@ -24,6 +24,11 @@ func (q *request) actionsOf(o *observations.Observation) any {
 		at := q.url("compare", "a", string(before), "b", id)
 		all.Links = append(all.Links, link{Text: "compare with the previous one of this call", To: at})
 	}
+	if other := *q; q.who.Operator && !q.app {
+		other.plain = !q.plain
+		text := map[bool]string{true: "show masked", false: "show unmasked"}[q.plain]
+		all.Links = append(all.Links, link{Text: text, To: other.with()})
+	}
 	if q.o.Store.Unwritable() != nil { // nothing of it can change
 		return all
 	}

@@ -211,7 +211,10 @@ func TestMasked(t *testing.T) {
 	for _, at := range []string{"obs", "obs/" + id, "obs/" + id + "?as=text&line=1&from=0", "obs/" + id + "?as=receipt", "obs/" + id + "?grep=end"} {
 		expect.Lacks(t, f.page(at), aKey)
 	}
-	expect.Has(t, f.page("obs/"+id+"?unmasked=1"), "key "+aKey+" end")
+	body, _ := f.get("obs/" + id)
+	expect.Has(t, body, `href="/view/obs/`+id+`?unmasked=1">show unmasked</a>`)
+	expect.Has(t, f.page("obs/"+id+"?unmasked=1"), "key "+aKey+" end", "show masked")
 	f.who.Operator = false
+	expect.Lacks(t, f.page("obs/"+id), "show unmasked")
 	expect.Lacks(t, f.page("obs/"+id+"?unmasked=1"), aKey)
 }
