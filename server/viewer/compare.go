@@ -132,11 +132,12 @@ func (q *request) changes(texts [2][]byte, at func(side int, n string) cell) ([]
 // The field of a value that is no object is "". damage says where records end before the text does.
 func comparedRecords(ctx context.Context, kind content.Kind, text []byte) (all []map[string]string, damage error) {
 	r := io.Reader(bytes.NewReader(text))
-	if kind == content.Table {
+	switch kind {
+	case content.Table:
 		var rows bytes.Buffer
 		damage = kinds.Table.Objects(ctx, r, &rows)
 		r = &rows
-	} else if kind == content.NDJSON { // without lines that are not JSON
+	case content.NDJSON: // without lines that are not JSON
 		var whole bytes.Buffer
 		damage = kinds.NDJSON.Records(ctx, r, func(_ int64, at content.Span) bool {
 			whole.Write(append(text[at.Start:at.End:at.End], '\n'))
