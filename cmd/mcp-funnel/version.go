@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	_ "embed" // what an archive is made from
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
@@ -35,11 +38,29 @@ func versionLine() string {
 }
 
 // versionText returns the module's version or the commit of a checkout, as recorded by the build, so that it is
-// right after `go install` too.
+// right after `go install` too; else that of the source archive.
 func versionText() string {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" && b.Main.Version != "(devel)" {
+		return b.Main.Version
 	}
-	return cmp.Or(b.Main.Version, "unknown")
+	return cmp.Or(archivedVersion(archived), "(devel)")
+}
+
+// archived is filled in by git archive: the last tag, the hash of the commit and its time.
+//
+//go:embed archived.txt
+var archived string
+
+// archivedVersion returns the version of a source archive in the form of go's: the tag, what git describe says of a
+// commit after one, or v0.0.0-TIME-HASH without a tag; "" in a checkout, where archived.txt is not filled in.
+func archivedVersion(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) != 3 || strings.HasPrefix(lines[1], "$") || len(lines[1]) < 12 {
+		return ""
+	}
+	at, err := time.Parse(time.RFC3339, lines[2])
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(lines[0], "v0.0.0-"+at.UTC().Format("20060102150405")+"-"+lines[1][:12])
 }
