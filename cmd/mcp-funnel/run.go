@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -62,7 +63,8 @@ type commands struct {
 	Install        install                `cmd:"" help:"Put this server into the configuration of a client, or take it out."`
 	Doctor         doctor                 `cmd:"" help:"Check roots, store, tokenizer and worker on this machine."`
 	Version        version                `cmd:"" help:"Print the version."`
-	Completion     completion             `cmd:"" help:"Print a completion script for bash, zsh or fish."`
+	Completion     completion             `cmd:"" help:"Print a completion script for bash, zsh, fish or powershell."`
+	Man            man                    `cmd:"" hidden:"" help:"Print the manual page, in the form that man reads."`
 	Complete       complete               `cmd:"" name:"__complete" hidden:"" help:"Print completions for the cursor; the completion scripts call it."`
 }
 
@@ -150,8 +152,8 @@ func parse(
 }
 
 // otherCommands returns a pattern of the fields of [commands] that are neither serve, which is the default, nor the
-// command that the line names; "" if its first word names none of them, or one that needs to know all commands. Where
-// the value of a flag is the name of a command, that one is in the grammar besides.
+// command that the line names; "" if its first word is neither such a name nor a path, or names a command that needs to
+// know all of them. Where the value of a flag is the name of a command, that one is in the grammar besides.
 func otherCommands(args []string) string {
 	var names []string
 	words := map[string]string{} // by the name of their field
@@ -166,13 +168,13 @@ func otherCommands(args []string) string {
 		return slices.ContainsFunc(names, func(name string) bool { return words[name] == arg })
 	}
 	at := slices.IndexFunc(args, isName)
-	if at != 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+	if at != 0 && len(args) > 0 && !strings.HasPrefix(args[0], "-") && !filepath.IsAbs(args[0]) {
 		return ""
 	}
 	others := slices.DeleteFunc(names, func(name string) bool {
 		return name == "Serve" || at >= 0 && words[name] == args[at]
 	})
-	return `^commands\.(` + strings.Join(append(others, "Complete"), "|") + `)$`
+	return `^commands\.(` + strings.Join(append(others, "Complete", "Man"), "|") + `)$`
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Option) (*kong.Kong, error) {

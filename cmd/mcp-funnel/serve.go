@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -19,7 +20,9 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
-type serve struct{}
+type serve struct {
+	Dirs []string `arg:"" optional:"" name:"dir" help:"Directories that tools may read, as with --root."`
+}
 
 func (serve) Help() string {
 	return `Reads MCP messages from standard input and answers on standard output until the input ends. An MCP client starts it; the README has
@@ -30,11 +33,28 @@ SIGTERM it first drains (--drain). Every request needs a token; if you give none
 file.`
 }
 
-func (serve) Run(
+func (v *serve) Run(
 	ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Streams, file *cli.FileResolver,
 ) error {
+	if err := v.grant(k, s); err != nil {
+		return cli.Usagef("%w", err)
+	}
 	common := upstream.Common{Version: versionText(), Optional: true}
 	return serveWith(ctx, k, s, w, cli.Upstreams{Servers: file.Servers, Common: common})
+}
+
+// grant makes the named directories roots. Without the word serve only an existing one is taken for a root, so that a
+// misspelled command does not start a server.
+func (v *serve) grant(k *kong.Context, s *cli.Settings) error {
+	for _, dir := range v.Dirs {
+		info, err := os.Stat(cli.ExpandPath(dir))
+		if !slices.Contains(k.Args, "serve") && dir != "" && (err != nil || !info.IsDir()) {
+			return fmt.Errorf("unexpected argument %.200s: it is neither a command nor an existing directory; see mcp-funnel --help", dir)
+		}
+	}
+	return s.GrantDirs(v.Dirs, slices.ContainsFunc(k.Path, func(p *kong.Path) bool {
+		return p.Flag != nil && p.Flag.Name == "root"
+	}))
 }
 
 // serveWith serves an app with upstream servers.

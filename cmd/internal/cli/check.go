@@ -43,18 +43,13 @@ func (s *Settings) AfterApply(k *kong.Context, file *FileResolver) error {
 // check is AfterApply without what depends on how the settings were given.
 func (s *Settings) check(settings []*kong.Flag) error {
 	given := len(s.Root) > 0
-	// kong would resolve an empty path to the current directory, so empty ones are removed before paths are expanded.
-	if s.Root = slices.DeleteFunc(s.Root, func(dir string) bool { return dir == "" }); len(s.Root) == 0 {
-		s.Root = nil
+	var err error
+	if s.Root, err = expandRoots(s.Root); err != nil {
+		return err
 	}
 	// --root="$UNSET" must not grant the current directory instead. An empty variable counts as unset.
 	if text, set := os.LookupEnv(variablePrefix + "ROOT"); given && len(s.Root) == 0 && (!set || text != "") {
 		return errors.New("--root is empty: name a directory, or leave it out for the current one")
-	}
-	for i, dir := range s.Root {
-		if s.Root[i] = ExpandPath(dir); checkRoot(s.Root[i]) != nil {
-			return checkRoot(dir)
-		}
 	}
 	for _, path := range []*string{&s.Config, &s.Store, &s.Cache, &s.TokenFile, &s.SessionKeyFile} {
 		if *path != "" && (path != &s.Store || !s.IsRemote()) {

@@ -26,6 +26,36 @@ func (s *Settings) RootDirs() []string {
 	return []string{wd}
 }
 
+// GrantDirs adds directories that the command line names without --root to those of --root. They win over roots of the
+// variable and of the file, as --root does; flag says whether --root is on the command line.
+func (s *Settings) GrantDirs(dirs []string, flag bool) error {
+	dirs, err := expandRoots(dirs)
+	switch {
+	case err != nil:
+		return err
+	case flag:
+		s.Root = append(s.Root, dirs...)
+	case dirs != nil:
+		s.Root = dirs
+	}
+	return nil
+}
+
+// expandRoots returns the absolute paths of directories, without empty names, or nil if there are none.
+func expandRoots(dirs []string) (roots []string, err error) {
+	for _, dir := range dirs {
+		if dir == "" { // kong would take it for the current directory
+			continue
+		}
+		root := ExpandPath(dir)
+		if checkRoot(root) != nil {
+			return nil, checkRoot(dir)
+		}
+		roots = append(roots, root)
+	}
+	return roots, nil
+}
+
 // GrantNamed makes a directory that the user typed the only root and returns its absolute path, unless --root is given
 // or the directory is below the current one, which is a root then. Any other name is returned unchanged and grants
 // nothing.
@@ -69,7 +99,7 @@ func checkRoot(dir string) error {
 	if _, err := os.Stat(dir); err == nil { // a directory of that name
 		return nil
 	}
-	return fmt.Errorf("--root %s: the client did not replace %s; write the directory itself",
+	return fmt.Errorf("root %s: the client did not replace %s; write the directory itself",
 		content.ClipBytes(dir, 200), name)
 }
 
