@@ -8,7 +8,7 @@ import (
 )
 
 type completion struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish,powershell" help:"bash, zsh, fish or powershell."`
 }
 
 func (c *completion) Help() string {
@@ -16,7 +16,8 @@ func (c *completion) Help() string {
 
   mcp-funnel completion bash > ~/.local/share/bash-completion/completions/mcp-funnel
   mcp-funnel completion zsh  > "${fpath[1]}/_mcp-funnel"
-  mcp-funnel completion fish > ~/.config/fish/completions/mcp-funnel.fish`
+  mcp-funnel completion fish > ~/.config/fish/completions/mcp-funnel.fish
+  mcp-funnel completion powershell >> $PROFILE`
 }
 
 // scripts are the completion scripts by shell. They call the program, which knows its tools, their arguments and the
@@ -78,6 +79,17 @@ fi
   end
 end
 complete -c mcp-funnel -f -k -a '(__mcp_funnel_complete)'
+`,
+	// Before PowerShell 7.3 an empty argument is not passed on, so the line is padded up to the cursor instead.
+	"powershell": `Register-ArgumentCompleter -Native -CommandName mcp-funnel -ScriptBlock {
+  param($word, $line, $cursor)
+  $program = $line.CommandElements[0].ToString()
+  & $program __complete -- $line.ToString().PadRight($cursor).Substring(0, $cursor) 2>$null | ForEach-Object {
+    $name, $help = $_ -split "$([char]9)", 2
+    if (-not $help) { $help = $name }
+    [System.Management.Automation.CompletionResult]::new($name, $name, 'ParameterValue', $help)
+  }
+}
 `,
 }
 

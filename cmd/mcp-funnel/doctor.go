@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,6 +35,7 @@ import (
 
 type doctor struct {
 	Endpoint bool `env:"-" help:"Also send one short request to the endpoint."`
+	Ready    bool `env:"-" help:"Only ask the server of --http on this machine whether it is ready, as containers do. Without --http there is nothing to ask: done."`
 }
 
 func (doctor) Help() string {
@@ -57,9 +59,12 @@ func bad(what, text string) []finding { return []finding{{what: what, bad: true,
 func weak(what, text string) finding { return finding{what: what, weak: true, text: text} }
 
 func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
+	if d.Ready {
+		return serverReady(ctx, s)
+	}
 	var all []finding
 	for _, check := range []func(*cli.Settings) []finding{
-		goVersion, rootsFound, settingsWork, storeWorks, tokenizerWorks, usageReported, workerWorks, commandsWork,
+		goVersion, installed, rootsFound, settingsWork, storeWorks, tokenizerWorks, usageReported, workerWorks, commandsWork,
 	} {
 		all = append(all, check(s)...)
 	}
@@ -88,6 +93,44 @@ func (d doctor) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error 
 	}
 	if sick {
 		return cli.ErrFailed
+	}
+	return nil
+}
+
+// serverReady returns an error if the server of --http does not say that it is ready.
+func serverReady(ctx context.Context, s *cli.Settings) error {
+	if s.HTTP == "" {
+		return nil
+	}
+	host, port, err := httpserver.SplitAddr(s.HTTP)
+	if err != nil {
+		return cli.Usagef("%w", err)
+	}
+	if net.ParseIP(host).IsUnspecified() {
+		host = "localhost"
+	}
+	url := "http://" + net.JoinHostPort(host, port) + "/readyz"
+	if err := answers(ctx, url); err != nil {
+		return fmt.Errorf("%s: %w", url, err)
+	}
+	return nil
+}
+
+// answers returns an error if a GET does not get 200 within 5 seconds.
+func answers(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	_ = got.Body.Close()
+	if got.StatusCode != http.StatusOK {
+		return errors.New("it answers " + got.Status)
 	}
 	return nil
 }
@@ -219,21 +262,8 @@ func httpWorks(ctx context.Context, s *cli.Settings) (all []finding) {
 	}
 	if s.LinkBase != "" {
 		url := strings.TrimRight(s.LinkBase, "/") + "/healthz"
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-		var got *http.Response
-		if err == nil {
-			got, err = http.DefaultClient.Do(r)
-		}
-		if err == nil {
-			_ = got.Body.Close()
-			if got.StatusCode != http.StatusOK {
-				err = errors.New("it answers " + got.Status)
-			}
-		}
 		all = append(all, finding{what: "links", text: url + " answers"})
-		if err != nil {
+		if err := answers(ctx, url); err != nil {
 			all[len(all)-1] = weak("links", fmt.Sprintf(
 				"--link-base: %s: %v; start the server, or write the URL at which others reach it", url, err))
 		}

@@ -234,7 +234,7 @@ func Serve(ctx context.Context, s *server.Server, l net.Listener, o Options) err
 // Other addresses are refused unless own is true: the operator set a token. 0.0.0.0 listens on IPv4 only, [::] on
 // IPv4 and IPv6. A [net.Error] comes from the network; any other error is about addr.
 func Listen(ctx context.Context, addr string, own bool) (net.Listener, error) {
-	host, port, err := splitAddr(addr)
+	host, port, err := SplitAddr(addr)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 )
 
-// splitAddr parses HOST:PORT, :PORT or PORT; the default host is 127.0.0.1.
-func splitAddr(addr string) (host, port string, err error) {
+// SplitAddr parses the HOST:PORT, :PORT or PORT of --http; the default host is 127.0.0.1.
+func SplitAddr(addr string) (host, port string, err error) {
 	whole := addr
 	if !strings.Contains(whole, ":") {
 		whole = ":" + whole
