@@ -46,6 +46,9 @@ func (v *serve) Run(
 // grant makes the named directories roots. Without the word serve only an existing one is taken for a root, so that a
 // misspelled command does not start a server.
 func (v *serve) grant(k *kong.Context, s *cli.Settings) error {
+	v.Dirs = slices.DeleteFunc(v.Dirs, func(dir string) bool {
+		return dir == "${user_config.roots}" // of a bundle whose user has chosen none
+	})
 	for _, dir := range v.Dirs {
 		info, err := os.Stat(cli.ExpandPath(dir))
 		if !slices.Contains(k.Args, "serve") && dir != "" && (err != nil || !info.IsDir()) {
