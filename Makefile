@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas bench-view
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas bench-view release release-small docs
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -55,6 +55,12 @@ bench-replicas: ## three replicas under load, and the shared store beside a dire
 
 bench-view: ## pages of the viewer in a browser: a log of 1 GiB, JSON of 300 MiB in one line, a table of 2 M rows
 	VIEW_BENCH=full CGO_ENABLED=0 go test -count=1 -timeout 60m -run '^$$' -bench . -benchtime 1x ./conformance/view
+
+release: ## all that is published of this commit, into dist/; nothing is uploaded
+	scripts/release/release
+
+release-small: ## as release, only archive, npm, bundle and image of Linux on this machine's processor
+	scripts/release/release -small
 
 documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
 	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents
