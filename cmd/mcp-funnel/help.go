@@ -33,9 +33,7 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 			f.Hidden = f.Name != "help"
 		}
 		o.FlagsLast = false
-		for n := selected; n != nil; n = n.Parent {
-			n.Aliases = nil // "observations (obs) list" could not be pasted
-		}
+		withoutAliases(selected)
 	}
 	if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
 		return err
@@ -49,6 +47,13 @@ func printHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	}
 	_, err := fmt.Fprint(ctx.Stdout, text)
 	return err
+}
+
+// withoutAliases removes the aliases of a command and its parents: "observations (obs) list" could not be pasted.
+func withoutAliases(n *kong.Node) {
+	for ; n != nil; n = n.Parent {
+		n.Aliases = nil
+	}
 }
 
 // settingsOf returns the settings of a command line whose help is asked for: kong has not set them yet. Those that

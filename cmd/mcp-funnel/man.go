@@ -21,6 +21,7 @@ func (man) Run(w *cli.Streams, parser *kong.Kong) error {
 	b.WriteString(".SH SYNOPSIS\n.B mcp\\-funnel\n[COMMAND] [DIR...] [SETTINGS]\n")
 	b.WriteString(".SH DESCRIPTION\n" + roff(about) + "\n.SH COMMANDS\n")
 	for _, n := range parser.Model.Leaves(true) {
+		withoutAliases(n)
 		fmt.Fprintf(&b, ".SS %s\n%s\n", roff(n.Path()), roff(n.Help))
 		if n.Detail != "" {
 			fmt.Fprintf(&b, ".PP\n.nf\n%s\n.fi\n", roff(n.Detail))

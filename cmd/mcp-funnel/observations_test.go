@@ -295,7 +295,7 @@ func TestNamesStayInTheirLine(t *testing.T) {
 		{-1, []string{"call", "read", "path=" + odd}},
 		{-1, []string{"tokens", odd}},
 		{1, []string{"tokens", odd + "?"}},
-		{2, []string{name}},
+		{1, []string{name}},
 		{2, []string{"--" + name}},
 		{2, []string{"call", "find", "--root", odd}}, // a note, and a warning
 		{-1, []string{"doctor", "--store", filepath.Join(c.store, name)}},

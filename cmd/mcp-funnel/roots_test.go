@@ -185,3 +185,38 @@ func TestNamedDirectoryIsGranted(t *testing.T) {
 		t.Errorf("below the current directory: code %d: %s%s", code, out, errText)
 	}
 }
+
+// Directories without --root are roots: they join those of the flag and replace that of the variable. Without the word
+// serve only an existing one is.
+func TestDirectoriesOfTheCommandLine(t *testing.T) {
+	home := homeIn(t, t.TempDir())
+	a, b := filepath.Join(home, "a b"), filepath.Join(home, "ü")
+	write(t, filepath.Join(a, "a.txt"), "x")
+	write(t, filepath.Join(b, "b.txt"), "x")
+	t.Setenv("MCP_FUNNEL_ROOT", home)
+	for _, k := range []struct {
+		words []string
+		roots string // as the instructions name them
+		says  string
+	}{
+		{words: []string{a}, roots: "", says: ""},
+		{words: []string{a, b}, roots: "Roots: a b, ü."},
+		{words: []string{"serve", a, b}, roots: "Roots: a b, ü."},
+		{words: []string{"--root", a, "serve", b}, roots: "Roots: a b, ü."},
+		{words: []string{"serve", "", a}},
+		{words: []string{"serve", "${user_config.roots}", a}},
+		{words: []string{"serve", filepath.Join(home, "none")}, says: "none was missing when mcp-funnel started"},
+		{words: []string{filepath.Join(home, "none")}, says: "neither a command nor an existing directory"},
+		{words: []string{filepath.Join(a, "a.txt")}, says: "neither a command nor an existing directory"},
+		{words: []string{"serch"}, says: "neither a command nor an existing directory"},
+		{words: []string{"serve", "${workspaceFolder}"}, says: "the client did not replace ${workspaceFolder}"},
+	} {
+		code, out, said := runIn(t, opening, k.words...)
+		refused := k.says != "" && !strings.Contains(k.says, "missing")
+		expect.Equal(t, code == usage, refused, "%q: code %d: %s", k.words, code, said)
+		expect.Contains(t, said, k.says)
+		if !refused && (!strings.Contains(out, k.roots) || k.roots == "" && strings.Contains(out, "Roots:")) {
+			t.Errorf("%q: %s", k.words, out)
+		}
+	}
+}

@@ -158,11 +158,18 @@ func otherCommands(args []string) string {
 	var names []string
 	words := map[string]string{} // by the name of their field
 	for field := range reflect.TypeFor[commands]().Fields() {
-		_, isCommand := field.Tag.Lookup("cmd")
-		if _, hidden := field.Tag.Lookup("hidden"); isCommand && !hidden {
-			names = append(names, field.Name)
-			words[field.Name] = cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
+		if _, isCommand := field.Tag.Lookup("cmd"); !isCommand {
+			continue
 		}
+		word := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
+		if _, hidden := field.Tag.Lookup("hidden"); hidden {
+			if slices.Contains(args, word) { // completion and the manual page name all commands
+				return ""
+			}
+			continue
+		}
+		names = append(names, field.Name)
+		words[field.Name] = word
 	}
 	isName := func(arg string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return words[name] == arg })

@@ -56,7 +56,7 @@ func (v *serve) grant(k *kong.Context, s *cli.Settings) error {
 		}
 	}
 	return s.GrantDirs(v.Dirs, slices.ContainsFunc(k.Path, func(p *kong.Path) bool {
-		return p.Flag != nil && p.Flag.Name == "root"
+		return p.Flag != nil && p.Flag.Name == "root" && !p.Resolved
 	}))
 }
 
