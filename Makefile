@@ -64,3 +64,6 @@ release-small: ## as release, only archive, npm, bundle and image of Linux on th
 
 documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
 	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents
+
+docs: ## README, docs and what stands beside them as pages to be read offline, into dist/site; every link is checked
+	rm -rf dist/site && CGO_ENABLED=0 go run ./scripts/site . dist/site && echo dist/site

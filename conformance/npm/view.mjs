@@ -2,6 +2,10 @@
 //
 //   node view.mjs CHROMIUM '{"enter": "URL with a code", "pages": [{"name": "…", "path": "/view/…"}], "variants": […], "shots": "DIR", "axe": true}'
 //
+// With "base" instead of "enter", the URL of a directory of files, paths are relative to it, and nobody signs in. A
+// variant may have "keys" that are pressed; "text:…" is typed, "wait:SELECTOR" waits until that is visible, "url:END"
+// until the address ends so. "focus" is the text of what has the focus then.
+//
 // A variant is {"name", "width", "dark", "zoom", "scripts", "every"}: every second, third … page. A line has: page, variant, status, console (errors), failed (page errors), foreign (requests to
 // another origin), ran (whether a script of the content ran), axe (violations), wide (pixels that the page is too wide), paint (ms
 // until the first content is painted), heap (bytes), bytes.
@@ -10,18 +14,21 @@ import { readFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 
 const [executablePath, order] = process.argv.slice(2);
-const { enter, pages, variants, shots, axe } = JSON.parse(order);
+const { enter, base, pages, variants, shots, axe } = JSON.parse(order);
 const axeSource = axe ? readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8') : '';
-const origin = new URL(enter).origin;
+const origin = base || new URL(enter).origin;
 const browser = await chromium.launch({ executablePath, headless: true, chromiumSandbox: false, timeout: 120_000, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--font-render-hinting=none', '--enable-precise-memory-info'] });
 
 // The cookie of one context is that of all: the code works once.
-const first = await browser.newContext();
-const door = await first.newPage();
-await door.goto(enter);
-await door.waitForURL((u) => !u.searchParams.has('code'), { timeout: 30_000 });
-const cookies = await first.cookies();
-await first.close();
+let cookies = [];
+if (enter) {
+  const first = await browser.newContext();
+  const door = await first.newPage();
+  await door.goto(enter);
+  await door.waitForURL((u) => !u.searchParams.has('code'), { timeout: 30_000 });
+  cookies = await first.cookies();
+  await first.close();
+}
 
 for (const v of variants) {
   const context = await browser.newContext({
@@ -33,7 +40,7 @@ for (const v of variants) {
   let seen;
   page.on('console', (m) => { if (m.type() === 'error' || m.type() === 'warning') seen.console.push(m.text()); });
   page.on('pageerror', (e) => seen.failed.push(e.message));
-  page.on('request', (r) => { if (!r.url().startsWith(`${origin}/view`) && !r.url().startsWith('data:,')) seen.foreign.push(r.url().slice(0, 200)); });
+  page.on('request', (r) => { if (!r.url().startsWith(base || `${origin}/view`) && !r.url().startsWith('data:,')) seen.foreign.push(r.url().slice(0, 200)); });
   page.on('dialog', (d) => { seen.dialogs++; d.dismiss(); });
   for (const { name, path } of pages.filter((_, i) => i % (v.every || 1) === 0)) {
     seen = { page: name, variant: v.name, console: [], failed: [], foreign: [], dialogs: 0 };
@@ -48,9 +55,18 @@ for (const v of variants) {
       await page.waitForFunction(() => !document.querySelector('main[data-wait]'), null, { timeout: 60_000 }).catch(() => seen.failed.push('the page goes on waiting'));
       if (axe && !v.width) {
         await page.evaluate(axeSource);
-        const found = await page.evaluate((dark) => window.axe.run(document, { runOnly: dark ? { type: 'rule', values: ['color-contrast'] } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }), Boolean(v.dark));
+        const found = await page.evaluate((dark) => window.axe.run(document, { preload: location.protocol !== 'file:', runOnly: dark ? { type: 'rule', values: ['color-contrast'] } : ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }), Boolean(v.dark));
         seen.axe = found.violations.map((x) => `${x.id}: ${x.nodes[0].html.slice(0, 200)} (${x.nodes.length})`);
       }
+      for (const key of v.keys ?? []) {
+        const [, what, rest] = key.match(/^(text|wait|url):(.*)$/) ?? [];
+        const done = what === 'text' ? page.keyboard.type(rest)
+          : what === 'wait' ? page.locator(rest).first().waitFor({ timeout: 60_000 })
+            : what === 'url' ? page.waitForURL((u) => u.href.endsWith(rest), { timeout: 60_000 })
+              : page.keyboard.press(key);
+        await done.catch((e) => seen.failed.push(`${key}: ${page.url()}: ${e.message.split('\n')[0]}`));
+      }
+      if (v.keys) seen.focus = await page.evaluate(() => document.activeElement.textContent.slice(0, 200));
       seen.ran = await page.evaluate(() => Boolean(window.ran)).catch(() => true);
       seen.paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0);
       seen.heap = await page.evaluate(() => performance.memory.usedJSHeapSize);

@@ -38,6 +38,7 @@ type desk struct {
 	pid   int
 	dir   string // has the directories store and root
 	enter string // the address that signs in, once
+	base  string // or the URL of a directory of files
 }
 
 func newDesk(t testing.TB) *desk {
@@ -122,12 +123,13 @@ type pageOf struct {
 }
 
 type variant struct {
-	Name    string  `json:"name"`
-	Width   int     `json:"width,omitempty"`
-	Dark    bool    `json:"dark,omitempty"`
-	Zoom    float64 `json:"zoom,omitempty"`
-	Scripts *bool   `json:"scripts,omitempty"`
-	Every   int     `json:"every,omitempty"` // only every second, third … page
+	Name    string   `json:"name"`
+	Width   int      `json:"width,omitempty"`
+	Dark    bool     `json:"dark,omitempty"`
+	Zoom    float64  `json:"zoom,omitempty"`
+	Scripts *bool    `json:"scripts,omitempty"`
+	Every   int      `json:"every,omitempty"` // only every second, third … page
+	Keys    []string `json:"keys,omitempty"`  // to be pressed, as view.mjs describes
 }
 
 // seen is what the browser saw of a page.
@@ -141,6 +143,7 @@ type seen struct {
 	Wide                     int
 	Paint, Heap              float64 // ms, bytes
 	Text                     string
+	Focus                    string // after the keys: a text
 }
 
 // browse opens pages in a browser.
@@ -159,7 +162,7 @@ func (d *desk) browse(pages []pageOf, variants []variant, shots string, axe bool
 	if _, err := os.Stat(node); err != nil || runtime.GOOS != "linux" {
 		node = peer.Find(d.t, "node")
 	}
-	order, err := json.Marshal(map[string]any{"enter": d.enter, "pages": pages, "variants": variants, "shots": shots, "axe": axe})
+	order, err := json.Marshal(map[string]any{"enter": d.enter, "base": d.base, "pages": pages, "variants": variants, "shots": shots, "axe": axe})
 	expect.Must(d.t, err)
 	ctx, stop := context.WithTimeout(d.t.Context(), hang)
 	defer stop()
