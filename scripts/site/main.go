@@ -72,9 +72,9 @@ var (
 
 // build renders the pages of a checkout into a directory.
 func build(source fs.FS, out string) error {
-	names, _ := fs.Glob(source, "*.md")
-	docs, _ := fs.Glob(source, "docs/*.md")
-	names = slices.DeleteFunc(append(names, docs...), func(name string) bool { return name == "NOTICES.md" }) // licences
+	names, _ := fs.Glob(source, "docs/*.md") // first: of what is found, the first of equals is shown first
+	top, _ := fs.Glob(source, "*.md")
+	names = slices.DeleteFunc(append(names, top...), func(name string) bool { return name == "NOTICES.md" }) // licences
 	pages, nav, faults := map[string]*page{}, map[string][]*page{}, []error{}
 	for _, name := range names {
 		p, err := read(source, name)

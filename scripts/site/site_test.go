@@ -80,7 +80,7 @@ func TestRendered(t *testing.T) {
 	)
 	expect.Contains(t, all["index.html"], `See <a href="docs/A.html#two-words">A</a>.`, "<title>mcp-funnel</title>", `src="site.js"`)
 	expect.Lacks(t, all["index.html"], "<!-- ", "-->", "NOTICES")
-	expect.Has(t, all["index.js"], `"compose":[4]`, "a word of the last section")
+	expect.Has(t, all["index.js"], `"compose":[2]`, "a word of the third section")
 }
 
 // TestCheckout renders the pages there are: the same twice, each named by the navigation of all, with GitHub's anchors.
