@@ -61,7 +61,7 @@ func TestDeploy(t *testing.T) {
 		expect.Equal(t, exists, true, r[1])
 		expect.EqualList(t, s.Command, compose.Services["replica-a"].Command, r[1])
 		expect.Equal(t, "replica-"+s.Environment["MCP_FUNNEL_REPLICA"], r[1], "its name")
-		expect.Has(t, strings.Join(s.Healthcheck.Test, " "), "http://127.0.0.1:8080/readyz")
+		expect.EqualList(t, s.Healthcheck.Test, []string{"CMD", "/mcp-funnel", "doctor", "--ready", "--http=8080"})
 		expect.Has(t, strings.Join(s.Command, " "), "--http=0.0.0.0:8080")
 		for _, at := range slices.AppendSeq(slices.Clone(s.Command), maps.Values(s.Environment)) {
 			if _, secret, is := strings.Cut(at, "/run/secrets/"); is {
