@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/pem"
+	"io"
 	"path/filepath"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
@@ -38,7 +39,7 @@ func (r *release) image() error {
 		if err != nil {
 			return err
 		}
-		layer, err := tgz(r.when, []file{
+		archive, err := tgz(r.when, []file{
 			{name: "etc/", mode: 0o755},
 			{name: "etc/mcp-funnel.container", mode: 0o644},
 			{name: "etc/passwd", mode: 0o644, text: []byte("funnel:x:65532:65532::/store:/none\n")},
@@ -52,8 +53,14 @@ func (r *release) image() error {
 		if err != nil {
 			return err
 		}
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(archive)), nil
+		}, tarball.WithMediaType(types.OCILayer))
+		if err != nil {
+			return err
+		}
 		one, err := mutate.Append(mutate.MediaType(mutate.ConfigMediaType(empty.Image, types.OCIConfigJSON), types.OCIManifestSchema1),
-			mutate.Addendum{Layer: static.NewLayer(layer, types.OCILayer), History: v1.History{
+			mutate.Addendum{Layer: layer, History: v1.History{
 				CreatedBy: "make release", Created: v1.Time{Time: r.when},
 			}})
 		if err != nil {
