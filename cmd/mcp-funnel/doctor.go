@@ -106,8 +106,11 @@ func serverReady(ctx context.Context, s *cli.Settings) error {
 	if err != nil {
 		return cli.Usagef("%w", err)
 	}
-	if net.ParseIP(host).IsUnspecified() {
-		host = "localhost"
+	switch ip := net.ParseIP(host); { // not localhost: an image from scratch has no /etc/hosts
+	case ip.Equal(net.IPv4zero):
+		host = "127.0.0.1"
+	case ip.IsUnspecified():
+		host = "::1"
 	}
 	url := "http://" + net.JoinHostPort(host, port) + "/readyz"
 	if err := answers(ctx, url); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -53,8 +54,12 @@ func writeFlag(b *strings.Builder, f *kong.Flag) {
 	}
 }
 
-// roff escapes a text for man: backslashes, dashes that must stay ASCII, and lines that would be requests.
+// roff escapes a text for man: backslashes, what must stay ASCII so that it can be pasted, what is not, and lines that
+// would be requests.
 func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
+	text = regexp.MustCompile(`[^\x00-\x7f]`).ReplaceAllStringFunc(text, func(c string) string {
+		return fmt.Sprintf(`\[u%04X]`, []rune(c)[0])
+	})
 	return `\&` + strings.ReplaceAll(text, "\n", "\n"+`\&`)
 }
