@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
-// clean is a root directory of its own for a program, with an empty home, /home/user, and files to search, /data.
+// clean is a root directory of its own for a program, with an empty home, /home/user, and files to search, /data. Of
+// the system it has what all have: /proc and /dev/null.
 type clean struct {
 	dir      string
 	env      []string // HOME and PATH by default
@@ -29,9 +30,10 @@ func newClean(t testing.TB, files []entry) clean {
 	t.Helper()
 	c := clean{dir: t.TempDir(), env: []string{"HOME=/home/user", "PATH=/usr/bin"}}
 	unpack(t, c.dir, files)
-	for _, dir := range []string{"proc", "home/user", "data"} {
+	for _, dir := range []string{"proc", "dev", "home/user", "data"} {
 		expect.Must(t, os.MkdirAll(filepath.Join(c.dir, dir), 0o755))
 	}
+	expect.Must(t, os.WriteFile(filepath.Join(c.dir, "dev/null"), nil, 0o600)) // where it will be mounted
 	writeLines(t, filepath.Join(c.dir, "data"))
 	return c
 }
@@ -42,6 +44,7 @@ mount=$1 chroot=$2 root=$3 writable=$4
 shift 4
 $mount --bind "$root" "$root"
 $mount --rbind /proc "$root/proc"
+$mount --bind /dev/null "$root/dev/null"
 if [ -n "$writable" ]; then
 	$mount --bind "$root$writable" "$root$writable"
 	$mount -o remount,bind,ro "$root"
