@@ -57,7 +57,8 @@ func writeFlag(b *strings.Builder, f *kong.Flag) {
 // roff escapes a text for man: backslashes, what must stay ASCII so that it can be pasted, what is not, and lines that
 // would be requests.
 func roff(text string) string {
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`,
+		"…", "...").Replace(text)
 	text = regexp.MustCompile(`[^\x00-\x7f]`).ReplaceAllStringFunc(text, func(c string) string {
 		return fmt.Sprintf(`\[u%04X]`, []rune(c)[0])
 	})

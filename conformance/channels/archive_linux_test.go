@@ -124,7 +124,7 @@ func checkMan(t *testing.T, page []byte) {
 			t.Fatalf("the manual page has byte %#x: groff needs ASCII", c)
 		}
 	}
-	out := expect.Value(exec.Command(peer.Find(t, "groff"), "-ww", "-man", "-Tascii", "-P-c", "-P-b", "-P-u", path).CombinedOutput())(t)
+	out := expect.Value(exec.Command(peer.Find(t, "groff"), "-ww", "-man", "-Tutf8", "-P-c", "-P-b", "-P-u", path).CombinedOutput())(t)
 	expect.Contains(t, string(out), "EXIT STATUS", `filter='group_by(.file)|length'`)
 	expect.Lacks(t, string(out), "warning:", "error:")
 }
