@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas bench-view release release-small docs
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas bench-view release release-small release-twice channels docs
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -61,6 +61,12 @@ release: ## all that is published of this commit, into dist/; nothing is uploade
 
 release-small: ## as release, only archive, npm, bundle and image of Linux on this machine's processor
 	scripts/release/release -small
+
+release-twice: ## the release in two directories, which must be equal byte for byte; scripts/release/twice -small for a part
+	scripts/release/twice
+
+channels: release ## the release, and every channel of it started in a root that holds nothing else
+	CHANNELS_DIST=dist CGO_ENABLED=0 go test -count=1 -timeout 60m -v ./conformance/channels
 
 documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
 	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents
