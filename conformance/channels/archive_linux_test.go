@@ -65,15 +65,15 @@ func checkTimes(t *testing.T, files []entry) {
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	dir := dist(t)
-	for _, path := range expect.Value(filepath.Glob(filepath.Join(dir, "*.tar.gz")))(t) {
-		files := readTar(t, bytes.NewReader(gunzip(t, expect.Value(os.ReadFile(path))(t))))
+	for _, path := range all(t, dir, "*.tar.gz") {
+		files := readArchive(t, path)
 		checkArchived(t, "mcp-funnel", files)
 		checkTimes(t, files)
 	}
-	for _, path := range expect.Value(filepath.Glob(filepath.Join(dir, "*.zip")))(t) {
+	for _, path := range all(t, dir, "*.zip") {
 		checkArchived(t, "mcp-funnel.exe", readZip(t, path))
 	}
-	files := readTar(t, bytes.NewReader(gunzip(t, expect.Value(os.ReadFile(one(t, dir, "*_linux_"+runtime.GOARCH+".tar.gz")))(t))))
+	files := readArchive(t, one(t, dir, "*_linux_"+runtime.GOARCH+".tar.gz"))
 	checkCommitTime(t, dir, files[0])
 	c := newClean(t, files)
 	firstReceipt(t, c.command(t, "/mcp-funnel", "serve", "/data"), "/data")
@@ -92,7 +92,7 @@ func TestArchive(t *testing.T) {
 func readZip(t *testing.T, path string) (files []entry) {
 	t.Helper()
 	z := expect.Value(zip.OpenReader(path))(t)
-	defer z.Close()
+	t.Cleanup(func() { expect.OK(t, z.Close()) })
 	for _, f := range z.File {
 		r := expect.Value(f.Open())(t)
 		var b bytes.Buffer
@@ -107,9 +107,8 @@ func readZip(t *testing.T, path string) (files []entry) {
 // checkCommitTime checks that a file has the time of the commit that its release names.
 func checkCommitTime(t *testing.T, dir string, f entry) {
 	t.Helper()
-	version := regexp.MustCompile(`\d{14}`).FindString(strings.TrimPrefix(filepath.Base(one(t, dir, "*_linux_"+runtime.GOARCH+".tar.gz")), "mcp-funnel_"))
-	if version != "" { // a release of a tag names no time
-		expect.Equal(t, f.ModTime.UTC().Format("20060102150405"), version, "time of %s", f.Name)
+	if at := regexp.MustCompile(`\d{14}`).FindString(released(t, dir)); at != "" { // that of a tag names no time
+		expect.Equal(t, f.ModTime.UTC().Format("20060102150405"), at, "time of %s", f.Name)
 	}
 }
 

@@ -35,8 +35,12 @@ func inWork(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(work)
-	return m.Run()
+	code := m.Run()
+	if err := os.RemoveAll(work); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // clone is the checkout's last commit, as others get it: go finds no version in a linked work tree.
@@ -101,8 +105,8 @@ const answerLimit = time.Minute
 
 // firstReceipt starts a server of stdio as a client does, and asks until it has looked into a receipt: initialize,
 // tools/list, a search of root, jq on what it kept; then it closes stdin and expects exit code 0. All that the server
-// prints must be messages of the protocol. root has the file of [writeLines], and is a path as the server sees it; if it
-// is empty, all roots are searched. It returns what the server wrote to stderr.
+// prints must be messages of the protocol. root has the file of [writeLines], and is a path as the server sees it; if
+// it is empty, all roots are searched. It returns what the server wrote to stderr.
 func firstReceipt(t testing.TB, cmd *exec.Cmd, root string) string {
 	t.Helper()
 	var log bytes.Buffer

