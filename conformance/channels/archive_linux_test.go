@@ -71,7 +71,7 @@ func TestArchive(t *testing.T) {
 		checkTimes(t, files)
 	}
 	for _, path := range all(t, dir, "*.zip") {
-		checkArchived(t, "mcp-funnel.exe", readZip(t, path))
+		checkArchived(t, "mcp-funnel.exe", zipEntries(t, path))
 	}
 	files := readArchive(t, one(t, dir, "*_linux_"+runtime.GOARCH+".tar.gz"))
 	checkCommitTime(t, dir, files[0])
@@ -88,8 +88,8 @@ func TestArchive(t *testing.T) {
 	})
 }
 
-// readZip returns the files of a zip archive.
-func readZip(t *testing.T, path string) (files []entry) {
+// zipEntries returns the files of a zip archive.
+func zipEntries(t *testing.T, path string) (files []entry) {
 	t.Helper()
 	z := expect.Value(zip.OpenReader(path))(t)
 	t.Cleanup(func() { expect.OK(t, z.Close()) })
