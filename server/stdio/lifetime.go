@@ -42,6 +42,10 @@ type Lifetime struct {
 	Drain    time.Duration
 }
 
+// repeated is how long after the first signal others count as the same: terminals and service managers send one to all
+// processes of a group, while each launcher (npx, the script of the npm package) passes on what it gets.
+const repeated = 200 * time.Millisecond
+
 // Context returns a context that ends, with its cause, on SIGTERM, SIGINT, SIGHUP or a configured event. Then the
 // process has Force to end by itself; after that, or on a second signal, Exit(1) is called. stop ends the context and
 // stops watching.
@@ -91,12 +95,10 @@ func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end c
 	case cause = <-gone:
 	case <-stopped:
 	}
+	first := time.Now()
 	if s := (*SignalError)(nil); l.Draining != nil && errors.As(cause, &s) && s.Signal == syscall.SIGTERM {
 		close(l.Draining)
-		select {
-		case <-time.After(l.Drain):
-		case <-signals:
-		case <-stopped:
+		if !wait(l.Drain, first, signals, stopped) {
 			return
 		}
 	}
@@ -104,13 +106,26 @@ func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end c
 		return
 	}
 	end(cause)
-	force := time.NewTimer(l.Force)
-	defer force.Stop()
-	select {
-	case <-signals:
-	case <-force.C:
-	case <-stopped:
-		return
+	if wait(l.Force, first, signals, stopped) {
+		l.Exit(1)
 	}
-	l.Exit(1)
+}
+
+// wait waits for a time or, if that comes before, a signal that does not repeat the first one. It returns false if
+// stopped is closed.
+func wait(t time.Duration, first time.Time, signals <-chan os.Signal, stopped <-chan struct{}) bool {
+	timer := time.NewTimer(t)
+	defer timer.Stop()
+	for {
+		select {
+		case <-signals:
+			if time.Since(first) >= repeated {
+				return true
+			}
+		case <-timer.C:
+			return true
+		case <-stopped:
+			return false
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
@@ -473,6 +474,24 @@ func TestForcedEnd(t *testing.T) {
 	case <-time.After(5 * time.Minute):
 		t.Error("never forced")
 	}
+}
+
+// TestRepeatedSignals has a signal come twice at once, as from a terminal and a launcher, and again later.
+func TestRepeatedSignals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals, stopped, codes := make(chan os.Signal, 2), make(chan struct{}), make(chan int, 1)
+		ctx, end := context.WithCancelCause(t.Context())
+		go Lifetime{Force: time.Minute, Exit: func(code int) { codes <- code }}.watch(signals, stopped, end)
+		signals <- syscall.SIGINT
+		signals <- syscall.SIGINT
+		synctest.Wait()
+		expect.Equal(t, ctx.Err(), context.Canceled)
+		expect.Equal(t, len(codes), 0, "exits after the same signal")
+		time.Sleep(repeated)
+		signals <- syscall.SIGINT
+		synctest.Wait()
+		expect.Equal(t, len(codes), 1, "exits after a second one")
+	})
 }
 
 func TestLifetimeStops(t *testing.T) {
