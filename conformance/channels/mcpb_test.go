@@ -1,0 +1,211 @@
+package channels
+
+import (
+	"archive/zip"
+	"bytes"
+	"debug/macho"
+	"debug/pe"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/conformance/peers/peer"
+)
+
+// manifest is what the tests read of a bundle's manifest.json.
+type manifest struct {
+	Version string
+	Icon    string
+	Server  struct {
+		EntryPoint string `json:"entry_point"`
+		Config     struct {
+			Command string
+			Args    []string
+			Env     map[string]string
+		} `json:"mcp_config"`
+	}
+	Tools, Prompts []named
+	Compatibility  struct{ Platforms []string }
+}
+
+// named is a tool or a prompt.
+type named struct{ Name, Description string }
+
+// bundles returns the files of a release's bundles by system, as Go names it.
+func bundles(t testing.TB) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, file := range expect.Value(filepath.Glob(filepath.Join(dist(t), "*.mcpb")))(t) {
+		words := strings.Split(strings.TrimSuffix(filepath.Base(file), ".mcpb"), "_")
+		system, cpu := words[len(words)-2], words[len(words)-1]
+		if cpu == runtime.GOARCH || cpu == "universal" {
+			found[system] = file
+		}
+	}
+	return found
+}
+
+// ours returns the bundle for this system, or skips the test.
+func ours(t testing.TB) string {
+	t.Helper()
+	file, ok := bundles(t)[runtime.GOOS]
+	if !ok {
+		t.Skipf("the release has no bundle for %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	return file
+}
+
+// readZip returns the files of a zip archive by name.
+func readZip(t testing.TB, file string) map[string]string {
+	t.Helper()
+	archive := expect.Value(zip.OpenReader(file))(t)
+	defer archive.Close()
+	files := map[string]string{}
+	for _, f := range archive.File {
+		r := expect.Value(f.Open())(t, f.Name)
+		files[f.Name] = string(expect.Value(io.ReadAll(r))(t, f.Name))
+	}
+	return files
+}
+
+// mcpb runs the tool for bundles.
+func mcpb(t testing.TB, args ...string) string {
+	t.Helper()
+	script := npmProgram(t, "@anthropic-ai/mcpb/dist/cli/cli.js")
+	out, err := exec.Command(peer.Find(t, "node"), append([]string{script}, args...)...).CombinedOutput()
+	expect.Must(t, err, "mcpb %s: %s", args, string(out))
+	return string(out)
+}
+
+// TestBundleTool has the tool for bundles take apart and put together what the release makes.
+func TestBundleTool(t *testing.T) {
+	for system, file := range bundles(t) {
+		t.Run(system, func(t *testing.T) {
+			dir, again := t.TempDir(), filepath.Join(t.TempDir(), "again.mcpb")
+			mcpb(t, "unpack", file, dir)
+			expect.Has(t, mcpb(t, "validate", filepath.Join(dir, "manifest.json")), "passes")
+			files, unpacked := readZip(t, file), map[string]string{}
+			for _, e := range expect.Value(os.ReadDir(dir))(t) {
+				unpacked[e.Name()] = string(expect.Value(os.ReadFile(filepath.Join(dir, e.Name())))(t))
+			}
+			expect.Same(t, unpacked, files, "mcpb unpack")
+			mcpb(t, "pack", dir, again)
+			expect.Same(t, readZip(t, again), files, "mcpb pack")
+			expect.Fails(t, exec.Command(peer.Find(t, "node"), npmProgram(t, "@anthropic-ai/mcpb/dist/cli/cli.js"),
+				"validate", filepath.Join(dir, "LICENSE")).Run(), "exit status 1", "control: no manifest")
+		})
+	}
+}
+
+// TestBundleFiles looks at the bundles of all systems.
+func TestBundleFiles(t *testing.T) {
+	for system, file := range bundles(t) {
+		t.Run(system, func(t *testing.T) {
+			files := readZip(t, file)
+			var m manifest
+			expect.Must(t, json.Unmarshal([]byte(files["manifest.json"]), &m))
+			want := []string{"LICENSE", "NOTICES.md", m.Icon, "launch.sh", "manifest.json", m.Server.EntryPoint}
+			if system == "windows" {
+				want = slices.DeleteFunc(want, func(name string) bool { return name == "launch.sh" })
+				expect.Equal(t, m.Server.Config.Command, "${__dirname}/mcp-funnel.exe")
+				expect.EqualList(t, m.Server.Config.Args, []string{"serve", "${user_config.roots}"})
+			} else {
+				expect.Equal(t, m.Server.Config.Command, "/bin/sh")
+				expect.EqualList(t, m.Server.Config.Args, []string{"${__dirname}/launch.sh", "serve", "${user_config.roots}"})
+			}
+			got := slices.Collect(maps.Keys(files))
+			slices.Sort(got)
+			slices.Sort(want)
+			expect.EqualList(t, got, want)
+			expect.EqualList(t, m.Compatibility.Platforms, []string{strings.Replace(system, "windows", "win32", 1)})
+			program := bytes.NewReader([]byte(files[m.Server.EntryPoint]))
+			switch system {
+			case "darwin":
+				fat := expect.Value(macho.NewFatFile(program))(t)
+				expect.Equal(t, fmt.Sprint(fat.Arches[0].Cpu, fat.Arches[1].Cpu, len(fat.Arches)), "CpuAmd64 CpuArm64 2")
+			case "windows":
+				expect.Must(t, expect.Err(pe.NewFile(program)))
+			}
+		})
+	}
+}
+
+// unpackBundle unpacks a bundle as Claude Desktop does, but with the given modes, and returns its directory.
+func unpackBundle(t testing.TB, file string, mode fs.FileMode) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "Claude Extensions", "local.dxt.übung 用户's $HOME")
+	expect.Must(t, os.MkdirAll(dir, 0o755))
+	for name, text := range readZip(t, file) {
+		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), mode))
+	}
+	return dir
+}
+
+// startBundle returns the command with which a client starts an unpacked bundle.
+func startBundle(t testing.TB, dir string, settings map[string]any) *exec.Cmd {
+	t.Helper()
+	npmProgram(t, "@anthropic-ai/mcpb")
+	script := expect.Value(filepath.Abs("../npm/bundle.mjs"))(t)
+	text := expect.Value(json.Marshal(settings))(t)
+	out, err := exec.Command(peer.Find(t, "node"), script, dir, string(text)).Output()
+	expect.Must(t, err)
+	var config struct {
+		Command string
+		Args    []string
+		Env     map[string]string
+	}
+	expect.Must(t, json.Unmarshal(out, &config), string(out))
+	expect.Lacks(t, string(out), "${")
+	cmd := exec.Command(config.Command, config.Args...)
+	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir(), "PATH=/usr/bin:/bin"}
+	for name, value := range config.Env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	return cmd
+}
+
+// TestBundleStarts starts a bundle as a client does, whatever modes its files have got: 0600 is what Claude Desktop
+// gives them on macOS.
+func TestBundleStarts(t *testing.T) {
+	file := ours(t)
+	for _, mode := range []fs.FileMode{0o600, 0o644, 0o700, 0o755} {
+		t.Run(mode.String(), func(t *testing.T) {
+			dir := unpackBundle(t, file, mode)
+			roots := []string{filepath.Join(t.TempDir(), "röots, 1"), filepath.Join(t.TempDir(), "-- 用户 $(2) \"'")}
+			for _, root := range roots {
+				expect.Must(t, os.Mkdir(root, 0o755))
+				writeLines(t, root)
+			}
+			for n := range len(roots) + 1 {
+				settings := map[string]any{"roots": roots[:n]}
+				if n == 0 { // not chosen
+					settings = map[string]any{}
+				}
+				cmd := startBundle(t, dir, settings)
+				searched := roots[:n]
+				if n == 0 {
+					writeLines(t, cmd.Dir)
+					searched = []string{""}
+				}
+				for _, root := range searched {
+					again := *cmd
+					firstReceipt(t, &again, root)
+				}
+			}
+			if runtime.GOOS != "windows" {
+				info := expect.Value(os.Stat(filepath.Join(dir, "mcp-funnel")))(t)
+				expect.Equal(t, info.Mode(), 0o755, "so that commands of other users can start it too")
+			}
+		})
+	}
+}
