@@ -14,7 +14,7 @@ bench: ## all benchmarks
 lint: ## golangci-lint, from its own module, with 3 GB of memory instead of 2 to take two thirds of the time
 	export CGO_ENABLED=0 GOFLAGS=-trimpath GOGC=200 && $$(go -C scripts/lint tool -n golangci-lint) run ./...
 
-generate: ## vocabularies of the token counter
+generate: ## vocabularies of the token counter, the compressed module of PDFium (with zstd)
 	go generate ./...
 
 update: ## golden files and transcripts, to be read before they are committed

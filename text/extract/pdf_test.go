@@ -17,7 +17,8 @@ import (
 	"unicode"
 
 	"github.com/go-pdf/fpdf"
-	"github.com/klippa-app/go-pdfium/requests"
+	"github.com/klauspost/compress/zstd"
+	"github.com/tetratelabs/wazero"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
@@ -25,7 +26,8 @@ import (
 // TestMain stores compiled code for the other runs of these tests.
 func TestMain(m *testing.M) {
 	if dir, err := os.UserCacheDir(); err == nil {
-		engine.cacheDir = filepath.Join(dir, "mcp-funnel-test", "pdfium")
+		// wazero executes what is in that directory
+		engine.cache, _ = wazero.NewCompilationCacheWithDir(filepath.Join(dir, "mcp-funnel-test", "pdfium"))
 	}
 	os.Exit(m.Run())
 }
@@ -199,16 +201,35 @@ func TestPDFDeadline(t *testing.T) {
 func TestPDFiumHasNoFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.pdf")
 	expect.Must(t, os.WriteFile(path, pdfSample(t), 0o600))
-	pool, err := pdfPool(t.Context())
+	p, err := newPDFium(t.Context(), nil)
 	expect.Must(t, err)
-	in, err := pool.GetInstanceWithContext(t.Context())
-	expect.Must(t, err)
-	defer func() { _ = in.Close() }()
-	if _, err := in.OpenDocument(&requests.OpenDocument{FilePath: &path}); err == nil {
-		t.Errorf("PDFium opened %s", path)
+	defer p.close()
+	var opened uint64
+	p.buffer(uint64(len(path)+1), func(name uint64) uint64 {
+		p.mod.Memory().WriteString(uint32(name), path+"\x00")
+		opened = p.call("FPDF_LoadDocument", name, 0)
+		return 0
+	})
+	expect.Equal(t, p.call("FPDF_GetLastError"), 2, "PDFium's error: no such file")
+	if err := p.failed(); err != nil || opened != 0 {
+		t.Errorf("PDFium opened %s: %v", path, err)
 	}
-	if c := pdfConfig(""); c.Stdout == nil || c.Stdout == os.Stdout || c.Stderr == nil || c.Stderr == os.Stderr {
-		t.Error("PDFium inherits the output of the process")
+}
+
+// TestPDFiumModule compares the compressed module with the one of go-pdfium. If it differs, run go generate.
+func TestPDFiumModule(t *testing.T) {
+	const name = "github.com/klippa-app/go-pdfium/internal/pdfium_wasm"
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", name).Output()
+	expect.Must(t, err)
+	want, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), "pdfium.wasm"))
+	expect.Must(t, err)
+	d, err := zstd.NewReader(nil)
+	expect.Must(t, err)
+	defer d.Close()
+	got, err := d.DecodeAll(pdfiumModule, nil)
+	expect.Must(t, err)
+	if !bytes.Equal(got, want) {
+		t.Errorf("the module has %d bytes that are not the %d bytes of go-pdfium", len(got), len(want))
 	}
 }
 

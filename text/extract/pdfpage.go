@@ -1,23 +1,26 @@
 package extract
 
 import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/klippa-app/go-pdfium"
 	"github.com/klippa-app/go-pdfium/enums"
-	"github.com/klippa-app/go-pdfium/references"
-	"github.com/klippa-app/go-pdfium/requests"
+	pdferrors "github.com/klippa-app/go-pdfium/errors"
+	"github.com/tetratelabs/wazero/api"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // pdfFile is an open PDF document.
 type pdfFile struct {
-	in   pdfium.Pdfium
-	doc  references.FPDF_DOCUMENT
+	*pdfium
+	doc  uint64
 	b    *builder
 	size int             // bytes of text so far
 	on   map[string]bool // names of check boxes with a state that is not Off
@@ -28,29 +31,27 @@ type extraLine struct{ place, text string }
 
 // page returns the text of a page, from 0, with \r\n after lines, and the text of its annotations.
 func (p *pdfFile) page(i int) (text string, extras []extraLine, err error) {
-	at := requests.Page{ByIndex: &requests.PageByIndex{Document: p.doc, Index: i}}
-	page, err := p.in.FPDFText_LoadPage(&requests.FPDFText_LoadPage{Page: at})
-	if err != nil {
-		return "", nil, err
+	page := p.call("FPDF_LoadPage", p.doc, uint64(i))
+	if page == 0 {
+		return "", nil, cmp.Or(p.failed(), pdferrors.ErrPage)
 	}
-	n, err := p.in.FPDFText_CountChars(&requests.FPDFText_CountChars{TextPage: page.TextPage})
-	if err != nil {
-		return "", nil, err
+	chars := p.call("FPDFText_LoadPage", page)
+	n := p.call("FPDFText_CountChars", chars)
+	if chars == 0 || int32(n) < 0 {
+		return "", nil, cmp.Or(p.failed(), errors.New("it has no text page"))
 	}
-	if n.Count > 0 {
-		t, err := p.in.FPDFText_GetText(&requests.FPDFText_GetText{TextPage: page.TextPage, Count: n.Count})
-		if err != nil {
-			return "", nil, err
-		}
-		text = ligatures.Replace(t.Text)
+	if n > 0 {
+		text = ligatures.Replace(fromUTF16(p.buffer(2*(n+1), func(at uint64) uint64 {
+			return 2 * p.call("FPDFText_GetText", chars, 0, n, at)
+		})))
 	}
-	annotations, err := p.in.FPDFPage_GetAnnotCount(&requests.FPDFPage_GetAnnotCount{Page: at})
-	if err != nil {
+	annotations := int32(p.call("FPDFPage_GetAnnotCount", page))
+	if err := p.failed(); err != nil {
 		return "", nil, err
 	}
 	form := false
-	for a := range annotations.Count {
-		line := p.annotation(at, page.TextPage, a)
+	for a := range annotations {
+		line := p.annotation(page, chars, uint64(a))
 		if p.size += len(line.text); p.size > maxText {
 			break // the caller fails
 		}
@@ -60,25 +61,17 @@ func (p *pdfFile) page(i int) (text string, extras []extraLine, err error) {
 		}
 	}
 	if form {
-		extras = append(extras, p.fields(at)...)
+		extras = append(extras, p.fields(page, annotations)...)
 	}
-	_, err = p.in.FPDFText_ClosePage(&requests.FPDFText_ClosePage{TextPage: page.TextPage})
-	return text, extras, err
+	p.call("FPDFText_ClosePage", chars)
+	p.call("FPDF_ClosePage", page)
+	return text, extras, p.failed()
 }
 
 // annotation returns the line of an annotation of a page: a text box, a comment or a link. One that is broken has none.
-func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i int) (x extraLine) {
-	got, err := p.in.FPDFPage_GetAnnot(&requests.FPDFPage_GetAnnot{Page: at, Index: i})
-	if err != nil {
-		return x
-	}
-	a := got.Annotation
-	defer func() { _, _ = p.in.FPDFPage_CloseAnnot(&requests.FPDFPage_CloseAnnot{Annotation: a}) }()
-	kind, err := p.in.FPDFAnnot_GetSubtype(&requests.FPDFAnnot_GetSubtype{Annotation: a})
-	if err != nil {
-		return x
-	}
-	switch kind.Subtype {
+func (p *pdfFile) annotation(page, chars, i uint64) (x extraLine) {
+	a := p.call("FPDFPage_GetAnnot", page, i)
+	switch kind := enums.FPDF_ANNOTATION_SUBTYPE(p.call("FPDFAnnot_GetSubtype", a)); kind {
 	case enums.FPDF_ANNOT_SUBTYPE_POPUP: // repeats another one
 	case enums.FPDF_ANNOT_SUBTYPE_WIDGET:
 		x.place = "form" // see fields
@@ -86,80 +79,107 @@ func (p *pdfFile) annotation(at requests.Page, text references.FPDF_TEXTPAGE, i 
 			p.on[p.value(a, "T")] = true
 		}
 	case enums.FPDF_ANNOT_SUBTYPE_LINK:
-		x = extraLine{"links", p.link(a, text)}
+		x = extraLine{"links", p.link(a, chars)}
 	default:
 		x = extraLine{"comments", p.value(a, "Contents")}
 		switch {
-		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_FREETEXT:
+		case kind == enums.FPDF_ANNOT_SUBTYPE_FREETEXT:
 			x.place = "text boxes"
-		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_STAMP && x.text == "":
+		case kind == enums.FPDF_ANNOT_SUBTYPE_STAMP && x.text == "":
 			p.b.missed("stamp", 1)
-		case kind.Subtype == enums.FPDF_ANNOT_SUBTYPE_FILEATTACHMENT:
+		case kind == enums.FPDF_ANNOT_SUBTYPE_FILEATTACHMENT:
 			p.b.missed("attached file", 1)
 		}
 	}
+	p.call("FPDFPage_CloseAnnot", a)
+	_ = p.failed()
 	return x
 }
 
 // value returns a text of an annotation; "" if it has none.
-func (p *pdfFile) value(a references.FPDF_ANNOTATION, key string) string {
-	v, err := p.in.FPDFAnnot_GetStringValue(&requests.FPDFAnnot_GetStringValue{Annotation: a, Key: key})
-	if err != nil {
-		return ""
-	}
-	return v.Value
+func (p *pdfFile) value(a uint64, key string) (text string) {
+	p.buffer(uint64(len(key)+1), func(name uint64) uint64 {
+		p.mod.Memory().WriteString(uint32(name), key+"\x00")
+		text = p.text("FPDFAnnot_GetStringValue", a, name)
+		return 0
+	})
+	return text
 }
 
 // link returns the text of a link and its address; "" if the text has the address, or it leads to another page.
-func (p *pdfFile) link(a references.FPDF_ANNOTATION, page references.FPDF_TEXTPAGE) string {
-	link, err := p.in.FPDFAnnot_GetLink(&requests.FPDFAnnot_GetLink{Annotation: a})
-	if err != nil {
-		return ""
-	}
-	action, err := p.in.FPDFLink_GetAction(&requests.FPDFLink_GetAction{Link: link.Link})
-	if err != nil || action.Action == nil {
-		return ""
-	}
-	uri, err := p.in.FPDFAction_GetURIPath(&requests.FPDFAction_GetURIPath{Document: p.doc, Action: *action.Action})
-	if err != nil || uri.URIPath == nil {
+func (p *pdfFile) link(a, chars uint64) string {
+	action := p.call("FPDFLink_GetAction", p.call("FPDFAnnot_GetLink", a))
+	uri := strings.TrimSuffix(string(p.bytes("FPDFAction_GetURIPath", p.doc, action)), "\x00")
+	if uri == "" {
 		return ""
 	}
 	text := ""
-	if r, err := p.in.FPDFAnnot_GetRect(&requests.FPDFAnnot_GetRect{Annotation: a}); err == nil {
-		t, err := p.in.FPDFText_GetBoundedText(&requests.FPDFText_GetBoundedText{
-			TextPage: page, Left: float64(r.Rect.Left), Top: float64(r.Rect.Top), Right: float64(r.Rect.Right),
-			Bottom: float64(r.Rect.Bottom),
-		})
-		if err == nil {
-			text = collapsed(t.Text)
+	rect := p.buffer(16, func(at uint64) uint64 { return 16 * p.call("FPDFAnnot_GetRect", a, at) })
+	if len(rect) > 0 {
+		bounds := []uint64{chars} // left, top, right, bottom
+		for side := range slices.Chunk(rect, 4) {
+			bounds = append(bounds, api.EncodeF64(float64(math.Float32frombits(binary.LittleEndian.Uint32(side)))))
 		}
+		n := p.call("FPDFText_GetBoundedText", append(bounds, 0, 0)...)
+		text = collapsed(fromUTF16(p.buffer(2*(n+1), func(at uint64) uint64 {
+			return 2 * p.call("FPDFText_GetBoundedText", append(bounds, at, n)...)
+		})))
 	}
-	if address := linked(text, address(*uri.URIPath)); address != "" {
+	if address := linked(text, address(uri)); address != "" {
 		return text + address
 	}
 	return ""
 }
 
 // fields returns the names and values of the form fields of a page that are filled in. PDFium has no names of options.
-func (p *pdfFile) fields(at requests.Page) (lines []extraLine) {
-	form, err := p.in.GetForm(&requests.GetForm{Page: at})
-	if err != nil {
+func (p *pdfFile) fields(page uint64, annotations int32) (lines []extraLine) {
+	form := p.call("FPDFDOC_InitFormFillEnvironment", p.doc, p.call("FPDF_FORMFILLINFO_Create"))
+	p.call("FORM_OnAfterLoadPage", page, form)
+	for i := range annotations {
+		a := p.call("FPDFPage_GetAnnot", page, uint64(i))
+		if a == 0 || p.call("FPDFAnnot_GetSubtype", a) == uint64(enums.FPDF_ANNOT_SUBTYPE_WIDGET) {
+			if line := (extraLine{"form", p.field(form, a)}); line.text != "" && !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+		p.call("FPDFPage_CloseAnnot", a)
+	}
+	err := p.failed()
+	p.call("FORM_OnBeforeClosePage", page, form)
+	p.call("FPDFDOC_ExitFormFillEnvironment", form)
+	if err != nil || p.failed() != nil {
 		p.b.missed("form", 1)
 		return nil
 	}
-	for _, f := range form.Fields {
-		values := f.Values
-		switch {
-		case f.Type == enums.FPDF_FORMFIELD_TYPE_CHECKBOX && f.IsChecked != nil:
-			values = []string{checkBox(*f.IsChecked || p.on[f.Name])}
-		case f.Value != nil:
-			values = append(values, *f.Value)
-		}
-		if value := strings.Join(values, ", "); value != "" {
-			lines = append(lines, extraLine{"form", strings.TrimPrefix(f.Name+": "+value, ": ")})
-		}
-	}
 	return lines
+}
+
+// field returns the name and value of a form field; "" if it is empty or a radio button that is off.
+func (p *pdfFile) field(form, a uint64) string {
+	kind := enums.FPDF_FORMFIELD_TYPE(int32(p.call("FPDFAnnot_GetFormFieldType", form, a)))
+	name := p.text("FPDFAnnot_GetFormFieldName", form, a)
+	checked := p.call("FPDFAnnot_IsChecked", form, a) == 1
+	value := ""
+	switch {
+	case kind <= enums.FPDF_FORMFIELD_TYPE_UNKNOWN:
+		p.err = cmp.Or(p.err, errors.New("a field has no type"))
+	case kind == enums.FPDF_FORMFIELD_TYPE_CHECKBOX:
+		value = checkBox(checked || p.on[name])
+	case kind == enums.FPDF_FORMFIELD_TYPE_COMBOBOX || kind == enums.FPDF_FORMFIELD_TYPE_LISTBOX:
+		var chosen []string
+		for i := range int32(p.call("FPDFAnnot_GetOptionCount", form, a)) {
+			if p.call("FPDFAnnot_IsOptionSelected", form, a, uint64(i)) == 1 {
+				chosen = append(chosen, p.text("FPDFAnnot_GetOptionLabel", form, a, uint64(i)))
+			}
+		}
+		value = strings.Join(chosen, ", ")
+	case checked || kind != enums.FPDF_FORMFIELD_TYPE_RADIOBUTTON:
+		value = p.text("FPDFAnnot_GetFormFieldValue", form, a)
+	}
+	if value == "" {
+		return ""
+	}
+	return strings.TrimPrefix(name+": "+value, ": ")
 }
 
 // lineEnd is the character with which PDFium marks a hyphen at the end of a line.
