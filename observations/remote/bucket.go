@@ -31,10 +31,17 @@ const Scheme = "s3://"
 
 // Bucket is where the bytes of large observations are: the objects below a prefix.
 type Bucket struct {
-	core         *minio.Core
+	client       *client
 	name, prefix string
 	patience     time.Duration // for a request, beside the time for its bytes
 }
+
+// client is a minio.Client without its methods. A field of the type itself would link all 250 of them, 1.5 MB of the
+// program, because package reflect could find them through an interface with a Bucket.
+type client minio.Client
+
+// core returns the requests of the client.
+func (b *Bucket) core() minio.Core { return minio.Core{Client: (*minio.Client)(b.client)} }
 
 // BucketOptions name a bucket. Credentials come from the environment, a shared file, a web identity or the role of the
 // instance, in the order of minio-go.
@@ -55,7 +62,7 @@ func OpenBucket(o BucketOptions) (*Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, err := minio.NewCore(host, &minio.Options{
+	made, err := minio.New(host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
 		}),
@@ -68,7 +75,7 @@ func OpenBucket(o BucketOptions) (*Bucket, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	return &Bucket{core, at.Host, prefix, 10 * time.Second}, nil
+	return &Bucket{(*client)(made), at.Host, prefix, 10 * time.Second}, nil
 }
 
 func endpoint(o BucketOptions) (host string, secure bool, err error) {
@@ -125,7 +132,7 @@ func (b *Bucket) put(ctx context.Context, key string, data *io.SectionReader, sh
 	ctx, cancel := b.within(ctx, data.Size())
 	defer cancel()
 	sum := checksum(crc)
-	info, err := b.core.PutObject(ctx, b.name, key, data, data.Size(), "", sha256,
+	info, err := b.core().PutObject(ctx, b.name, key, data, data.Size(), "", sha256,
 		minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: sum}, DisableContentSha256: true})
 	if err != nil {
 		return b.failed("store", err)
@@ -146,7 +153,7 @@ func (b *Bucket) putBytes(ctx context.Context, key string, data []byte) error {
 
 // compare checks size and checksum of what the server has, as it says.
 func (b *Bucket) compare(ctx context.Context, key string, info minio.UploadInfo, size int64, sum string) error {
-	at, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{Checksum: true})
+	at, err := b.core().StatObject(ctx, b.name, key, minio.StatObjectOptions{Checksum: true})
 	if err != nil {
 		return b.failed("check", err)
 	}
@@ -171,7 +178,7 @@ type upload struct {
 func (b *Bucket) begin(ctx context.Context, key string) (*upload, error) {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	id, err := b.core.NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{UserMetadata: map[string]string{
+	id, err := b.core().NewMultipartUpload(ctx, b.name, key, minio.PutObjectOptions{UserMetadata: map[string]string{
 		"X-Amz-Checksum-Algorithm": "CRC32C", "X-Amz-Checksum-Type": "FULL_OBJECT",
 	}})
 	if err != nil {
@@ -185,7 +192,7 @@ func (u *upload) part(ctx context.Context, number int, data []byte) (minio.Compl
 	ctx, cancel := u.b.within(ctx, int64(len(data)))
 	defer cancel()
 	crc := checksum(crc32.Checksum(data, castagnoli))
-	p, err := u.b.core.PutObjectPart(ctx, u.b.name, u.key, u.id, number, bytes.NewReader(data), int64(len(data)),
+	p, err := u.b.core().PutObjectPart(ctx, u.b.name, u.key, u.id, number, bytes.NewReader(data), int64(len(data)),
 		minio.PutObjectPartOptions{
 			Sha256Hex: hexSHA256(data), DisableContentSha256: true, CustomHeader: http.Header{checksumHeader: {crc}},
 		})
@@ -199,7 +206,7 @@ func (u *upload) part(ctx context.Context, number int, data []byte) (minio.Compl
 func (u *upload) complete(ctx context.Context, parts []minio.CompletePart, size int64, sum uint32) error {
 	ctx, cancel := u.b.within(ctx, size/16) // servers join parts far faster than they take them
 	defer cancel()
-	info, err := u.b.core.CompleteMultipartUpload(ctx, u.b.name, u.key, u.id, parts,
+	info, err := u.b.core().CompleteMultipartUpload(ctx, u.b.name, u.key, u.id, parts,
 		minio.PutObjectOptions{UserMetadata: map[string]string{
 			checksumHeader: checksum(sum), "X-Amz-Checksum-Type": "FULL_OBJECT",
 		}})
@@ -213,7 +220,7 @@ func (u *upload) complete(ctx context.Context, parts []minio.CompletePart, size 
 func (b *Bucket) abandon(ctx context.Context, key string) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	return errors.Join(unlessGone(b.core.RemoveIncompleteUpload(ctx, b.name, key)), b.remove(ctx, key))
+	return errors.Join(unlessGone(b.core().RemoveIncompleteUpload(ctx, b.name, key)), b.remove(ctx, key))
 }
 
 // unlessGone returns nil for the error that there is no such upload: another process has aborted it.
@@ -230,7 +237,7 @@ func (b *Bucket) get(ctx context.Context, key string, from, to int64) (io.ReadCl
 	if err := o.SetRange(from, to-1); err != nil {
 		return nil, err
 	}
-	body, _, _, err := b.core.GetObject(ctx, b.name, key, o)
+	body, _, _, err := b.core().GetObject(ctx, b.name, key, o)
 	if err != nil {
 		return nil, b.failed("read", err)
 	}
@@ -262,7 +269,7 @@ func (b *Bucket) read(ctx context.Context, key string, w io.Writer, from, to int
 func (b *Bucket) remove(ctx context.Context, key string) error {
 	ctx, cancel := b.within(ctx, 0)
 	defer cancel()
-	err := b.core.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
+	err := b.core().RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{})
 	if err == nil {
 		return nil
 	}
@@ -313,30 +320,30 @@ func (b *Bucket) Check(ctx context.Context) (skew time.Duration, compares bool, 
 	if err = b.read(ctx, key, &back, 0, int64(len(data))); err == nil && !bytes.Equal(back.Bytes(), data) {
 		err = errors.New("the object store has other bytes than were stored")
 	}
-	at, stat := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	at, stat := b.core().StatObject(ctx, b.name, key, minio.StatObjectOptions{})
 	if err = errors.Join(err, stat); err != nil {
 		return 0, false, err
 	}
-	_, wrong := b.core.PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), "", hexSHA256(data),
+	_, wrong := b.core().PutObject(ctx, b.name, key, bytes.NewReader(data), int64(len(data)), "", hexSHA256(data),
 		minio.PutObjectOptions{UserMetadata: map[string]string{checksumHeader: checksum(1)}, DisableContentSha256: true})
 	return at.LastModified.Sub(began).Truncate(time.Second), wrong != nil, nil
 }
 
 // Plain reports whether requests cross the network without TLS.
 func (b *Bucket) Plain() bool {
-	return b.core.EndpointURL().Scheme == "http" && !isLoopback(b.core.EndpointURL().Hostname())
+	return b.core().EndpointURL().Scheme == "http" && !isLoopback(b.core().EndpointURL().Hostname())
 }
 
 // uploads lists those that were begun and not completed.
 func (b *Bucket) uploads(ctx context.Context) <-chan minio.ObjectMultipartInfo {
-	return b.core.ListIncompleteUploads(ctx, b.name, b.key(""), true)
+	return b.core().ListIncompleteUploads(ctx, b.name, b.key(""), true)
 }
 
 // old lists the objects of an age, a thousand at a time.
 func (b *Bucket) old(ctx context.Context, age time.Duration) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		var ids []string
-		for o := range b.core.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.key("")}) {
+		for o := range b.core().ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.key("")}) {
 			if o.Err != nil {
 				yield(nil, b.failed("list", o.Err))
 				return

@@ -461,7 +461,7 @@ func (s *Store) removeStrays(ctx context.Context) error {
 			if len(held) > 0 { // it is still being written
 				continue
 			}
-			if err := unlessGone(s.bucket.core.AbortMultipartUpload(ctx, s.bucket.name, u.Key, u.UploadID)); err != nil {
+			if err := unlessGone(s.bucket.core().AbortMultipartUpload(ctx, s.bucket.name, u.Key, u.UploadID)); err != nil {
 				return err
 			}
 		}
