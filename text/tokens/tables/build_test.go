@@ -35,12 +35,12 @@ func buildTable(tokens []string) ([]byte, error) {
 	}
 	g := newGrove(tokens)
 	slots := g.place()
-	if len(slots) >= 1<<slotBits {
+	if len(slots) >= 1<<baseBits {
 		return nil, fmt.Errorf("%d slots", len(slots))
 	}
-	table := binary.LittleEndian.AppendUint64(nil, uint64(8*len(slots)))
+	table := binary.LittleEndian.AppendUint64(nil, uint64(slotSize*len(slots)))
 	for _, s := range slots {
-		table = binary.LittleEndian.AppendUint64(table, s)
+		table = binary.LittleEndian.AppendUint64(table, s)[:len(table)+slotSize]
 	}
 	for rank, r := range records {
 		table = binary.LittleEndian.AppendUint64(table, r|uint64(g.at[g.ends[rank]])<<slotShift)
@@ -161,7 +161,8 @@ func (g *grove) place() []uint64 {
 			g.base[n] = noChild
 		}
 		if n > 0 {
-			slots[g.at[n]] = uint64(g.byte[n]) | slotUsed | g.base[n]<<baseShift | uint64(g.rank[n]+1)<<rankShift
+			number := uint64(g.rank[n] + 1)
+			slots[g.at[n]] = uint64(g.byte[n]) | slotUsed | number&0xf<<9 | g.base[n]<<baseShift | number>>4<<32
 		}
 	}
 	return slots

@@ -35,9 +35,10 @@ var (
 // numbers little-endian:
 //
 //	uint64                 the length in bytes of the nodes that follow
-//	slots × uint64         the nodes of the trie: from the lowest bit on, 8 bits with the byte that leads to the
-//	                       node, 1 bit that is always set, 23 bits with the node's base, and 32 bits with 1 + the
-//	                       rank of the token that ends at the node, or 0. An empty slot is 0.
+//	slots × 6 bytes        the nodes of the trie: from the lowest bit on, 8 bits with the byte that leads to the
+//	                       node, 1 bit that is always set, 4 bits with the end of a number, 19 bits with the node's
+//	                       base, and 16 bits with the rest of the number: 1 + the rank of the token that ends at
+//	                       the node, or 0. An empty slot is 0.
 //	tokens × uint64        one record per token, by rank: 18 bits with the rank of the left part, 18 bits with
 //	                       the rank of the right part, 7 bits with the length minus one, 21 bits with the slot. The
 //	                       parts of a one-byte token are the token itself.
@@ -51,15 +52,15 @@ type Vocabulary struct {
 const (
 	headSize = 8 // length of a table's head, in bytes
 
+	slotSize  = 6 // length of a slot, in bytes; the two bytes after the last one can be read
 	slotUsed  = 1 << 8
-	baseShift = 9
-	rankShift = 32
+	baseShift = 13
+	baseBits  = 32 - baseShift
 
 	rankBits  = 18 // number of bits of a rank in a token's record
 	sizeShift = 2 * rankBits
 	sizeBits  = 7
 	slotShift = sizeShift + sizeBits
-	slotBits  = 64 - slotShift
 
 	longest = 1 << sizeBits // maximum length of a token, in bytes
 	noChild = 256           // the base of a node without children: its block is empty
@@ -67,19 +68,19 @@ const (
 
 func open(table string) *Vocabulary {
 	slots, rest := le64(table, 0), table[headSize:]
-	return &Vocabulary{rest[:slots], rest[slots:]}
+	return &Vocabulary{rest[:slots+8-slotSize], rest[slots:]}
 }
 
 // Longest returns the rank and the length of the longest token that s begins with; the length is 0 if s is empty.
 func (v *Vocabulary) Longest(s []byte) (rank uint32, n int) {
 	var base uint32
 	for i, c := range s {
-		slot := le64(v.slots, base^uint32(c))
+		slot := slotAt(v.slots, base^uint32(c))
 		if slot&(slotUsed|0xff) != slotUsed|uint64(c) {
 			break
 		}
 		base = uint32(slot) >> baseShift
-		if r := uint32(slot >> rankShift); r != 0 {
+		if r := numberOf(slot); r != 0 {
 			rank, n = r-1, i+1
 		}
 	}
@@ -102,12 +103,12 @@ type Ends [longest]End
 func (v *Vocabulary) Prefixes(s []byte, into *Ends) (n int) {
 	var base uint32
 	for i, c := range s {
-		slot := le64(v.slots, base^uint32(c))
+		slot := slotAt(v.slots, base^uint32(c))
 		if slot&(slotUsed|0xff) != slotUsed|uint64(c) {
 			break
 		}
 		base = uint32(slot) >> baseShift
-		if r := uint32(slot >> rankShift); r != 0 {
+		if r := numberOf(slot); r != 0 {
 			into[n%longest] = End((r-1)<<8 | uint32(i+1))
 			n++
 		}
@@ -141,7 +142,7 @@ func (v *Vocabulary) Merge(piece []byte) int {
 		}
 	}
 	for i, c := range piece[:n] {
-		base[i] = uint32(le64(v.slots, uint32(c))) >> baseShift
+		base[i] = uint32(slotAt(v.slots, uint32(c))) >> baseShift
 		join(i)
 	}
 	for {
@@ -168,13 +169,13 @@ func (v *Vocabulary) Merge(piece []byte) int {
 func (v *Vocabulary) joinedFrom(base uint32, after []byte) (rank, both uint32) {
 	var slot uint64
 	for _, c := range after {
-		slot = le64(v.slots, base^uint32(c))
+		slot = slotAt(v.slots, base^uint32(c))
 		if slot&(slotUsed|0xff) != slotUsed|uint64(c) {
 			return ^uint32(0), 0
 		}
 		base = uint32(slot) >> baseShift
 	}
-	return uint32(slot>>rankShift) - 1, base
+	return numberOf(slot) - 1, base
 }
 
 // IsBoundary reports whether two adjacent tokens stay apart: whether merging the bytes of both from the beginning
@@ -214,19 +215,26 @@ func (v *Vocabulary) joined(a, b uint64, after []byte) uint32 {
 	if size+a>>sizeShift&(1<<sizeBits-1) >= longest {
 		return ^uint32(0)
 	}
-	slot := le64(v.slots, uint32(a>>slotShift))
+	slot := slotAt(v.slots, uint32(a>>slotShift))
 	for _, c := range after[:size] {
-		slot = le64(v.slots, uint32(slot)>>baseShift^uint32(c))
+		slot = slotAt(v.slots, uint32(slot)>>baseShift^uint32(c))
 		if slot&(slotUsed|0xff) != slotUsed|uint64(c) {
 			return ^uint32(0)
 		}
 	}
-	return uint32(slot>>rankShift) - 1
+	return numberOf(slot) - 1
 }
 
+// slotAt returns the i-th slot of s; the upper bits belong to the next one.
+func slotAt(s string, i uint32) uint64 { return load(s[slotSize*uint64(i):]) }
+
+// numberOf returns 1 + the rank of the token that ends at a slot, or 0.
+func numberOf(slot uint64) uint32 { return uint32(slot>>9)&0xf | uint32(slot>>28)&0xffff0 }
+
 // le64 returns the i-th uint64 of s.
-func le64(s string, i uint32) uint64 {
-	s = s[8*uint64(i):]
+func le64(s string, i uint32) uint64 { return load(s[8*uint64(i):]) }
+
+func load(s string) uint64 {
 	s = s[:8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

@@ -76,8 +76,8 @@ func TestLongest(t *testing.T) {
 		}
 		check(make([]byte, 1<<20))
 		ends := 0
-		for at := range uint32(len(v.slots) / 8) {
-			if le64(v.slots, at)>>rankShift != 0 {
+		for at := range uint32(len(v.slots) / slotSize) {
+			if numberOf(slotAt(v.slots, at)) != 0 {
 				ends++
 			}
 		}
