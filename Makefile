@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks wire documents replicas bench-replicas bench-view release release-small release-twice channels docs
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks size wire documents replicas bench-replicas bench-view release release-small release-twice channels docs
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -40,6 +40,9 @@ bench-wire: ## this server beside others, into docs/WIRE.md
 
 bench-peers: ## this program beside ripgrep, jq, sed, openssl and others, into docs/SPEED.md; scripts/bench-peers -only grep/ for a part
 	scripts/bench-peers
+
+size: ## what takes the space of the program, into ARCHITECTURE.md
+	scripts/size
 
 bench-tasks: ## questions about large outputs: tokens here, whole, and cut by a client, into docs/SAVINGS.md
 	CGO_ENABLED=0 go test ./conformance/savings -count=1 -v -update

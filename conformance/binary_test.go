@@ -45,6 +45,24 @@ func drivesOnly(t testing.TB) {
 	}
 }
 
+// maxStripped is the maximum size of the stripped program in bytes: 3 % more than ARCHITECTURE.md says.
+const maxStripped = 51_600_000
+
+// TestStrippedSize checks the size of the program as a release strips it.
+func TestStrippedSize(t *testing.T) {
+	if runtime.GOOS+"/"+runtime.GOARCH != "linux/amd64" {
+		t.Skip("the limit is that of linux/amd64")
+	}
+	path := filepath.Join(t.TempDir(), "mcp-funnel")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s", "-o", path, "../cmd/mcp-funnel")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	expect.Must(t, err, string(out))
+	if at := expect.Value(os.Stat(path))(t); at.Size() > maxStripped {
+		t.Errorf("the stripped program has %d bytes, the limit is %d: make size says what takes them", at.Size(), maxStripped)
+	}
+}
+
 // buildDir is the directory of the built programs; TestMain makes and removes it.
 var buildDir string
 
