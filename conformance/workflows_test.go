@@ -46,13 +46,13 @@ func parseWorkflow(text string) (workflow, error) {
 }
 
 var (
-	pinned    = regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40}$`)
-	usesLine  = regexp.MustCompile(`(?m)^\s*(?:- )?uses:(.*)$`)
-	versioned = regexp.MustCompile(`^ \S+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
-	fixed     = regexp.MustCompile(`^(ubuntu|macos|windows)-\d+(\.\d+)?$`)
-	target    = regexp.MustCompile(`\bmake ([a-z][\w-]*)`)
-	program   = regexp.MustCompile(`(?:^|[\s("])((?:\.ci|scripts)/[\w./-]+)`)
-	makefile  = regexp.MustCompile(`(?m)^([a-z][\w-]*):`)
+	pinned     = regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40}$`)
+	usesLine   = regexp.MustCompile(`(?m)^\s*(?:- )?uses:(.*)$`)
+	versioned  = regexp.MustCompile(`^ \S+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	fixed      = regexp.MustCompile(`^(ubuntu|macos|windows)-\d+(\.\d+)?$`)
+	makeCall   = regexp.MustCompile(`\bmake ([a-z][\w-]*)`)
+	scriptName = regexp.MustCompile(`(?:^|[\s("])((?:\.ci|scripts)/[\w./-]+)`)
+	makefile   = regexp.MustCompile(`(?m)^([a-z][\w-]*):`)
 )
 
 // workflowRules find in a workflow what lets a stranger, or a stolen tag of an action, act with its rights.
@@ -168,12 +168,12 @@ var workflowRules = map[string]func(w workflow, found func(format string, a ...a
 		}
 		for name, job := range w.Jobs {
 			for _, step := range job.Steps {
-				for _, m := range target.FindAllStringSubmatch(step.Run, -1) {
+				for _, m := range makeCall.FindAllStringSubmatch(step.Run, -1) {
 					if !slices.Contains(targets, m[1]) {
 						found("%s: there is no make %s", name, m[1])
 					}
 				}
-				for _, m := range program.FindAllStringSubmatch(step.Run, -1) {
+				for _, m := range scriptName.FindAllStringSubmatch(step.Run, -1) {
 					if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
 						found("%s: %v", name, err)
 					}
@@ -254,7 +254,7 @@ func TestWorkflowRulesFind(t *testing.T) {
 		{"release.yml", `check "$GITHUB_REF_NAME"`, `check "${{ github.ref_name }}"`, "injection: build:"},
 		{"release.yml", "github.token", "secrets.TOKEN", "secrets: "},
 		{"release.yml", "cache: false}", "cache: true}", "caches: build: actions/setup-go"},
-		{"release.yml", "go-version-file: go.mod, cache: false", "go-version-file: go.mod", "caches: build: actions/setup-go"},
+		{"release.yml", "go.mod, cache: false", "go.mod", "caches: build: actions/setup-go"},
 		{"release.yml", "package-manager-cache: false", "cache: npm", "caches: build: actions/setup-node"},
 		{"release.yml", "actions/attest@", "actions/cache@", "caches: github: actions/cache"},
 		{"ci.yml", "    timeout-minutes: 40\n", "", "bounds: lint: no timeout"},
