@@ -137,7 +137,7 @@ func (r *release) goreleaser(small bool) error {
 		return err
 	}
 	r.programs = slices.DeleteFunc(r.programs, func(p program) bool {
-		return p.Type != "Binary" && p.Type != "Universal Binary"
+		return p.Type != "Binary"
 	})
 	return nil
 }

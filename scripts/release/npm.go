@@ -17,7 +17,7 @@ func (r *release) npm() error {
 	}
 	platforms := map[string]any{}
 	for _, p := range r.programs {
-		if p.Type != "Binary" {
+		if p.GOARCH == "all" { // macOS has a package for each processor
 			continue
 		}
 		system, cpu := systems.Replace(p.GOOS), systems.Replace(p.GOARCH)
