@@ -274,3 +274,16 @@ func TestWorkflowRulesFind(t *testing.T) {
 	write(t, file, strings.Replace(readWorkflow(t, "ci.yml"), "runs-on:", "run-on:", 1))
 	expect.Has(t, actionlint(t, file), `"runs-on" section is missing`)
 }
+
+// TestUnitList checks that what scripts/test-unit leaves out exists, and says why.
+func TestUnitList(t *testing.T) {
+	text := string(expect.Value(os.ReadFile("../scripts/test-unit"))(t))
+	lines := regexp.MustCompile(`(?m)^(?:any|windows|darwin): (.+): (.+)$`).FindAllStringSubmatch(text, -1)
+	expect.Equal(t, len(lines) > 1, true, lines)
+	for _, line := range lines {
+		for name := range strings.FieldsSeq(line[2]) {
+			sources := expect.Value(filepath.Glob(filepath.Join("..", strings.TrimSuffix(name, "$"), "*_test.go")))(t)
+			expect.Equal(t, len(sources) > 0 && len(line[1]) > 5, true, name, line[1])
+		}
+	}
+}
