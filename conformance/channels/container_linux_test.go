@@ -139,6 +139,11 @@ func TestImage(t *testing.T) {
 		expect.Equal(t, code, 0, said)
 		expect.Has(t, said, "by a container image")
 	})
+	t.Run("only the store can be written", func(t *testing.T) {
+		said, code := c.run(t, "/mcp-funnel", "keep", "--store", "/tmp/store")
+		expect.Equal(t, code, 1, said)
+		expect.Has(t, said, "read-only file system")
+	})
 	t.Run("http", func(t *testing.T) {
 		serveImage(t, c, append(start, "--toolsets", "all"), config.Config.Healthcheck.Test)
 	})
