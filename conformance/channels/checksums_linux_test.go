@@ -43,6 +43,12 @@ func released(t *testing.T, dir string) string {
 	return about.Version
 }
 
+// commitTime returns the time of the commit of a release, by its version: in digits, or "" where that is a tag.
+func commitTime(t *testing.T, dir string) string {
+	t.Helper()
+	return regexp.MustCompile(`\d{14}`).FindString(released(t, dir))
+}
+
 func TestChecksums(t *testing.T) {
 	dir := dist(t)
 	got := map[string]string{}
@@ -150,6 +156,9 @@ func TestWinget(t *testing.T) {
 		checkDescribed(t, manifest, want)
 		if kind != ".installer." {
 			continue
+		}
+		if at := commitTime(t, dir); at != "" {
+			expect.Same(t, manifest["ReleaseDate"], any(at[:4]+"-"+at[4:6]+"-"+at[6:8]))
 		}
 		for _, i := range manifest["Installers"].([]any) { //nolint:forcetypeassert // else it fails here
 			checkDescribed(t, i.(map[string]any), map[string]any{ //nolint:forcetypeassert // as above

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -67,7 +68,7 @@ func run(small bool, dist string) error {
 	if err := r.goreleaser(small); err != nil {
 		return err
 	}
-	for _, step := range []func() error{r.npm, r.bundles, r.image, r.registry, r.checksums} {
+	for _, step := range []func() error{r.winget, r.npm, r.bundles, r.image, r.registry, r.checksums} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -140,6 +141,20 @@ func (r *release) goreleaser(small bool) error {
 		return p.Type != "Binary"
 	})
 	return nil
+}
+
+// winget dates the file of winget by the commit: goreleaser takes today.
+func (r *release) winget() error {
+	files, err := filepath.Glob(filepath.Join(r.dist, "winget/manifests/*/*/*/*/*.installer.yaml"))
+	if err != nil || len(files) == 0 { // a small release
+		return err
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		return err
+	}
+	date := "ReleaseDate: " + strconv.Quote(r.when.Format(time.DateOnly))
+	return os.WriteFile(files[0], regexp.MustCompile("(?m)^ReleaseDate: .*").ReplaceAll(text, []byte(date)), 0o644)
 }
 
 // checksums adds what goreleaser did not make to its list.
