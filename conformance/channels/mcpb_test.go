@@ -175,37 +175,74 @@ func startBundle(t testing.TB, dir string, settings map[string]any) *exec.Cmd {
 }
 
 // TestBundleStarts starts a bundle as a client does, whatever modes its files have got: 0600 is what Claude Desktop
-// gives them on macOS.
+// gives them on macOS, and a program that only its owner may start cannot start commands of another user.
 func TestBundleStarts(t *testing.T) {
 	file := ours(t)
-	for _, mode := range []fs.FileMode{0o600, 0o644, 0o700, 0o755} {
-		t.Run(mode.String(), func(t *testing.T) {
-			dir := unpackBundle(t, file, mode)
-			roots := []string{filepath.Join(t.TempDir(), "röots, 1"), filepath.Join(t.TempDir(), "-- 用户 $(2) \"'")}
-			for _, root := range roots {
-				expect.Must(t, os.Mkdir(root, 0o755))
-				writeLines(t, root)
+	one, two := filepath.Join(t.TempDir(), "röots, 1"), filepath.Join(t.TempDir(), `-- 用户 $(2) "'`)
+	for _, root := range []string{one, two} {
+		expect.Must(t, os.Mkdir(root, 0o755))
+		writeLines(t, root)
+	}
+	for _, c := range []struct {
+		name  string
+		mode  fs.FileMode
+		roots []string // nil: not chosen
+	}{
+		{"no root", 0o600, nil},
+		{"one root", 0o600, []string{one}},
+		{"two roots", 0o600, []string{one, two}},
+		{"for its owner alone", 0o700, []string{one}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := unpackBundle(t, file, c.mode)
+			settings, searched := map[string]any{"roots": c.roots}, c.roots
+			if c.roots == nil {
+				settings, searched = map[string]any{}, []string{""} // the working directory
 			}
-			for n := range len(roots) + 1 {
-				settings := map[string]any{"roots": roots[:n]}
-				if n == 0 { // not chosen
-					settings = map[string]any{}
-				}
+			for _, root := range searched {
 				cmd := startBundle(t, dir, settings)
-				searched := roots[:n]
-				if n == 0 {
-					writeLines(t, cmd.Dir)
-					searched = []string{""}
-				}
-				for _, root := range searched {
-					again := *cmd
-					firstReceipt(t, &again, root)
-				}
+				writeLines(t, cmd.Dir)
+				firstReceipt(t, cmd, root)
 			}
 			if runtime.GOOS != "windows" {
-				info := expect.Value(os.Stat(filepath.Join(dir, "mcp-funnel")))(t)
-				expect.Equal(t, info.Mode(), 0o755, "so that commands of other users can start it too")
+				expect.Equal(t, expect.Value(os.Stat(filepath.Join(dir, "mcp-funnel")))(t).Mode(), 0o755)
 			}
 		})
+	}
+}
+
+// TestBundleSays compares what a manifest lists with what the program of the bundle offers, and has settings reach it.
+func TestBundleSays(t *testing.T) {
+	dir := unpackBundle(t, ours(t), 0o600)
+	var m manifest
+	expect.Must(t, json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(dir, "manifest.json")))(t), &m))
+	for _, write := range []bool{false, true} {
+		root := t.TempDir()
+		cmd := startBundle(t, dir, map[string]any{"roots": []string{root}, "write": write, "budget": 1234})
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+			`"capabilities":{},"clientInfo":{"name":"channels","version":"1"}}}` + "\n" +
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n" +
+			`{"jsonrpc":"2.0","id":3,"method":"prompts/list"}` + "\n" +
+			`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"run","arguments":{"command":"echo x >written"}}}` + "\n")
+		out := expect.Value(cmd.Output())(t)
+		var offered struct {
+			ServerInfo     struct{ Version string }
+			Tools, Prompts []named
+		}
+		for line := range bytes.Lines(out) {
+			var answer struct{ Result json.RawMessage }
+			expect.Must(t, json.Unmarshal(line, &answer), string(line))
+			expect.Must(t, json.Unmarshal(answer.Result, &offered), string(line))
+		}
+		if !write { // with it, the description of run says so
+			expect.Same(t, offered.Tools, m.Tools)
+		}
+		expect.Lacks(t, string(out), "no context window is known") // but a budget
+		expect.Same(t, offered.Prompts, m.Prompts)
+		expect.Equal(t, offered.ServerInfo.Version, "v"+m.Version)
+		_, err := os.Stat(filepath.Join(root, "written"))
+		expect.Equal(t, err == nil, write, "run has written, with write %v: %s", write, string(out))
 	}
 }
