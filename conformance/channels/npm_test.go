@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -240,3 +241,6 @@ func TestNodeChannels(t *testing.T) {
 		})
 	}
 }
+
+// nodeCPU is node's name of this processor.
+func nodeCPU() string { return strings.Replace(runtime.GOARCH, "amd64", "x64", 1) }

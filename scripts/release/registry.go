@@ -37,6 +37,12 @@ func (r *release) registry() error {
 	entry["version"] = r.version
 	entry["packages"] = append(packages, map[string]any{
 		"registryType": "oci", "identifier": image + ":" + r.version, "runtimeHint": "docker", "transport": stdio,
+		"runtimeArguments": []any{map[string]any{
+			"type": "named", "name": "--mount", "value": "type=bind,source={directory},target=/data,readonly", "isRequired": true,
+			"description": "The directory whose files the tools may read",
+			"variables":   map[string]any{"directory": map[string]any{"format": "filepath", "isRequired": true}},
+		}},
+		"packageArguments": []any{map[string]any{"type": "positional", "value": "/data"}},
 	})
 	return os.WriteFile(filepath.Join(r.dist, "server.json"), indented(entry), 0o644)
 }
