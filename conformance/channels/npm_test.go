@@ -151,8 +151,8 @@ func nodeHome(t testing.TB, r *registry) (dir string, command func(words ...stri
 	}
 }
 
-// TestPackages looks at the packages without a manager: they run nothing when they are installed.
-func TestPackages(t *testing.T) {
+// TestNpmPackages looks at the packages without a manager: they run nothing when they are installed.
+func TestNpmPackages(t *testing.T) {
 	packages := tarballs(t)
 	main := packages["mcp-funnel"]
 	optional := main.about["optionalDependencies"].(map[string]any)
