@@ -110,7 +110,8 @@ func (r *release) goreleaser(small bool) error {
 		return err
 	}
 	config := strings.Replace(string(text), "dist: dist\n", "dist: "+strconv.Quote(r.dist)+"\n", 1)
-	args := []string{"release", "--snapshot", "--clean", "--config", "bin/release/goreleaser.yaml", "--parallelism", "2"}
+	// One at a time: the universal program has those of both processors in the order in which they were built.
+	args := []string{"release", "--snapshot", "--clean", "--config", "bin/release/goreleaser.yaml", "--parallelism", "1"}
 	if small {
 		config = strings.NewReplacer("[linux, darwin, windows]", "[linux]", "[amd64, arm64]", "["+runtime.GOARCH+"]").
 			Replace(config)
@@ -143,7 +144,7 @@ func (r *release) goreleaser(small bool) error {
 	return nil
 }
 
-// winget dates the file of winget by the commit: goreleaser takes today.
+// winget makes the file of winget one of the commit: goreleaser writes today's date, and archives in any order.
 func (r *release) winget() error {
 	files, err := filepath.Glob(filepath.Join(r.dist, "winget/manifests/*/*/*/*/*.installer.yaml"))
 	if err != nil || len(files) == 0 { // a small release
@@ -154,7 +155,13 @@ func (r *release) winget() error {
 		return err
 	}
 	date := "ReleaseDate: " + strconv.Quote(r.when.Format(time.DateOnly))
-	return os.WriteFile(files[0], regexp.MustCompile("(?m)^ReleaseDate: .*").ReplaceAll(text, []byte(date)), 0o644)
+	text = regexp.MustCompile("(?m)^ReleaseDate: .*").ReplaceAll(text, []byte(date))
+	text = regexp.MustCompile(`(?m)(^  .*\n)+`).ReplaceAllFunc(text, func(list []byte) []byte {
+		items := strings.Split(string(list), "  - ")
+		slices.Sort(items)
+		return []byte(strings.Join(items, "  - "))
+	})
+	return os.WriteFile(files[0], text, 0o644)
 }
 
 // checksums adds what goreleaser did not make to its list.
