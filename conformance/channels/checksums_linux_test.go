@@ -160,8 +160,9 @@ func TestWinget(t *testing.T) {
 		if at := commitTime(t, dir); at != "" {
 			expect.Same(t, manifest["ReleaseDate"], any(at[:4]+"-"+at[4:6]+"-"+at[6:8]))
 		}
-		for _, i := range manifest["Installers"].([]any) { //nolint:forcetypeassert // else it fails here
-			checkDescribed(t, i.(map[string]any), map[string]any{ //nolint:forcetypeassert // as above
+		for i, installer := range manifest["Installers"].([]any) { //nolint:forcetypeassert // else it fails here
+			checkDescribed(t, installer.(map[string]any), map[string]any{ //nolint:forcetypeassert // as above
+				"Architecture":        []string{"arm64", "x64"}[i],
 				"NestedInstallerType": "portable",
 				"NestedInstallerFiles": []any{
 					map[string]any{"RelativeFilePath": "mcp-funnel.exe", "PortableCommandAlias": "mcp-funnel"},

@@ -157,9 +157,9 @@ func (r *release) winget() error {
 	date := "ReleaseDate: " + strconv.Quote(r.when.Format(time.DateOnly))
 	text = regexp.MustCompile("(?m)^ReleaseDate: .*").ReplaceAll(text, []byte(date))
 	text = regexp.MustCompile(`(?m)(^  .*\n)+`).ReplaceAllFunc(text, func(list []byte) []byte {
-		items := strings.Split(string(list), "  - ")
-		slices.Sort(items)
-		return []byte(strings.Join(items, "  - "))
+		items := strings.Split("\n"+strings.TrimSuffix(string(list), "\n"), "\n  - ")
+		slices.Sort(items[1:])
+		return []byte(strings.TrimPrefix(strings.Join(items, "\n  - "), "\n") + "\n")
 	})
 	return os.WriteFile(files[0], text, 0o644)
 }
