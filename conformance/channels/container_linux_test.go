@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -132,8 +133,8 @@ func TestImage(t *testing.T) {
 	}
 	c := newClean(t, here)
 	c.env, c.user, c.writable = config.Config.Env, config.Config.User, "/store"
-	start := append(config.Config.Entrypoint, "serve", "/data")
-	t.Run("stdio", func(t *testing.T) { firstReceipt(t, c.command(t, start...), "/data") })
+	start := func(words ...string) []string { return append(config.Config.Entrypoint, words...) } // as in docs/HTTP.md
+	t.Run("stdio", func(t *testing.T) { firstReceipt(t, c.command(t, start("/data")...), "") })
 	t.Run("doctor", func(t *testing.T) {
 		said, code := c.run(t, "/mcp-funnel", "doctor", "--root", "/data")
 		expect.Equal(t, code, 0, said)
@@ -145,7 +146,7 @@ func TestImage(t *testing.T) {
 		expect.Has(t, said, "read-only file system")
 	})
 	t.Run("http", func(t *testing.T) {
-		serveImage(t, c, append(start, "--toolsets", "all"), config.Config.Healthcheck.Test)
+		serveImage(t, c, start("serve", "--no-client-roots", "/data"), config.Config.Healthcheck.Test)
 	})
 }
 
@@ -187,6 +188,9 @@ func checkImage(t *testing.T, files []entry, c imageConfig) {
 	}
 }
 
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+	`"capabilities":{},"clientInfo":{"name":"channels","version":"1"}}}`
+
 // serveImage starts an image over HTTP, and asks it whether it is ready by its health check: before it serves, while it
 // does, and after it.
 func serveImage(t *testing.T, c clean, start, check []string) {
@@ -195,7 +199,8 @@ func serveImage(t *testing.T, c clean, start, check []string) {
 	_, port, err := net.SplitHostPort(free.Addr().String())
 	expect.Must(t, err)
 	expect.Must(t, free.Close())
-	c.env = append(c.env, "MCP_FUNNEL_HTTP=0.0.0.0:"+port, "MCP_FUNNEL_TOKEN="+strings.Repeat("t", 40))
+	token := strings.Repeat("t", 40)
+	c.env = append(c.env, "MCP_FUNNEL_HTTP=0.0.0.0:"+port, "MCP_FUNNEL_TOKEN="+token)
 	said, code := c.run(t, check[1:]...)
 	expect.Equal(t, code, 1, "before the start: %s", said)
 	cmd := c.command(t, start...)
@@ -210,6 +215,16 @@ func serveImage(t *testing.T, c clean, start, check []string) {
 	}
 	said, code = c.run(t, check[1:]...)
 	expect.Equal(t, code, 0, "while it serves: %s", said)
+	request := expect.Value(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:"+port+"/mcp",
+		strings.NewReader(initialize)))(t)
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	got := expect.Value(http.DefaultClient.Do(request))(t)
+	answer := expect.Value(io.ReadAll(got.Body))(t)
+	expect.Must(t, got.Body.Close())
+	expect.Equal(t, got.StatusCode, http.StatusOK, answer)
+	expect.Has(t, string(answer), `"name":"mcp-funnel"`)
 	expect.Must(t, cmd.Process.Signal(os.Interrupt))
 	expect.Value(io.Copy(io.Discard, log))(t)
 	expect.OK(t, cmd.Wait(), "the end")
