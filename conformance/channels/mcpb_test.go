@@ -220,12 +220,13 @@ func TestBundleSays(t *testing.T) {
 	for _, write := range []bool{false, true} {
 		root := t.TempDir()
 		cmd := startBundle(t, dir, map[string]any{"roots": []string{root}, "write": write, "budget": 1234})
-		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
-			`"capabilities":{},"clientInfo":{"name":"channels","version":"1"}}}` + "\n" +
-			`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
-			`{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n" +
-			`{"jsonrpc":"2.0","id":3,"method":"prompts/list"}` + "\n" +
-			`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"run","arguments":{"command":"echo x >written"}}}` + "\n")
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
+			`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"channels","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+{"jsonrpc":"2.0","id":3,"method":"prompts/list"}
+{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"run","arguments":{"command":"echo x >written"}}}
+`)
 		out := expect.Value(cmd.Output())(t)
 		var offered struct {
 			ServerInfo     struct{ Version string }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
@@ -81,7 +82,11 @@ func TestScriptOfPackage(t *testing.T) {
 		t.Helper()
 		in, read := expect.Value(cmd.StdinPipe())(t), expect.Value(cmd.StdoutPipe())(t)
 		expect.Must(t, cmd.Start())
-		t.Cleanup(func() { _ = cmd.Process.Kill() })
+		kill := time.AfterFunc(answerLimit, func() { _ = cmd.Process.Kill() })
+		t.Cleanup(func() {
+			kill.Stop()
+			_ = cmd.Process.Kill()
+		})
 		out = bufio.NewReader(read)
 		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)
 		expect.Value(out.ReadString('\n'))(t)

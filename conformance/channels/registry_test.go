@@ -34,10 +34,12 @@ type registryEntry struct {
 	Packages                   []registryPackage
 }
 
+type argument struct{ Type, Name, Value string }
+
 type registryPackage struct {
 	RegistryType, RegistryBaseURL, Identifier, Version, FileSHA256, RuntimeHint string
 	Transport                                                                   struct{ Type, URL string }
-	RuntimeArguments, PackageArguments                                          []struct{ Type, Name, Value string }
+	RuntimeArguments, PackageArguments                                          []argument
 }
 
 // registrySchema returns the schema of server.json: the registry's module has it, which goreleaser needs, so that the
@@ -61,7 +63,7 @@ func registrySchema(t testing.TB) *jsonschema.Resolved {
 
 var (
 	nameForm    = regexp.MustCompile(`^io\.github\.[a-zA-Z0-9-]*[a-zA-Z0-9]/[a-zA-Z0-9][a-zA-Z0-9._-]*[a-zA-Z0-9]$`)
-	releaseFile = regexp.MustCompile(`^https://github\.com/mcp-funnel/mcp-funnel/releases/download/v([^/]+)/([^/]+\.mcpb)$`)
+	releaseFile = regexp.MustCompile(`^` + regexp.QuoteMeta(project) + `/releases/download/v([^/]+)/([^/]+\.mcpb)$`)
 	// The registry takes 1.0.0-next.1 for a range, because of its x.
 	rangeLetters = regexp.MustCompile(`[xX*]`)
 )
@@ -105,7 +107,9 @@ func registryRules(t testing.TB) map[string]func(e registryEntry) string {
 			owner := strings.Split(strings.TrimPrefix(e.Repository.URL, "https://github.com/"), "/")[0]
 			return !nameForm.MatchString(e.Name) || !strings.HasPrefix(e.Name, "io.github."+owner+"/")
 		}),
-		"repository": field(func(e registryEntry) bool { return e.Repository.URL != project || e.Repository.Source != "github" }),
+		"repository": field(func(e registryEntry) bool {
+			return e.Repository.URL != project || e.Repository.Source != "github"
+		}),
 		"version": field(func(e registryEntry) bool {
 			return !semver.IsValid("v"+e.Version) || semver.Canonical("v"+e.Version) != "v"+e.Version ||
 				rangeLetters.MatchString(e.Version)
@@ -113,10 +117,11 @@ func registryRules(t testing.TB) map[string]func(e registryEntry) string {
 		"transport": each("", func(_ registryEntry, p registryPackage) bool {
 			return p.Transport.Type != "stdio" || p.Transport.URL != ""
 		}),
-		"identifier": each("", func(_ registryEntry, p registryPackage) bool { return strings.ContainsAny(p.Identifier, " ") }),
+		"identifier": each("", func(_ registryEntry, p registryPackage) bool { return strings.Contains(p.Identifier, " ") }),
 		"base URL":   each("", func(_ registryEntry, p registryPackage) bool { return p.RegistryBaseURL != "" }),
 		"arguments": each("", func(_ registryEntry, p registryPackage) bool {
-			return slices.ContainsFunc(append(p.RuntimeArguments, p.PackageArguments...), func(a struct{ Type, Name, Value string }) bool {
+			all := append(p.RuntimeArguments, p.PackageArguments...)
+			return slices.ContainsFunc(all, func(a argument) bool {
 				return a.Type == "named" && (!strings.HasPrefix(a.Name, "-") || strings.ContainsAny(a.Name, "<> $") ||
 					strings.HasPrefix(a.Value, a.Name))
 			}) || p.RuntimeArguments != nil && p.RuntimeHint == ""
@@ -170,10 +175,11 @@ func imageLabels(t testing.TB) (names []string) {
 	return names
 }
 
-// TestRegistryEntry checks server.json against the schema and the rules of the MCP registry, and each of them by an entry
-// that breaks it.
+// TestRegistryEntry checks server.json against the schema and the rules of the MCP registry, and each of them by an
+// entry that breaks it.
 func TestRegistryEntry(t *testing.T) {
-	text, schema, rules := expect.Value(os.ReadFile(filepath.Join(dist(t), "server.json")))(t), registrySchema(t), registryRules(t)
+	text := expect.Value(os.ReadFile(filepath.Join(dist(t), "server.json")))(t)
+	schema, rules := registrySchema(t), registryRules(t)
 	var whole any
 	expect.Must(t, json.Unmarshal(text, &whole))
 	expect.OK(t, schema.Validate(whole), "server.json")
@@ -215,7 +221,7 @@ func TestRegistryEntry(t *testing.T) {
 		{"mcpb", `"fileSha256": "`, `"fileSha256": "0`},
 		{"mcpb", `https://github.com/mcp-funnel/mcp-funnel/releases`, `https://example.com/mcp-funnel/mcp-funnel/releases`},
 		{"mcpb", `releases/download/v`, `releases/download/`},
-		{"oci", `"identifier": "ghcr.io/mcp-funnel/mcp-funnel:` + e.Version, `"identifier": "ghcr.io/mcp-funnel/mcp-funnel:latest`},
+		{"oci", `/mcp-funnel:` + e.Version, `/mcp-funnel:latest`},
 		{"oci", `"identifier": "ghcr.io/`, `"version": "1", "identifier": "ghcr.io/`},
 		{"oci", `"name": "io.github.mcp-funnel/mcp-funnel"`, `"name": "io.github.mcp-funnel/funnel"`},
 		{"all bundles", `"registryType": "mcpb"`, `"registryType": "pypi"`},

@@ -38,9 +38,9 @@ func (r *release) registry() error {
 	entry["packages"] = append(packages, map[string]any{
 		"registryType": "oci", "identifier": image + ":" + r.version, "runtimeHint": "docker", "transport": stdio,
 		"runtimeArguments": []any{map[string]any{
-			"type": "named", "name": "--mount", "value": "type=bind,source={directory},target=/data,readonly", "isRequired": true,
-			"description": "The directory whose files the tools may read",
-			"variables":   map[string]any{"directory": map[string]any{"format": "filepath", "isRequired": true}},
+			"type": "named", "name": "--mount", "value": "type=bind,source={directory},target=/data,readonly",
+			"description": "The directory whose files the tools may read", "isRequired": true,
+			"variables": map[string]any{"directory": map[string]any{"format": "filepath", "isRequired": true}},
 		}},
 		"packageArguments": []any{map[string]any{"type": "positional", "value": "/data"}},
 	})
