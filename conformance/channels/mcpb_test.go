@@ -72,7 +72,7 @@ func ours(t testing.TB) string {
 func readZip(t testing.TB, file string) map[string]string {
 	t.Helper()
 	archive := expect.Value(zip.OpenReader(file))(t)
-	defer archive.Close()
+	defer archive.Close() //nolint:errcheck // it is only read
 	files := map[string]string{}
 	for _, f := range archive.File {
 		r := expect.Value(f.Open())(t, f.Name)
