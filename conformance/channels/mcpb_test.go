@@ -264,3 +264,18 @@ func TestBundleSays(t *testing.T) {
 		expect.Equal(t, err == nil, write, "run has written, with write %v: %s", write, string(out))
 	}
 }
+
+// TestBundleWithoutProgram starts a bundle whose program is gone, as after a scanner for viruses.
+func TestBundleWithoutProgram(t *testing.T) {
+	dir := unpackBundle(t, ours(t), 0o600)
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no launcher")
+	}
+	expect.Must(t, os.Remove(filepath.Join(dir, "mcp-funnel")))
+	var out, log bytes.Buffer
+	cmd := startBundle(t, dir, map[string]any{})
+	cmd.Stdout, cmd.Stderr = &out, &log
+	expect.Fails(t, cmd.Run(), "exit status 126")
+	expect.Equal(t, out.String(), "")
+	expect.Has(t, log.String(), filepath.Join(dir, "mcp-funnel")+" is missing or cannot be made executable")
+}
