@@ -219,7 +219,7 @@ func nodeChannels() []channel {
 		{"bunx", bun, false, nil, []string{"bun", "x", "mcp-funnel"}},
 		{"bunx without node", bun, true, nil, []string{"bun", "x", "mcp-funnel"}},
 		{"yarn dlx", yarn, true, nil, []string{"yarn", "dlx", "-q", "mcp-funnel"}},
-		{"yarn Plug'n'Play", yarn, false, []string{"yarn", "add", "mcp-funnel"}, []string{"yarn", "mcp-funnel"}},
+		{"yarn Plug'n'Play", yarn, true, []string{"yarn", "add", "mcp-funnel"}, []string{"yarn", "mcp-funnel"}},
 	}
 }
 
