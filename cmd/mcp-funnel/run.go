@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -186,7 +187,7 @@ func otherCommands(args []string) string {
 
 func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Option) (*kong.Kong, error) {
 	file := &cli.FileResolver{}
-	return kong.New(c, append(more,
+	parser, err := kong.New(c, append(more,
 		kong.Name("mcp-funnel"),
 		kong.Description(description),
 		kong.Writers(out, errw),
@@ -199,6 +200,20 @@ func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Optio
 		kong.Resolvers(file),
 		kong.Bind(file),
 	)...)
+	if err != nil {
+		return nil, err
+	}
+	// An empty variable counts as unset: a bundle's client sends one for a number that its user has cleared. A text and a
+	// list may be empty.
+	for _, f := range parser.Model.Flags {
+		for _, name := range f.Tag.Envs {
+			kind := f.Target.Kind()
+			if os.Getenv(name) == "" && (f.Enum != "" || kind != reflect.String && kind != reflect.Slice) {
+				_ = os.Unsetenv(name)
+			}
+		}
+	}
+	return parser, nil
 }
 
 // commandPath returns the words of the command as far as they were parsed.

@@ -133,6 +133,20 @@ func TestAnEmptyTokenFileIsNone(t *testing.T) {
 	}
 }
 
+// An empty variable counts as unset, whatever its setting takes.
+func TestEmptyVariablesAreUnset(t *testing.T) {
+	for _, name := range []string{"PROMPT_BUDGET", "ALLOW_WRITE", "SLICE", "QUOTA", "LOG_LEVEL", "TOOLSETS", "HTTP"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("MCP_FUNNEL_"+name, "")
+			code, _, complaints := try(t, "call", "find")
+			expect.Equal(t, code, done, complaints)
+		})
+	}
+	t.Setenv("MCP_FUNNEL_PROMPT_BUDGET", "null")
+	code, _, _ := try(t, "call", "find")
+	expect.Equal(t, code, usage, "a text that is no number")
+}
+
 // A variable named as ours are, which none is, would leave a setting as it was without a word.
 func TestUnknownVariablesAreRefused(t *testing.T) {
 	for name, want := range map[string]string{
