@@ -37,7 +37,7 @@ var installs = map[string]struct{ mark, want string }{
 }
 
 // A package of each format holds what it should, says what it is, and starts where only its files are.
-func TestPackages(t *testing.T) {
+func TestSystemPackages(t *testing.T) {
 	dir := dist(t)
 	for format, parse := range map[string]func(*testing.T, []byte) ([]entry, map[string]string){
 		"deb": readDeb, "rpm": readRPM, "apk": readAPK,
