@@ -74,7 +74,8 @@ func (l Lifetime) Context(parent context.Context) (ctx context.Context, stop fun
 	var once sync.Once
 	return ctx, func() {
 		once.Do(func() {
-			signal.Stop(signals)
+			// A copy of the signal may still come while the process closes; it must not kill it.
+			time.AfterFunc(repeated, func() { signal.Stop(signals) })
 			close(stopped)
 			<-done
 			end(context.Canceled)
