@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 
 	"github.com/alecthomas/kong"
 )
@@ -52,15 +52,18 @@ func versionText() string {
 var archived string
 
 // archivedVersion returns the version of a source archive in the form of go's: the tag, what git describe says of a
-// commit after one, or v0.0.0-TIME-HASH without a tag; "" in a checkout, where archived.txt is not filled in.
+// commit after one, or v0.0.0-TIME-HASH without a tag; "" in a checkout, where archived.txt is not filled in. git before
+// 2.35 does not fill in the first line.
 func archivedVersion(text string) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) != 3 || strings.HasPrefix(lines[1], "$") || len(lines[1]) < 12 {
+	found := archivedForm().FindStringSubmatch(text)
+	if found == nil {
 		return ""
 	}
-	at, err := time.Parse(time.RFC3339, lines[2])
+	at, err := time.Parse(time.RFC3339, found[3])
 	if err != nil {
 		return ""
 	}
-	return cmp.Or(lines[0], "v0.0.0-"+at.UTC().Format("20060102150405")+"-"+lines[1][:12])
+	return cmp.Or(found[1], "v0.0.0-"+at.UTC().Format("20060102150405")+"-"+found[2])
 }
+
+var archivedForm = content.Pattern(`^(?:(v\d[\w.+-]{0,60})|[^\n]{0,60})\n([0-9a-f]{12})[0-9a-f]{0,52}\n(\S{1,40})\n$`)
