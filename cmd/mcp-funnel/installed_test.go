@@ -41,8 +41,10 @@ func TestReady(t *testing.T) {
 	status := http.StatusOK
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
-			status = http.StatusTeapot
+			w.WriteHeader(http.StatusOK)
+			return
 		}
+		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
 	}))
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
@@ -58,6 +60,9 @@ func TestReady(t *testing.T) {
 	code, _, said := runs(t, "--http", port, "doctor", "--ready")
 	expect.Equal(t, code, failed, said)
 	expect.Contains(t, said, "/readyz: it answers 503")
+	status = http.StatusFound // to where all is well
+	code, _, said = runs(t, "--http", port, "doctor", "--ready")
+	expect.Equal(t, code, failed, said)
 	s.Close()
 	code, _, said = runs(t, "--http", port, "doctor", "--ready")
 	expect.Equal(t, code, failed, said)
@@ -74,7 +79,11 @@ func TestArchivedVersion(t *testing.T) {
 		"$Format:%(describe)$\n$Format:%H$\n$Format:%cI$\n":       "",
 		"":                                     "",
 		"\nshort\n2026-11-29T12:00:00+02:00\n": "",
-		"\n" + hash + "\nyesterday\n":          "",
+		"%(describe:tags=true,match=v[0-9]*)\n" + hash + "\n2026-11-29T12:00:00+02:00\n": "v0.0.0-20261129100000-0123456789ab",
+		"v0.1.0\x1b[31m\n" + hash + "\n2026-11-29T12:00:00Z\n":                           "v0.0.0-20261129120000-0123456789ab",
+		"v1" + strings.Repeat("0", 100) + "\n" + hash + "\n2026-11-29T12:00:00Z\n":       "",
+		"\nzzzzzzzzzzzzzzzz\n2026-11-29T12:00:00Z\n":                                     "",
+		"\n" + hash + "\nyesterday\n":                                                    "",
 	} {
 		expect.Equal(t, archivedVersion(text), want, "%q", text)
 	}

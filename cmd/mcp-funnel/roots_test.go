@@ -198,6 +198,8 @@ func TestDirectoriesOfTheCommandLine(t *testing.T) {
 		words []string
 		roots string // as the instructions name them
 		says  string
+
+		serves bool // although it says something
 	}{
 		{words: []string{a}, roots: "", says: ""},
 		{words: []string{a, b}, roots: "Roots: a b, ü."},
@@ -205,18 +207,47 @@ func TestDirectoriesOfTheCommandLine(t *testing.T) {
 		{words: []string{"--root", a, "serve", b}, roots: "Roots: a b, ü."},
 		{words: []string{"serve", "", a}},
 		{words: []string{"serve", "${user_config.roots}", a}},
-		{words: []string{"serve", filepath.Join(home, "none")}, says: "none was missing when mcp-funnel started"},
+		{words: []string{"serve", "--", a, b}, roots: "Roots: a b, ü."},
+		{words: []string{"--", a, b}, roots: "Roots: a b, ü."},
+		{words: []string{"serve", "--"}, says: "no root: calls on files are refused", serves: true},
+		{words: []string{"serve", "${user_config.roots}"}, says: "no directory was chosen", serves: true},
+		{words: []string{"serve", "--", "${user_config.roots}"}, says: "no directory was chosen", serves: true},
+		{words: []string{"--", "call"}, says: "call was missing when mcp-funnel started", serves: true},
+		{words: []string{"serve", "--", "--root=/"}, says: "--root= was missing when mcp-funnel started", serves: true},
+		{words: []string{"serve", ""}, says: "the directory is empty"},
+		{words: []string{""}, says: "the directory is empty"},
+		{words: []string{"serve", filepath.Join(home, "none")}, says: "none was missing when mcp-funnel started", serves: true},
 		{words: []string{filepath.Join(home, "none")}, says: "neither a command nor an existing directory"},
 		{words: []string{filepath.Join(a, "a.txt")}, says: "neither a command nor an existing directory"},
 		{words: []string{"serch"}, says: "neither a command nor an existing directory"},
 		{words: []string{"serve", "${workspaceFolder}"}, says: "the client did not replace ${workspaceFolder}"},
 	} {
 		code, out, said := runIn(t, opening, k.words...)
-		refused := k.says != "" && !strings.Contains(k.says, "missing")
+		refused := k.says != "" && !k.serves
 		expect.Equal(t, code == usage, refused, "%q: code %d: %s", k.words, code, said)
 		expect.Contains(t, said, k.says)
 		if !refused && (!strings.Contains(out, k.roots) || k.roots == "" && strings.Contains(out, "Roots:")) {
 			t.Errorf("%q: %s", k.words, out)
 		}
 	}
+}
+
+// Directories of the system, and what lies in some of them, are no roots unless they are named, also where a link leads
+// to them.
+func TestSystemDirectoriesAreNoRoots(t *testing.T) {
+	homeIn(t, t.TempDir())
+	link := filepath.Join(t.TempDir(), "link")
+	expect.Must(t, os.Symlink("/etc", link))
+	for _, dir := range []string{"/bin", "/sbin", "/usr/bin", "/etc", "/etc/ssl", "/proc/self", "/dev/shm", "/tmp", link} {
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		t.Chdir(dir)
+		_, out, said := runIn(t, opening, "serve")
+		expect.Contains(t, said, "no root: calls on files are refused")
+		expect.Contains(t, out, `"id":1`)
+	}
+	t.Chdir(t.TempDir()) // control
+	_, _, said := runIn(t, opening, "serve")
+	expect.Equal(t, strings.Contains(said, "no root"), false, said)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -76,6 +77,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) 
 	}
 	var c commands
 	exited := -1
+	args = withServe(args)
 	parser, k, err := parse(&c, args, out, errw, &exited)
 	if exited >= 0 { // --help has been printed
 		return exited
@@ -156,22 +158,11 @@ func parse(
 // command that the line names; "" if its first word is neither such a name nor a path, or names a command that needs to
 // know all of them. Where the value of a flag is the name of a command, that one is in the grammar besides.
 func otherCommands(args []string) string {
-	var names []string
-	words := map[string]string{} // by the name of their field
-	for field := range reflect.TypeFor[commands]().Fields() {
-		if _, isCommand := field.Tag.Lookup("cmd"); !isCommand {
-			continue
-		}
-		word := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
-		if _, hidden := field.Tag.Lookup("hidden"); hidden {
-			if slices.Contains(args, word) { // completion and the manual page name all commands
-				return ""
-			}
-			continue
-		}
-		names = append(names, field.Name)
-		words[field.Name] = word
+	words, hidden := commandWords()
+	if slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(hidden, arg) }) {
+		return "" // completion and the manual page name all commands
 	}
+	names := slices.Sorted(maps.Keys(words))
 	isName := func(arg string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return words[name] == arg })
 	}
@@ -183,6 +174,34 @@ func otherCommands(args []string) string {
 		return name == "Serve" || at >= 0 && words[name] == args[at]
 	})
 	return `^commands\.(` + strings.Join(append(others, "Complete", "Man"), "|") + `)$`
+}
+
+// commandWords returns the word of each command by the name of its field, and the words of hidden ones.
+func commandWords() (words map[string]string, hidden []string) {
+	words = map[string]string{}
+	for field := range reflect.TypeFor[commands]().Fields() {
+		word := cmp.Or(field.Tag.Get("name"), strings.ToLower(field.Name))
+		if _, isHidden := field.Tag.Lookup("hidden"); isHidden {
+			hidden = append(hidden, word)
+		} else if _, isCommand := field.Tag.Lookup("cmd"); isCommand {
+			words[field.Name] = word
+		}
+	}
+	return words, hidden
+}
+
+// withServe writes the default command before a line that names none and has directories after --, because kong would
+// take the first of them for a command.
+func withServe(args []string) []string {
+	i := slices.Index(args, "--")
+	words, hidden := commandWords()
+	isCommand := func(arg string) bool {
+		return slices.Contains(hidden, arg) || slices.Contains(slices.Collect(maps.Values(words)), arg)
+	}
+	if i < 0 || slices.ContainsFunc(args[:i], isCommand) {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), 0, "serve")
 }
 
 func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Option) (*kong.Kong, error) {
@@ -203,12 +222,13 @@ func newParser(c *commands, out, errw io.Writer, exited *int, more ...kong.Optio
 	if err != nil {
 		return nil, err
 	}
-	// An empty variable counts as unset: a bundle's client sends one for a number that its user has cleared. A text and a
-	// list may be empty.
+	// An empty variable counts as unset, and an option of a bundle that its client has left as it is: clients send them
+	// for what their user has cleared or not set. A text and a list may be empty.
 	for _, f := range parser.Model.Flags {
 		for _, name := range f.Tag.Envs {
-			kind := f.Target.Kind()
-			if os.Getenv(name) == "" && (f.Enum != "" || kind != reflect.String && kind != reflect.Slice) {
+			kind, value := f.Target.Kind(), os.Getenv(name)
+			mayBeEmpty := f.Enum == "" && (kind == reflect.String || kind == reflect.Slice)
+			if value == "" && !mayBeEmpty || cli.IsUnsetOption(value) {
 				_ = os.Unsetenv(name)
 			}
 		}

@@ -44,10 +44,13 @@ func (v *serve) Run(
 }
 
 // grant makes the named directories roots. Without the word serve only an existing one is taken for a root, so that a
-// misspelled command does not start a server.
+// misspelled command does not start a server. A list after -- is explicit: a bundle writes one, also of no directory.
 func (v *serve) grant(k *kong.Context, s *cli.Settings) error {
+	explicit := slices.Contains(k.Args, "--")
 	v.Dirs = slices.DeleteFunc(v.Dirs, func(dir string) bool {
-		return dir == "${user_config.roots}" // of a bundle whose user has chosen none
+		unset := cli.IsUnsetOption(dir)
+		explicit = explicit || unset
+		return unset
 	})
 	for _, dir := range v.Dirs {
 		info, err := os.Stat(cli.ExpandPath(dir))
@@ -55,9 +58,10 @@ func (v *serve) grant(k *kong.Context, s *cli.Settings) error {
 			return fmt.Errorf("unexpected argument %.200s: it is neither a command nor an existing directory; see mcp-funnel --help", dir)
 		}
 	}
-	return s.GrantDirs(v.Dirs, slices.ContainsFunc(k.Path, func(p *kong.Path) bool {
+	flag := slices.ContainsFunc(k.Path, func(p *kong.Path) bool {
 		return p.Flag != nil && p.Flag.Name == "root" && !p.Resolved
-	}))
+	})
+	return s.GrantDirs(v.Dirs, flag, explicit)
 }
 
 // serveWith serves an app with upstream servers.
@@ -85,10 +89,12 @@ func serveWith(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Str
 	}
 	app.Shell.KeepSpare()
 	defer app.Close()
-	if s.Root == nil && len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
-		app.Log.Warn(
-			"no root: calls on files are refused; set --root DIR (the current directory is a home, a system directory or the file system's root)",
-		)
+	if k.Selected().Name == "serve" && len(app.Sources.Roots) == 0 && len(app.Sources.Absent) == 0 {
+		why := "the current directory is a home, a system directory or the file system's root"
+		if s.Root != nil {
+			why = "no directory was chosen"
+		}
+		app.Log.Warn("no root: calls on files are refused; set --root DIR, or choose directories in your client (" + why + ")")
 	}
 	for _, warning := range s.Warnings() {
 		app.Log.Warn(warning)

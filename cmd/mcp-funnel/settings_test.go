@@ -142,8 +142,13 @@ func TestEmptyVariablesAreUnset(t *testing.T) {
 			expect.Equal(t, code, done, complaints)
 		})
 	}
+	for _, name := range []string{"PROMPT_BUDGET", "ALLOW_WRITE"} {
+		t.Setenv("MCP_FUNNEL_"+name, "${user_config.x}")
+	}
+	code, _, complaints := try(t, "call", "find")
+	expect.Equal(t, code, done, complaints)
 	t.Setenv("MCP_FUNNEL_PROMPT_BUDGET", "null")
-	code, _, _ := try(t, "call", "find")
+	code, _, _ = try(t, "call", "find")
 	expect.Equal(t, code, usage, "a text that is no number")
 }
 

@@ -27,16 +27,21 @@ func (s *Settings) RootDirs() []string {
 }
 
 // GrantDirs adds directories that the command line names without --root to those of --root. They win over roots of the
-// variable and of the file, as --root does; flag says whether --root is on the command line.
-func (s *Settings) GrantDirs(dirs []string, flag bool) error {
-	dirs, err := expandRoots(dirs)
+// variable and of the file, as --root does; flag says whether --root is on the command line. An explicit list of none
+// grants nothing; one of empty names is an error, because "$UNSET" must not grant the current directory.
+func (s *Settings) GrantDirs(dirs []string, flag, explicit bool) error {
+	roots, err := expandRoots(dirs)
 	switch {
 	case err != nil:
 		return err
+	case roots == nil && len(dirs) > 0:
+		return errors.New("the directory is empty: name one, or leave it out for the current one")
 	case flag:
-		s.Root = append(s.Root, dirs...)
-	case dirs != nil:
-		s.Root = dirs
+		s.Root = append(s.Root, roots...)
+	case roots != nil:
+		s.Root = roots
+	case explicit:
+		s.Root = []string{}
 	}
 	return nil
 }
@@ -90,6 +95,12 @@ func ExpandPath(path string) string {
 // unexpanded matches a variable that a client writes for a directory and has not replaced.
 var unexpanded = content.Pattern(`\$\{[A-Za-z][\w:.]*\}`)
 
+// IsUnsetOption reports whether an argument or variable is what a client leaves of a bundle's option that its user has
+// not set.
+func IsUnsetOption(text string) bool {
+	return strings.HasPrefix(text, "${user_config.") && unexpanded().FindString(text) == text
+}
+
 // checkRoot returns an error for a root that still has a variable of the client in it.
 func checkRoot(dir string) error {
 	name := unexpanded().FindString(dir)
@@ -124,13 +135,9 @@ func cause(err error) string {
 
 // GrantsHome reports whether a directory is the root of the file system, or is or contains the home directory.
 func GrantsHome(dir string) bool {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
+	dir = realPath(dir)
 	home, err := os.UserHomeDir()
-	if real, wrong := filepath.EvalSymlinks(home); err == nil && wrong == nil {
-		home = real // many systems have a link in it
-	}
+	home = realPath(home) // many systems have a link in it
 	if err == nil && (dir == home || strings.HasPrefix(home, dir+string(filepath.Separator))) {
 		return true
 	}
@@ -148,17 +155,30 @@ func tooWide(dir string) bool {
 	if GrantsHome(dir) {
 		return true
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	themselves := []string{
+		"/root", "/run", "/usr", "/usr/local", "/usr/share", "/var", "/home", "/opt", "/srv", "/mnt", "/media", "/tmp",
+		"/Users", "/Library", "/Applications",
 	}
-	system := []string{
-		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr", "/var", "/home",
-		"/opt", "/srv", "/mnt", "/media", "/tmp", "/Users", "/System", "/Library", "/Applications",
+	withAllBelow := []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/sbin", "/usr/lib",
+		"/usr/lib64", "/System",
 	}
 	if runtime.GOOS == "windows" {
-		system = []string{
-			os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData"), os.Getenv("PUBLIC"),
-		}
+		themselves = []string{os.Getenv("PUBLIC")}
+		withAllBelow = []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData")}
 	}
-	return slices.ContainsFunc(system, func(d string) bool { return d != "" && strings.EqualFold(dir, d) })
+	within := func(system string) bool {
+		rel, err := filepath.Rel(realPath(system), realPath(dir))
+		return system != "" && err == nil && filepath.IsLocal(rel)
+	}
+	return slices.ContainsFunc(withAllBelow, within) ||
+		slices.ContainsFunc(themselves, func(system string) bool { return within(system) && realPath(system) == realPath(dir) })
+}
+
+// realPath returns a path without links; as it is if it cannot be resolved.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
