@@ -171,7 +171,7 @@ func TestScriptOfPackage(t *testing.T) {
 		expect.Must(t, os.WriteFile(preload, []byte(`Object.defineProperty(process, "arch", {value: "mips"})`), 0o600))
 		cmd := script("version")
 		cmd.Env = append(slices.Clip(cmd.Env), "NODE_OPTIONS=--require="+preload)
-		refuses(t, cmd, "no program for linux-mips; there are mcp-funnel-linux-"+nodeCPU(), "go install")
+		refuses(t, cmd, "no program for linux-mips", "mcp-funnel-linux-"+nodeCPU(), "go install")
 	})
 	platform := filepath.Join(modules, "mcp-funnel-linux-"+nodeCPU())
 	t.Run("no right to execute", func(t *testing.T) {
