@@ -14,22 +14,20 @@ func TestChannels(t *testing.T) {
 	dpkg := "/var/lib/dpkg/info/mcp-funnel.list"
 	for _, k := range []struct{ program, file, name string }{
 		{"/home/u/.npm/_npx/1a2b/node_modules/mcp-funnel-linux-x64/mcp-funnel", "", "npx"},
-		{"/usr/lib/node_modules/mcp-funnel/node_modules/mcp-funnel-linux-x64/mcp-funnel", dpkg, "npm"},
-		{"/Users/u/Library/Application Support/Claude/Claude Extensions/x/mcp-funnel", "", "a bundle (.mcpb)"},
+		{"/usr/lib/node_modules/mcp-funnel/node_modules/mcp-funnel-linux-x64/mcp-funnel", dpkg, "an npm package"},
+		{"/Users/u/Claude Extensions/x/mcp-funnel", "/Users/u/Claude Extensions/x/manifest.json", "a bundle (.mcpb)"},
 		{"/opt/homebrew/Caskroom/mcp-funnel/0.1.0/mcp-funnel", "", "Homebrew"},
 		{"C:/Users/u/scoop/apps/mcp-funnel/current/mcp-funnel.exe", "", "Scoop"},
 		{"C:/Users/u/AppData/Local/Microsoft/WinGet/Packages/x/mcp-funnel.exe", "", "winget"},
 		{"/usr/bin/mcp-funnel", dpkg, "a .deb package"},
 		{"/usr/bin/mcp-funnel", "/lib/apk/db/installed", "an .apk package"},
-		{"/usr/bin/mcp-funnel", "", "an .rpm package"},
+		{"/usr/bin/mcp-funnel", "/usr/lib/rpm", "an .rpm package"},
+		{"/usr/bin/mcp-funnel", "", "hand"},
 		{"/mcp-funnel", "/etc/mcp-funnel.container", "a container image"},
-		{"/home/u/mcp-funnel/bin/mcp-funnel", dpkg, "go build"},
+		{"/home/u/x/mcp-funnel", "/home/u/x/completions", "an archive"},
+		{"/home/u/mcp-funnel/bin/mcp-funnel", dpkg, "hand"},
 	} {
 		got := channelOf(k.program, func(file string) bool { return file == k.file })
-		// How this test was built decides what a program without a channel is.
-		if k.name == "go build" && got.name == "an archive" {
-			k.name = got.name
-		}
 		expect.Equal(t, got.name, k.name, "%s", k.program)
 		expect.Equal(t, got.update != "", true, "%s: how it is updated", k.program)
 	}

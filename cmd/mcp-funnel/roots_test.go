@@ -218,8 +218,10 @@ func TestDirectoriesOfTheCommandLine(t *testing.T) {
 		{words: []string{""}, says: "the directory is empty"},
 		{words: []string{"serve", filepath.Join(home, "none")}, says: "none was missing when mcp-funnel started", serves: true},
 		{words: []string{filepath.Join(home, "none")}, says: "neither a command nor an existing directory"},
-		{words: []string{filepath.Join(a, "a.txt")}, says: "neither a command nor an existing directory"},
-		{words: []string{"serch"}, says: "neither a command nor an existing directory"},
+		{words: []string{filepath.Join(a, "a.txt")}, says: "it is no directory"},
+		{words: []string{"statz"}, says: "did you mean stats?"},
+		{words: []string{"help", "serve"}, says: "unexpected argument help"},
+		{words: []string{a, "serve"}, says: "unexpected argument serve"},
 		{words: []string{"serve", "${workspaceFolder}"}, says: "the client did not replace ${workspaceFolder}"},
 	} {
 		code, out, said := runIn(t, opening, k.words...)

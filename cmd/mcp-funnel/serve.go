@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/server/stdio"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
@@ -52,16 +54,34 @@ func (v *serve) grant(k *kong.Context, s *cli.Settings) error {
 		explicit = explicit || unset
 		return unset
 	})
+	words, _ := commandWords()
 	for _, dir := range v.Dirs {
 		info, err := os.Stat(cli.ExpandPath(dir))
-		if !slices.Contains(k.Args, "serve") && dir != "" && (err != nil || !info.IsDir()) {
-			return fmt.Errorf("unexpected argument %.200s: it is neither a command nor an existing directory; see mcp-funnel --help", dir)
+		if dir == "" || err == nil && info.IsDir() || named(k.Args, "serve") > named(v.Dirs, "serve") {
+			continue
 		}
+		why := "it is neither a command nor an existing directory"
+		if meant := content.Nearest(dir, slices.Sorted(maps.Values(words))); err == nil {
+			why = "it is no directory"
+		} else if meant != "" {
+			why += "; did you mean " + meant + "?"
+		}
+		return fmt.Errorf("unexpected argument %.200s: %s; see mcp-funnel --help", dir, why)
 	}
 	flag := slices.ContainsFunc(k.Path, func(p *kong.Path) bool {
 		return p.Flag != nil && p.Flag.Name == "root" && !p.Resolved
 	})
 	return s.GrantDirs(v.Dirs, flag, explicit)
+}
+
+// named counts how often a word stands among others.
+func named(words []string, word string) (n int) {
+	for _, w := range words {
+		if w == word {
+			n++
+		}
+	}
+	return n
 }
 
 // serveWith serves an app with upstream servers.
