@@ -57,7 +57,7 @@ var parts = []string{
 
 var (
 	markdown = goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithRendererOptions(renderer.WithUnsafe()),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID())) // unsafe: tables have <br>
+		goldmark.WithParserOptions(parser.WithAutoHeadingID())) // unsafe: tables have <br>; see relink
 	audience  = regexp.MustCompile(`(?m)^\*For .+\.\*$`)
 	headings  = regexp.MustCompile(`<h([1-6]) id="([^"]*)">(.*?)</h[1-6]>`)
 	noPage    = regexp.MustCompile(`(?s)<a href="file:([^"]*)">(.*?)</a>`)
@@ -156,6 +156,18 @@ func relink(source fs.FS, pages map[string]*page, p *page) (faults []error) {
 	_ = ast.Walk(p.root, func(n ast.Node, enters bool) (ast.WalkStatus, error) {
 		if n.Kind() == ast.KindImage && enters {
 			fault(n, "images are not copied: link to the file")
+		}
+		if (n.Kind() == ast.KindRawHTML || n.Kind() == ast.KindHTMLBlock) && enters {
+			var b bytes.Buffer
+			_ = markdown.Renderer().Render(&b, p.text, n)
+			if raw := strings.TrimSpace(comments.ReplaceAllString(b.String(), "")); raw != "" && raw != "<br>" {
+				fault(n, "HTML other than comments and <br>: %s", raw)
+			}
+		}
+		if auto, ok := n.(*ast.AutoLink); ok && enters && auto.AutoLinkType == ast.AutoLinkURL {
+			if to := auto.URL(p.text); !elsewhere.Match(to) {
+				fault(n, "link with another scheme than http, https or mailto: %s", to)
+			}
 		}
 		link, ok := n.(*ast.Link)
 		if !ok || !enters || elsewhere.Match(link.Destination) {
