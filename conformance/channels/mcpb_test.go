@@ -7,6 +7,7 @@ import (
 	"debug/macho"
 	"debug/pe"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -127,10 +128,11 @@ func TestBundleFiles(t *testing.T) {
 			if system == "windows" {
 				want = slices.DeleteFunc(want, func(name string) bool { return name == "launch.sh" })
 				expect.Equal(t, m.Server.Config.Command, "${__dirname}/mcp-funnel.exe")
-				expect.EqualList(t, m.Server.Config.Args, []string{"serve", "${user_config.roots}"})
+				expect.EqualList(t, m.Server.Config.Args, []string{"serve", "--", "${user_config.roots}"})
 			} else {
 				expect.Equal(t, m.Server.Config.Command, "/bin/sh")
-				expect.EqualList(t, m.Server.Config.Args, []string{"${__dirname}/launch.sh", "serve", "${user_config.roots}"})
+				expect.EqualList(t, m.Server.Config.Args,
+					[]string{"${__dirname}/launch.sh", "serve", "--", "${user_config.roots}"})
 			}
 			got := slices.Collect(maps.Keys(files))
 			slices.Sort(got)
@@ -209,6 +211,7 @@ func TestBundleStarts(t *testing.T) {
 		{"one root", 0o600, []string{one}},
 		{"two roots", 0o600, []string{one, two}},
 		{"for its owner alone", 0o700, []string{one}},
+		{"roots named as flags", 0o600, []string{"--root=none", "--allow-write", "--"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -220,6 +223,13 @@ func TestBundleStarts(t *testing.T) {
 			for _, root := range searched {
 				cmd := startBundle(t, dir, settings)
 				writeLines(t, cmd.Dir)
+				if strings.HasPrefix(root, "--") {
+					for _, name := range c.roots {
+						expect.Must(t, os.Mkdir(filepath.Join(cmd.Dir, name), 0o755))
+					}
+					root = filepath.Join(cmd.Dir, root)
+					writeLines(t, root)
+				}
 				firstReceipt(t, cmd, root)
 			}
 			if runtime.GOOS != "windows" {
@@ -265,17 +275,64 @@ func TestBundleSays(t *testing.T) {
 	}
 }
 
-// TestBundleWithoutProgram starts a bundle whose program is gone, as after a scanner for viruses.
-func TestBundleWithoutProgram(t *testing.T) {
-	dir := unpackBundle(t, ours(t), 0o600)
+// TestLauncher starts the launcher of a bundle by each shell there is, where PATH has no program: from files that only
+// their owner may read, and from some that cannot start, as after a scanner for viruses.
+func TestLauncher(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no launcher")
 	}
-	expect.Must(t, os.Remove(filepath.Join(dir, "mcp-funnel")))
-	var out, log bytes.Buffer
-	cmd := startBundle(t, dir, map[string]any{})
-	cmd.Stdout, cmd.Stderr = &out, &log
-	expect.Fails(t, cmd.Run(), "exit status 126")
-	expect.Equal(t, out.String(), "")
-	expect.Has(t, log.String(), filepath.Join(dir, "mcp-funnel")+" is missing or cannot be made executable")
+	const again = "is missing, empty or not a file: install the bundle again"
+	for _, c := range []struct {
+		name   string
+		change func(program string) error
+		want   string // of stderr
+	}{
+		{"mode 0600", func(string) error { return nil }, ""},
+		{"missing", os.Remove, again},
+		{"empty", func(program string) error { return os.Truncate(program, 0) }, again},
+		{"directory", func(program string) error { return errors.Join(os.Remove(program), os.Mkdir(program, 0o755)) }, again},
+		{"noexec", nil, "cannot be made executable: run chmod 755 on it, or mount its file system without noexec"},
+	} {
+		for _, shell := range []string{"sh", "dash", "bash", "zsh"} {
+			t.Run(c.name+" "+shell, func(t *testing.T) {
+				path, err := exec.LookPath(shell)
+				if err != nil {
+					t.Skip(err)
+				}
+				dir := unpackBundle(t, ours(t), 0o600)
+				program := filepath.Join(dir, "mcp-funnel")
+				cmd := exec.Command(path, filepath.Join(dir, "launch.sh"), "version")
+				if c.change != nil {
+					expect.Must(t, c.change(program))
+				} else {
+					cmd = mountNoexec(t, dir, cmd)
+				}
+				if c.name == "noexec" && shell == "zsh" { // which asks for the mode alone
+					c.want = "permission denied: "
+				}
+				var out, log bytes.Buffer
+				cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=/nosuch", "HOME=" + t.TempDir()}, &out, &log
+				if c.want == "" {
+					expect.Must(t, cmd.Run(), &log)
+					expect.Has(t, out.String(), "mcp-funnel")
+					return
+				}
+				expect.Fails(t, cmd.Run(), "exit status 126")
+				expect.Equal(t, out.String(), "")
+				expect.Contains(t, log.String(), program, c.want)
+				expect.Equal(t, strings.Count(log.String(), "\n"), 1, "lines: %s", &log)
+			})
+		}
+	}
+}
+
+// mountNoexec returns a command that runs in a namespace in which no program of a directory may be started.
+func mountNoexec(t testing.TB, dir string, cmd *exec.Cmd) *exec.Cmd {
+	t.Helper()
+	const script = `PATH=$1 && mount --bind "$2" "$2" && mount -o remount,bind,noexec "$2" && shift 2 && exec "$@"`
+	if out, err := exec.Command("unshare", "-rm", "true").CombinedOutput(); err != nil {
+		t.Skipf("nothing can be mounted: unshare: %v, %s", err, out)
+	}
+	words := []string{"-rm", "/bin/sh", "-c", script, "sh", os.Getenv("PATH"), dir}
+	return exec.Command("unshare", append(words, cmd.Args...)...)
 }

@@ -3,6 +3,7 @@ package channels
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -176,11 +177,32 @@ func TestScriptOfPackage(t *testing.T) {
 	platform := filepath.Join(modules, "mcp-funnel-linux-"+nodeCPU())
 	t.Run("no right to execute", func(t *testing.T) {
 		expect.Must(t, os.Chmod(filepath.Join(platform, "mcp-funnel"), 0o644))
-		refuses(t, script("version"), platform, "cannot be started", "EACCES")
+		refuses(t, script("version"), platform, "cannot be started", "EACCES", "chmod 755")
+	})
+	missing := []string{"mcp-funnel-linux-" + nodeCPU() + " is missing: install mcp-funnel again", "without --omit=optional"}
+	t.Run("platform package elsewhere", func(t *testing.T) {
+		cmd, other := script("version"), t.TempDir()
+		expect.Must(t, os.Mkdir(filepath.Join(other, ".node_modules"), 0o755))
+		for _, dir := range []string{other, filepath.Join(other, ".node_modules")} {
+			expect.Must(t, os.CopyFS(filepath.Join(dir, filepath.Base(platform)), os.DirFS(platform)))
+		}
+		expect.Must(t, os.RemoveAll(platform))
+		cmd.Env = append(slices.Clip(cmd.Env), "NODE_PATH="+other, "HOME="+other)
+		refuses(t, cmd, missing...)
+		expect.Must(t, os.CopyFS(platform, os.DirFS(filepath.Join(other, filepath.Base(platform)))))
+	})
+	t.Run("platform package of another version", func(t *testing.T) {
+		about := filepath.Join(platform, "package.json")
+		var p struct{ Version string }
+		text := expect.Value(os.ReadFile(about))(t)
+		expect.Must(t, json.Unmarshal(text, &p))
+		changed := bytes.Replace(text, []byte(p.Version), []byte("9.8.7"), 1)
+		expect.Must(t, os.WriteFile(about, changed, 0o600))
+		refuses(t, script("version"), "has version 9.8.7, not "+p.Version+": install mcp-funnel again")
 	})
 	t.Run("platform package missing", func(t *testing.T) {
 		expect.Must(t, os.RemoveAll(platform))
-		refuses(t, script("version"), "mcp-funnel-linux-"+nodeCPU()+" is missing", "without --omit=optional")
+		refuses(t, script("version"), missing...)
 	})
 }
 

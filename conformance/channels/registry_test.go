@@ -2,6 +2,7 @@ package channels
 
 import (
 	"crypto/sha256"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,10 @@ type registryEntry struct {
 	Packages                   []registryPackage
 }
 
-type argument struct{ Type, Name, Value string }
+type argument struct {
+	Type, Name, Value string
+	IsRepeated        bool
+}
 
 type registryPackage struct {
 	RegistryType, RegistryBaseURL, Identifier, Version, FileSHA256, RuntimeHint string
@@ -126,6 +130,16 @@ func registryRules(t testing.TB) map[string]func(e registryEntry) string {
 					strings.HasPrefix(a.Value, a.Name))
 			}) || p.RuntimeArguments != nil && p.RuntimeHint == ""
 		}),
+		// Docker reads a mount as CSV.
+		"mount": each("oci", func(_ registryEntry, p registryPackage) bool {
+			mount := strings.ReplaceAll(p.RuntimeArguments[0].Value, "{directory}", "/a b,source=/,c:d")
+			fields, err := csv.NewReader(strings.NewReader(mount)).Read()
+			return err != nil || !slices.Equal(fields, []string{"type=bind", "source=/a b,source=/,c:d", "target=/data", "readonly"})
+		}),
+		"no flags": each("", func(_ registryEntry, p registryPackage) bool {
+			args := p.PackageArguments
+			return p.RegistryType != "mcpb" && (len(args) != 3 || args[0].Value != "serve" || args[1].Value != "--")
+		}),
 		"npm": each("npm", func(e registryEntry, p registryPackage) bool {
 			about := npm[p.Identifier].about
 			return about == nil || p.Version != about["version"] || p.Version != e.Version || about["mcpName"] != e.Name ||
@@ -213,6 +227,9 @@ func TestRegistryEntry(t *testing.T) {
 		{"identifier", `"identifier": "mcp-funnel"`, `"identifier": "mcp funnel"`},
 		{"base URL", `"identifier": "ghcr.io/`, `"registryBaseUrl": "https://ghcr.io", "identifier": "`},
 		{"arguments", `"name": "--mount"`, `"name": "--mount <DIR>"`},
+		{"mount", `\"source={directory}\"`, `source={directory}`},
+		{"mount", `,readonly`, ``},
+		{"no flags", `"value": "--"`, `"value": "-"`},
 		{"arguments", `"value": "type=`, `"value": "--mount type=`},
 		{"arguments", `"runtimeHint": "docker"`, `"hint": ""`},
 		{"npm", `"identifier": "mcp-funnel"`, `"identifier": "mcp-funnel-linux-x64"`},
@@ -238,5 +255,30 @@ func TestRegistryEntry(t *testing.T) {
 		var e registryEntry
 		expect.Must(t, json.Unmarshal(changed, &e), about)
 		expect.Equal(t, rules[broken.rule](e) == "", false, about)
+	}
+}
+
+// TestRegistryStart starts the package of npm as server.json says, with directories whose names are flags.
+func TestRegistryStart(t *testing.T) {
+	var e registryEntry
+	expect.Must(t, json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(dist(t), "server.json")))(t), &e))
+	p := e.Packages[0]
+	expect.Equal(t, p.RegistryType, "npm")
+	dir, command := nodeHome(t, newRegistry(t))
+	roots := []string{"--root=none", "--allow-write"}
+	words := []string{p.RuntimeHint, "-y", p.Identifier + "@" + p.Version}
+	for _, a := range p.PackageArguments {
+		if a.IsRepeated {
+			words = append(words, roots...)
+		} else {
+			words = append(words, a.Value)
+		}
+	}
+	for _, root := range roots {
+		expect.Must(t, os.Mkdir(filepath.Join(dir, root), 0o755))
+		writeLines(t, filepath.Join(dir, root))
+	}
+	for _, root := range roots {
+		firstReceipt(t, command(words...), filepath.Join(dir, root))
 	}
 }

@@ -12,13 +12,15 @@ func (r *release) registry() error {
 		return err
 	}
 	stdio := map[string]any{"type": "stdio"}
-	dirs := []any{map[string]any{
+	// After --, no name of a directory is taken as a flag.
+	serve := []any{map[string]any{"type": "positional", "value": "serve"}, map[string]any{"type": "positional", "value": "--"}}
+	dirs := map[string]any{
 		"type": "positional", "valueHint": "directory", "format": "filepath", "isRepeated": true, "isRequired": false,
 		"description": "Directories that the tools may read",
-	}}
+	}
 	packages := []any{map[string]any{
 		"registryType": "npm", "identifier": "mcp-funnel", "version": r.version, "runtimeHint": "npx",
-		"transport": stdio, "packageArguments": dirs,
+		"transport": stdio, "packageArguments": append(serve, dirs),
 	}}
 	for _, p := range r.programs {
 		name := r.bundleName(p)
@@ -38,11 +40,12 @@ func (r *release) registry() error {
 	entry["packages"] = append(packages, map[string]any{
 		"registryType": "oci", "identifier": image + ":" + r.version, "runtimeHint": "docker", "transport": stdio,
 		"runtimeArguments": []any{map[string]any{
-			"type": "named", "name": "--mount", "value": "type=bind,source={directory},target=/data,readonly",
-			"description": "The directory whose files the tools may read", "isRequired": true,
-			"variables": map[string]any{"directory": map[string]any{"format": "filepath", "isRequired": true}},
+			"type": "named", "name": "--mount", "isRequired": true,
+			"value":       `type=bind,"source={directory}",target=/data,readonly`, // Docker reads it as CSV
+			"description": `The directory whose files the tools may read; its path must have no "`,
+			"variables":   map[string]any{"directory": map[string]any{"format": "filepath", "isRequired": true}},
 		}},
-		"packageArguments": []any{map[string]any{"type": "positional", "value": "/data"}},
+		"packageArguments": append(serve, map[string]any{"type": "positional", "value": "/data"}),
 	})
 	return os.WriteFile(filepath.Join(r.dist, "server.json"), indented(entry), 0o644)
 }
