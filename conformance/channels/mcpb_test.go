@@ -275,8 +275,8 @@ func TestBundleSays(t *testing.T) {
 	}
 }
 
-// TestLauncher starts the launcher of a bundle by each shell there is, where PATH has no program: from files that only
-// their owner may read, and from some that cannot start, as after a scanner for viruses.
+// TestLauncher starts the launcher of a bundle by each shell there is, where PATH has no program: a program that nobody
+// may execute yet, and some that cannot start, as after a scanner for viruses.
 func TestLauncher(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no launcher")
@@ -299,27 +299,32 @@ func TestLauncher(t *testing.T) {
 				if err != nil {
 					t.Skip(err)
 				}
-				dir := unpackBundle(t, ours(t), 0o600)
-				program := filepath.Join(dir, "mcp-funnel")
-				cmd := exec.Command(path, filepath.Join(dir, "launch.sh"), "version")
+				dir := filepath.Join(t.TempDir(), "local.dxt.übung 用户's $HOME")
+				program, launcher := filepath.Join(dir, "mcp-funnel"), filepath.Join(dir, "launch.sh")
+				expect.Must(t, os.Mkdir(dir, 0o755))
+				text := expect.Value(os.ReadFile("../../packaging/mcpb/launch.sh"))(t)
+				expect.Must(t, os.WriteFile(launcher, text, 0o600))
+				expect.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nprintf '%s|' \"$PATH\" \"$@\"\n"), 0o600))
+				cmd := exec.Command(path, launcher, "serve", "--", "a  b")
 				if c.change != nil {
 					expect.Must(t, c.change(program))
 				} else {
 					cmd = mountNoexec(t, dir, cmd)
 				}
-				if c.name == "noexec" && shell == "zsh" { // which asks for the mode alone
-					c.want = "permission denied: "
+				want := []string{program, c.want}
+				if c.name == "noexec" && shell == "zsh" { // whose -x looks at the mode alone
+					want = []string{"permission denied: "}
 				}
 				var out, log bytes.Buffer
 				cmd.Env, cmd.Stdout, cmd.Stderr = []string{"PATH=/nosuch", "HOME=" + t.TempDir()}, &out, &log
 				if c.want == "" {
 					expect.Must(t, cmd.Run(), &log)
-					expect.Has(t, out.String(), "mcp-funnel")
+					expect.Equal(t, out.String(), "/nosuch|serve|--|a  b|")
 					return
 				}
 				expect.Fails(t, cmd.Run(), "exit status 126")
 				expect.Equal(t, out.String(), "")
-				expect.Contains(t, log.String(), program, c.want)
+				expect.Contains(t, log.String(), want...)
 				expect.Equal(t, strings.Count(log.String(), "\n"), 1, "lines: %s", &log)
 			})
 		}

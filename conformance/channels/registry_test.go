@@ -134,7 +134,8 @@ func registryRules(t testing.TB) map[string]func(e registryEntry) string {
 		"mount": each("oci", func(_ registryEntry, p registryPackage) bool {
 			mount := strings.ReplaceAll(p.RuntimeArguments[0].Value, "{directory}", "/a b,source=/,c:d")
 			fields, err := csv.NewReader(strings.NewReader(mount)).Read()
-			return err != nil || !slices.Equal(fields, []string{"type=bind", "source=/a b,source=/,c:d", "target=/data", "readonly"})
+			want := []string{"type=bind", "source=/a b,source=/,c:d", "target=/data", "readonly"}
+			return err != nil || !slices.Equal(fields, want)
 		}),
 		"no flags": each("", func(_ registryEntry, p registryPackage) bool {
 			args := p.PackageArguments
