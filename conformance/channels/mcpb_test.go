@@ -39,6 +39,7 @@ type manifest struct {
 	}
 	Tools, Prompts []named
 	Compatibility  struct{ Platforms []string }
+	UserConfig     struct{ Budget struct{ Max int } } `json:"user_config"`
 }
 
 // named is a tool or a prompt.
@@ -273,6 +274,16 @@ func TestBundleSays(t *testing.T) {
 		_, err := os.Stat(filepath.Join(root, "written"))
 		expect.Equal(t, err == nil, write, "run has written, with write %v: %s", write, string(out))
 	}
+}
+
+// TestBundleBudget starts a bundle with the largest budget that a client lets its user enter, and with a larger one.
+func TestBundleBudget(t *testing.T) {
+	dir := unpackBundle(t, ours(t), 0o600)
+	var m manifest
+	expect.Must(t, json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(dir, "manifest.json")))(t), &m))
+	most := m.UserConfig.Budget.Max
+	expect.OK(t, startBundle(t, dir, map[string]any{"budget": most}).Run())
+	expect.Fails(t, startBundle(t, dir, map[string]any{"budget": most + 1}).Run(), "exit status 2", "a larger one")
 }
 
 // TestLauncher starts the launcher of a bundle by each shell there is, where PATH has no program: a program that nobody
