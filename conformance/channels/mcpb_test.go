@@ -206,9 +206,8 @@ func TestBundleStarts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		mode  fs.FileMode
-		roots []string // nil: not chosen
+		roots []string
 	}{
-		{"no root", 0o600, nil},
 		{"one root", 0o600, []string{one}},
 		{"two roots", 0o600, []string{one, two}},
 		{"for its owner alone", 0o700, []string{one}},
@@ -217,13 +216,8 @@ func TestBundleStarts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := unpackBundle(t, file, c.mode)
-			settings, searched := map[string]any{"roots": c.roots}, c.roots
-			if c.roots == nil {
-				settings, searched = map[string]any{}, []string{""} // the working directory
-			}
-			for _, root := range searched {
-				cmd := startBundle(t, dir, settings)
-				writeLines(t, cmd.Dir)
+			for _, root := range c.roots {
+				cmd := startBundle(t, dir, map[string]any{"roots": c.roots})
 				if strings.HasPrefix(root, "--") {
 					for _, name := range c.roots {
 						expect.Must(t, os.Mkdir(filepath.Join(cmd.Dir, name), 0o755))
@@ -273,6 +267,22 @@ func TestBundleSays(t *testing.T) {
 		expect.Equal(t, offered.ServerInfo.Version, "v"+m.Version)
 		_, err := os.Stat(filepath.Join(root, "written"))
 		expect.Equal(t, err == nil, write, "run has written, with write %v: %s", write, string(out))
+	}
+}
+
+// TestBundleWithoutRoots starts a bundle for which no directory was chosen: also the one it is started in is no root.
+func TestBundleWithoutRoots(t *testing.T) {
+	dir := unpackBundle(t, ours(t), 0o600)
+	for name, settings := range map[string]map[string]any{"not set": {}, "none": {"roots": []string{}}} {
+		cmd := startBundle(t, dir, settings)
+		writeLines(t, cmd.Dir)
+		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
+			`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"channels","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"pattern":"line"}}}
+`)
+		out := expect.Value(cmd.Output())(t, name)
+		expect.Has(t, string(out), "no directory was granted to this server", name)
 	}
 }
 

@@ -16,7 +16,7 @@ func (r *release) registry() error {
 	serve := []any{map[string]any{"type": "positional", "value": "serve"}, map[string]any{"type": "positional", "value": "--"}}
 	dirs := map[string]any{
 		"type": "positional", "valueHint": "directory", "format": "filepath", "isRepeated": true, "isRequired": false,
-		"description": "Directories that the tools may read",
+		"description": "Directories that the tools may read; without one, none",
 	}
 	packages := []any{map[string]any{
 		"registryType": "npm", "identifier": "mcp-funnel", "version": r.version, "runtimeHint": "npx",
