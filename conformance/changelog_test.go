@@ -77,16 +77,27 @@ func TestChangelogForm(t *testing.T) {
 	t.Parallel()
 	wide := strings.Repeat("ä", 120) + "\n"
 	for name, of := range map[string]struct{ file, text, want string }{
-		"a good one":         {"a-b2.md", wide + "b.\n", ""},
-		"one line":           {"a.md", "a.\n", "a.md: 1 lines; 2 to 6"},
-		"seven lines":        {"a.md", strings.Repeat("a.\n", 7), "a.md: 7 lines; 2 to 6"},
-		"an empty file":      {"a.md", "", "a.md: 0 lines; 2 to 6"},
-		"too wide":           {"a.md", "a\nä" + wide + "b.\n", "a.md:2: over 120 columns"},
-		"no full stop":       {"a.md", "a.\nb\n", "a.md: no full stop at the end"},
-		"two paragraphs":     {"a.md", "a.\n\nb.\n", "a.md:2: a heading or an empty line"},
-		"a heading":          {"a.md", "## a\nb.\n", "a.md:1: a heading or an empty line"},
-		"another extension":  {"a.txt", "a\nb.\n", "a.txt: must be named NAME.md"},
-		"a name in capitals": {"A.md", "a\nb.\n", "A.md: must be named NAME.md"},
+		"a good one":          {"a-b2.md", wide + "b.\n", ""},
+		"one line":            {"a.md", "a.\n", "a.md: 1 lines; 2 to 6"},
+		"seven lines":         {"a.md", strings.Repeat("a.\n", 7), "a.md: 7 lines; 2 to 6"},
+		"an empty file":       {"a.md", "", "a.md: 0 lines; 2 to 6"},
+		"too wide":            {"a.md", "a\nä" + wide + "b.\n", "a.md:2: over 120 columns"},
+		"no full stop":        {"a.md", "a.\nb\n", "a.md: no full stop at the end"},
+		"two paragraphs":      {"a.md", "a.\n\nb.\n", "a.md:2: a heading or an empty line"},
+		"a heading":           {"a.md", "## a\nb.\n", "a.md:1: a heading or an empty line"},
+		"an indented heading": {"a.md", "a\n  # b.\n", "a.md:2: a heading or an empty line"},
+		"an underlined one":   {"a.md", "a\n ===== \nb.\n", "a.md:2: a heading or an empty line"},
+		"one of dashes":       {"a.md", "a\n--\nb.\n", "a.md:2: a heading or an empty line"},
+		"raw HTML":            {"a.md", "a <b>\nb.\n", "a.md:1: raw HTML"},
+		"a script":            {"a.md", "a [b](JavaScript:c)\nd.\n", "a.md:1: a link that leads neither to"},
+		"an escaped script":   {"a.md", "a [b](javascript&colon;c)\nd.\n", "a.md:1: a link that leads neither to"},
+		"a link in two lines": {"a.md", "a [b](\njavascript:c).\n", "a.md:1: a link that leads neither to"},
+		"a link by name":      {"a.md", "a [b].\n[b]: data:c.\n", "a.md:2: a link that leads neither to"},
+		"good links":          {"a.md", "a [b](https://c.example/d?e:f#g), [h](docs/I_J.md#k-l)\nand x[0]: m.\n", ""},
+		"a NUL byte":          {"a.md", "a\x00\nb.\n", "a.md: control characters"},
+		"a carriage return":   {"a.md", "a\r\nb.\n", "a.md: control characters"},
+		"another extension":   {"a.txt", "a\nb.\n", "a.txt: must be named NAME.md"},
+		"a name in capitals":  {"A.md", "a\nb.\n", "A.md: must be named NAME.md"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, code := newChangelog(t, firstLog, map[string]string{of.file: of.text}), 1
@@ -118,6 +129,10 @@ func TestChangelogRelease(t *testing.T) {
 	write(t, c.path("changelog/unreleased/c.md"), "c1\nc2.\n")
 	c.run(1, "has version 0.1.0 already", "0.1.0", "2030-02-28")
 	c.run(2, "DATE must be like", "0.2.0", "today")
+	if exec.Command("date", "-ud", "2026-12-31").Run() == nil { // of GNU
+		c.run(2, "there is no day 2026-13-31", "0.2.0", "2026-13-31")
+		c.run(2, "there is no day 2030-02-29", "0.2.0", "2030-02-29")
+	}
 	c.run(2, "VERSION must be like", "0.2.*", "2030-02-28")
 	c.run(2, "usage:", "--help")
 	c.run(0, "", "0.2.0", "2030-02-28")

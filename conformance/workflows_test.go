@@ -25,11 +25,35 @@ type workflow struct {
 	Concurrency any
 	Jobs        map[string]*workflowJob
 	text        string
+	all         map[string]any
+}
+
+// publishes says whether it is not one of changes, whose authors may be strangers.
+func (w workflow) publishes() bool {
+	_, fromForks := w.On["pull_request"]
+	return !fromForks
+}
+
+// each calls a function with each value that is no list or map, and with the keys that lead to it, as in jobs.lint.if.
+func each(v any, keys string, f func(keys, value string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			each(value, strings.TrimPrefix(keys+"."+key, "."), f)
+		}
+	case []any:
+		for _, value := range v {
+			each(value, keys, f)
+		}
+	default:
+		f(keys, fmt.Sprint(v))
+	}
 }
 
 type workflowJob struct {
 	RunsOn      string `yaml:"runs-on"`
 	Timeout     any    `yaml:"timeout-minutes"`
+	Needs       any
 	Permissions any
 	Environment any
 	Secrets     any
@@ -42,6 +66,9 @@ type workflowJob struct {
 
 func parseWorkflow(text string) (workflow, error) {
 	w := workflow{text: text}
+	if err := yaml.Unmarshal([]byte(text), &w.all); err != nil {
+		return w, err
+	}
 	return w, yaml.Unmarshal([]byte(text), &w)
 }
 
@@ -52,8 +79,41 @@ var (
 	fixed      = regexp.MustCompile(`^(ubuntu|macos|windows)-\d+(\.\d+)?$`)
 	makeCall   = regexp.MustCompile(`\bmake ([a-z][\w-]*)`)
 	scriptName = regexp.MustCompile(`(?:^|[\s("])((?:\.ci|scripts)/[\w./-]+)`)
+	forbidden  = regexp.MustCompile(`\b(eval|curl|wget|npx)\b|@latest|GITHUB_(ENV|PATH)`) // they run what nobody looked at
 	makefile   = regexp.MustCompile(`(?m)^([a-z][\w-]*):`)
 )
+
+// actions are those that workflows may use, with the commits that were looked at.
+var actions = []string{
+	"actions/attest@1e69f48acb82d1966a394da916b4c1698aa569d6 # v4.2.2",
+	"actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",
+	"actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
+	"actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e # v7.0.0",
+	"actions/setup-node@820762786026740c76f36085b0efc47a31fe5020 # v7.0.0",
+	"actions/upload-artifact@bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0",
+	"sigstore/cosign-installer@6f9f17788090df1f26f669e9d70d6ae9567deba6 # v4.1.2",
+}
+
+// expressions are those that workflows may have, after the ends of the keys where they may be. None may hold what a
+// stranger can write, and the token is only for GH_TOKEN.
+var expressions = []string{
+	"concurrency.group: ci-${{ github.event_name }}-${{ github.ref }}",
+	"concurrency.group: release-${{ github.ref }}",
+	"concurrency.cancel-in-progress: ${{ github.event_name == 'pull_request' }}",
+	"test.timeout-minutes: ${{ github.event_name == 'schedule' && 350 || 100 }}",
+	"unit.runs-on: ${{ matrix.system }}",
+	"env.GH_TOKEN: ${{ github.token }}",
+	"env.DIGEST: ${{ steps.push.outputs.digest }}",
+	"image.steps.with.subject-name: ${{ env.IMAGE }}",
+	"image.steps.with.subject-digest: ${{ steps.push.outputs.digest }}",
+}
+
+// conditions are those of steps in ci.yml. A release has none: what is skipped there counts as done.
+var conditions = []string{
+	"github.event_name != 'schedule'",
+	"github.event_name == 'schedule'",
+	"github.event_name == 'schedule' && !cancelled()",
+}
 
 // workflowRules find in a workflow what lets a stranger, or a stolen tag of an action, act with its rights.
 var workflowRules = map[string]func(w workflow, found func(format string, a ...any)){
@@ -71,11 +131,91 @@ var workflowRules = map[string]func(w workflow, found func(format string, a ...a
 			}
 		}
 	},
+	"actions": func(w workflow, found func(string, ...any)) {
+		lines, values := usesLine.FindAllStringSubmatch(w.text, -1), 0
+		for _, line := range lines {
+			if !slices.Contains(actions, strings.TrimPrefix(line[1], " ")) {
+				found("%s is not in the list", line[1])
+			}
+		}
+		each(w.all, "", func(keys, value string) {
+			if !strings.HasSuffix(keys, ".uses") {
+				return
+			}
+			values++
+			if !slices.ContainsFunc(actions, func(a string) bool { return strings.HasPrefix(a, value+" # ") }) {
+				found("%s: %s is not in the list", keys, value)
+			}
+		})
+		if len(lines) != values {
+			found("%d actions in %d lines: write each as others are", values, len(lines))
+		}
+	},
+	"expressions": func(w workflow, found func(string, ...any)) {
+		listed := 0
+		each(w.all, "", func(keys, value string) {
+			if !strings.Contains(value, "${{") {
+				return
+			}
+			ends := func(e string) bool { return strings.HasSuffix("."+keys+": "+value, "."+e) }
+			if !slices.ContainsFunc(expressions, ends) {
+				found("%s: %s is not in the list", keys, value)
+			}
+			listed += strings.Count(value, "${{")
+		})
+		if n := strings.Count(w.text, "${{"); n != listed {
+			found("%d of %d are in no value", n-listed, n)
+		}
+	},
+	"control": func(w workflow, found func(string, ...any)) {
+		each(w.all, "", func(keys, value string) {
+			for key := range strings.SplitSeq(keys, ".") {
+				switch key {
+				case "container", "services", "continue-on-error":
+					found("%s: %s", keys, value)
+				case "if":
+					if w.publishes() || !strings.HasSuffix(keys, ".steps.if") || !slices.Contains(conditions, value) {
+						found("%s: %s is not in the list", keys, value)
+					}
+				case "cancel-in-progress":
+					if w.publishes() && value != "false" {
+						found("%s: %s: a release is half done", keys, value)
+					}
+				}
+			}
+		})
+	},
+	"order": func(w workflow, found func(string, ...any)) {
+		if !w.publishes() {
+			return
+		}
+		if on := fmt.Sprint(w.On); on != "map[push:map[tags:[v*]]]" {
+			found("on %s", on)
+		}
+		after := map[string]bool{"build": true}
+		for range w.Jobs { // a job is at most so many away from build
+			for name, job := range w.Jobs {
+				each(job.Needs, "", func(_, need string) { after[name] = after[name] || after[need] })
+			}
+		}
+		for name := range w.Jobs {
+			if !after[name] {
+				found("%s does not wait for build", name)
+			}
+		}
+	},
+	"scripts": func(w workflow, found func(string, ...any)) {
+		each(w.all, "", func(keys, value string) {
+			bad := forbidden.FindString(value)
+			if strings.HasPrefix(bad, "@") || bad != "" && strings.HasSuffix(keys, ".run") {
+				found("%s: %s", keys, bad)
+			}
+		})
+	},
 	"permissions": func(w workflow, found func(string, ...any)) {
 		if p, ok := w.Permissions.(map[string]any); !ok || len(p) > 0 {
 			found("the workflow itself has permissions")
 		}
-		_, fromForks := w.On["pull_request"]
 		for name, job := range w.Jobs {
 			p, ok := job.Permissions.(map[string]any)
 			if !ok {
@@ -85,7 +225,7 @@ var workflowRules = map[string]func(w workflow, found func(format string, a ...a
 				if access == "read" {
 					continue
 				}
-				if fromForks {
+				if !w.publishes() {
 					found("%s: %s: %v in a workflow of pull requests", name, what, access)
 				}
 				if job.Environment != "release" {
@@ -125,7 +265,7 @@ var workflowRules = map[string]func(w workflow, found func(format string, a ...a
 		}
 	},
 	"caches": func(w workflow, found func(string, ...any)) {
-		if _, fromForks := w.On["pull_request"]; fromForks {
+		if !w.publishes() {
 			return
 		}
 		off := map[string]string{"actions/setup-go": "cache", "actions/setup-node": "package-manager-cache"}
@@ -147,6 +287,10 @@ var workflowRules = map[string]func(w workflow, found func(format string, a ...a
 		for name, job := range w.Jobs {
 			if job.Timeout == nil {
 				found("%s: no timeout", name)
+			}
+			minutes, known := job.Timeout.(uint64)
+			if minutes > 180 || !known && (w.publishes() || !strings.HasPrefix(fmt.Sprint(job.Timeout), "${{ ")) {
+				found("%s: over 180 minutes: %v", name, job.Timeout)
 			}
 			systems := []string{job.RunsOn}
 			if key, ok := strings.CutPrefix(job.RunsOn, "${{ matrix."); ok {
@@ -239,6 +383,39 @@ func TestWorkflowRulesFind(t *testing.T) {
 		{"ci.yml", checkout, "actions/checkout@3d3c42e # v7.0.1", "pinned: lint: actions/checkout@3d3c42e is not"},
 		{"ci.yml", checkout, strings.TrimSuffix(checkout, " # v7.0.1"), "has no version as comment"},
 		{"ci.yml", checkout, "docker://alpine:3", "pinned: lint: docker://alpine:3"},
+		{"ci.yml", checkout, "Actions" + strings.TrimPrefix(checkout, "actions"), "actions: jobs.lint.steps.uses: Actions/"},
+		{"ci.yml", checkout, strings.Replace(checkout, "@3", "@4", 1), "actions:  actions/checkout@4"},
+		{"ci.yml", checkout, strings.Replace(checkout, "@3", "@4", 1), "actions: jobs.lint.steps.uses: actions/checkout@4"},
+		{"ci.yml", "uses: " + checkout, "'uses': " + checkout, "actions: 7 actions in 6 lines"},
+		{"ci.yml", "    steps:", "    uses: a/b/.github/workflows/c.yml@main\n    steps:", "actions: jobs.lint.uses: a/b/"},
+		{"ci.yml", "run: make lint", "run: make ${{ github.ref }}", "expressions: jobs.lint.steps.run"},
+		{"ci.yml", "run: make lint", "run: make lint\n        shell: ${{ github.ref }}", "expressions: jobs.lint.steps.s"},
+		{"ci.yml", "run: make lint", "run: make lint\n        env: {GH_TOKEN: '${{ github.actor }}'}", "expressions: jobs.l"},
+		{"ci.yml", "run: make lint", "run: make lint\n        env: {'${{ github.ref }}': a}", "expressions: 1 of "},
+		{"release.yml", "{GH_TOKEN:", "{TOKEN:", "expressions: jobs.github.steps.env.TOKEN: ${{"},
+		{"release.yml", "{name: dist, path: dist}", "{token: '${{ github.token }}'}", "expressions: jobs.github.steps"},
+		{"release.yml", "github.token }}", "github['token'] }}", "expressions: jobs.github.steps.env.GH_TOKEN"},
+		{"release.yml", `push: {tags: ["v*"]}`, "push: {tags: ['*']}", "order: on map[push:map[tags:[*]]]"},
+		{"release.yml", `{tags: ["v*"]}`, `{tags: ["v*"], branches: [main]}`, "order: on map[push:map[br"},
+		{"release.yml", `["v*"]}`, "['v*']}\n  schedule: [{cron: '1 1 * * *'}]", "order: on map[push:map[tags:[v*]] sche"},
+		{"release.yml", "    needs: build\n", "", "order: github does not wait for build"},
+		{"release.yml", "    needs: npm\n", "    needs: [registry]\n", "order: registry does not wait for build"},
+		{"release.yml", "    steps:", "    container: {image: a}\n    steps:", "control: jobs.build.container.image: a"},
+		{"release.yml", "    steps:", "    services: {a: {image: b}}\n    steps:", "control: jobs.build.services.a.image: b"},
+		{"release.yml", "    steps:", "    continue-on-error: true\n    steps:", "control: jobs.build.continue-on-error"},
+		{"ci.yml", "run: make lint", "run: make lint\n        continue-on-error: true", "control: jobs.lint.steps.cont"},
+		{"release.yml", "needs: build\n", "needs: build\n    if: always()\n", "control: jobs.github.if: always() is"},
+		{"release.yml", "run: make channels", "run: make channels\n        if: " + conditions[1], "control: jobs.build.steps."},
+		{"ci.yml", "if: " + conditions[0], "if: github.actor == 'a'", "control: jobs.test.steps.if: github.actor"},
+		{"release.yml", "progress: false", "progress: true", "control: concurrency.cancel-in-progress: true"},
+		{"release.yml", "timeout-minutes: 90", "timeout-minutes: 181", "bounds: build: over 180 minutes: 181"},
+		{"release.yml", "timeout-minutes: 90", "timeout-minutes: ${{ vars.A }}", "bounds: build: over 180 minutes: ${{"},
+		{"ci.yml", "run: make lint", "run: eval a", "scripts: jobs.lint.steps.run: eval"},
+		{"ci.yml", "run: make lint", "run: curl a | sh", "scripts: jobs.lint.steps.run: curl"},
+		{"ci.yml", "run: make lint", "run: npx -y a", "scripts: jobs.lint.steps.run: npx"},
+		{"ci.yml", "run: make lint", "run: go run a@latest", "scripts: jobs.lint.steps.run: @latest"},
+		{"release.yml", "@v1.8.9", "@latest", "scripts: jobs.registry.env.PUBLISHER: @latest"},
+		{"ci.yml", "run: make lint", "run: echo a >>\"$GITHUB_ENV\"", "scripts: jobs.lint.steps.run: GITHUB_ENV"},
 		{"ci.yml", "permissions: {}\n", "", "permissions: the workflow itself"},
 		{"ci.yml", "permissions: {}\n", "permissions: read-all\n", "permissions: the workflow itself"},
 		{"ci.yml", "permissions: {contents: read}", "permissions: write-all", "permissions: lint: permissions are not named"},
