@@ -405,7 +405,7 @@ func TestWorkflowRulesFind(t *testing.T) {
 		{"release.yml", "    steps:", "    continue-on-error: true\n    steps:", "control: jobs.build.continue-on-error"},
 		{"ci.yml", "run: make lint", "run: make lint\n        continue-on-error: true", "control: jobs.lint.steps.cont"},
 		{"release.yml", "needs: build\n", "needs: build\n    if: always()\n", "control: jobs.github.if: always() is"},
-		{"release.yml", "run: make channels", "run: make channels\n        if: " + conditions[1], "control: jobs.build.steps."},
+		{"release.yml", "run: make channels", "run: true\n        if: " + conditions[1], "control: jobs.build.steps."},
 		{"ci.yml", "if: " + conditions[0], "if: github.actor == 'a'", "control: jobs.test.steps.if: github.actor"},
 		{"release.yml", "progress: false", "progress: true", "control: concurrency.cancel-in-progress: true"},
 		{"release.yml", "timeout-minutes: 90", "timeout-minutes: 181", "bounds: build: over 180 minutes: 181"},
