@@ -134,6 +134,8 @@ func TestChangelogRelease(t *testing.T) {
 		c.run(2, "there is no day 2030-02-29", "0.2.0", "2030-02-29")
 	}
 	c.run(2, "VERSION must be like", "0.2.*", "2030-02-28")
+	c.run(2, "VERSION must be like", "0.2", "2030-02-28")
+	c.run(1, "0.0.9 is not above 0.1.0", "0.0.9", "2030-02-28")
 	c.run(2, "usage:", "--help")
 	c.run(0, "", "0.2.0", "2030-02-28")
 	c.is("# Changelog\n\nAbout it.\n\n## 0.2.0 (2030-02-28)\n\nc1\nc2.\n\n" + first)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/pem"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -73,8 +75,16 @@ func (r *release) image() error {
 			Platform: &v1.Platform{OS: p.GOOS, Architecture: p.GOARCH},
 		}})
 	}
-	_, err := layout.Write(filepath.Join(r.dist, "oci"), index)
-	return err
+	dir := filepath.Join(r.dist, "oci")
+	if _, err := layout.Write(dir, index); err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return os.Chmod(path, 0o644) // whoever copies it need not be its owner
+	})
 }
 
 // config is that of an image with one layer.
