@@ -377,6 +377,11 @@ func TestPublishCheck(t *testing.T) {
 			expect.Fails(t, err, "dist has not one file "+name+" with the sum")
 		}
 	}
+	for _, file := range []string{"mcp-funnel_0.97.1_linux_amd64.rpm", "checksums.txt"} {
+		distIn(t, dist, wholeDist)
+		write(t, filepath.Join(dist, file), "")
+		expect.Fails(t, check("v0.97.1"), "dist has files that checksums.txt does not name")
+	}
 	distIn(t, dist, wholeDist)
 	must("git", "update-ref", "refs/remotes/origin/main", "HEAD~1")
 	expect.Fails(t, check("v0.97.1"), "v0.97.1 is not a commit of main")
