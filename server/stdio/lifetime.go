@@ -102,6 +102,7 @@ func (l Lifetime) watch(signals <-chan os.Signal, stopped <-chan struct{}, end c
 		if !wait(l.Drain, first, signals, stopped) {
 			return
 		}
+		first = time.Now() // of the signal that ended the drain, which has copies too
 	}
 	if cause == nil {
 		return
