@@ -32,7 +32,7 @@ var packaged = map[string]int64{
 // installs are what marks that a package manager has installed a package, for doctor, and the words of doctor.
 var installs = map[string]struct{ mark, want string }{
 	"deb": {"var/lib/dpkg/info/mcp-funnel.list", "by a .deb package"},
-	"rpm": {"", "by an .rpm package"},
+	"rpm": {"usr/lib/rpm/rpmrc", "by an .rpm package"},
 	"apk": {"lib/apk/db/installed", "by an .apk package"},
 }
 
