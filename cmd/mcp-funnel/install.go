@@ -71,9 +71,9 @@ func (c *install) Run(ctx context.Context, s *cli.Settings, w *cli.Streams, k *k
 	if err != nil {
 		return err
 	}
-	if _, by, err := ownChannel(); err == nil && by.passes && !c.Remove {
-		cli.PrintMessage(w.Err, "the path of this program ("+by.name+") does not outlive its next update: install it elsewhere first, "+
-			"or write npx -y mcp-funnel or the command on your PATH in its place")
+	if _, by, err := ownChannel(); err == nil && by.transient && !c.Remove {
+		cli.PrintMessage(w.Err, "the next update ("+by.name+") removes the path of this program: install it elsewhere "+
+			"first, or write npx -y mcp-funnel or the command on your PATH in its place")
 	}
 	hook := clientconfig.Change{
 		Self: ch.Self, Args: ch.Args, Hook: c.Hook || c.Remove && len(c.Wrap) == 0, Remove: c.Remove,

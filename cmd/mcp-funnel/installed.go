@@ -12,20 +12,20 @@ import (
 
 // channel is a way in which this program is installed.
 type channel struct {
-	path   string // a part of the program's path, with slashes, that only this channel has
-	file   string // a file that exists only where this channel installed the program; relative: beside it
-	name   string
-	update string
-	passes bool // the path is that of one version: it does not outlive the next update
+	path      string // a part of the program's path, with slashes, that only this channel has
+	file      string // exists only if this channel installed the program; a relative name is in the program's directory
+	name      string
+	update    string
+	transient bool // the path is that of one version: the next update removes it
 }
 
 // channels are tried in this order.
 var channels = []channel{
-	{path: "/_npx/", name: "npx", update: "npx -y mcp-funnel@latest", passes: true},
+	{path: "/_npx/", name: "npx", update: "npx -y mcp-funnel@latest", transient: true},
 	{path: "/node_modules/", name: "an npm package",
 		update: "as it was installed: npm install -g mcp-funnel@latest, or with pnpm, bun or Yarn"},
 	{path: "/mcp-funnel", file: "manifest.json", name: "a bundle (.mcpb)", update: "open the bundle of the next release"},
-	{path: "/Caskroom/", name: "Homebrew", update: "brew upgrade --cask mcp-funnel", passes: true},
+	{path: "/Caskroom/", name: "Homebrew", update: "brew upgrade --cask mcp-funnel", transient: true},
 	{path: "/scoop/apps/", name: "Scoop", update: "scoop update mcp-funnel"},
 	{path: "/WinGet/", name: "winget", update: "winget upgrade mcp-funnel"},
 	{path: "/usr/bin/", file: "/var/lib/dpkg/info/mcp-funnel.list", name: "a .deb package",
@@ -53,7 +53,11 @@ func ownChannel() (program string, c channel, err error) {
 	if program, err = os.Executable(); err == nil {
 		program, err = filepath.EvalSymlinks(program)
 	}
-	return program, channelOf(filepath.ToSlash(program), func(file string) bool { _, err := os.Stat(file); return err == nil }), err
+	exists := func(file string) bool {
+		_, err := os.Stat(file)
+		return err == nil
+	}
+	return program, channelOf(filepath.ToSlash(program), exists), err
 }
 
 // channelOf returns the channel that installed a program, by its path and by which files exist.

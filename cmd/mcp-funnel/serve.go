@@ -114,7 +114,8 @@ func serveWith(ctx context.Context, k *kong.Context, s *cli.Settings, w *cli.Str
 		if s.Root != nil {
 			why = "no directory was chosen"
 		}
-		app.Log.Warn("no root: calls on files are refused; set --root DIR, or choose directories in your client (" + why + ")")
+		app.Log.Warn(
+			"no root: calls on files are refused; set --root DIR, or choose directories in your client (" + why + ")")
 	}
 	for _, warning := range s.Warnings() {
 		app.Log.Warn(warning)

@@ -167,15 +167,16 @@ func tooWide(dir string) bool {
 		themselves = []string{os.Getenv("PUBLIC")}
 		withAllBelow = []string{os.Getenv("SystemRoot"), os.Getenv("ProgramFiles"), os.Getenv("ProgramData")}
 	}
+	dir = realPath(dir)
 	within := func(system string) bool {
-		rel, err := filepath.Rel(realPath(system), realPath(dir))
+		rel, err := filepath.Rel(realPath(system), dir)
 		return system != "" && err == nil && filepath.IsLocal(rel)
 	}
-	return slices.ContainsFunc(withAllBelow, within) ||
-		slices.ContainsFunc(themselves, func(system string) bool { return within(system) && realPath(system) == realPath(dir) })
+	is := func(system string) bool { return system != "" && strings.EqualFold(realPath(system), dir) }
+	return slices.ContainsFunc(withAllBelow, within) || slices.ContainsFunc(themselves, is)
 }
 
-// realPath returns a path without links; as it is if it cannot be resolved.
+// realPath resolves the links of a path; it returns a path that cannot be resolved unchanged.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
