@@ -47,6 +47,8 @@ type file struct {
 	index.File
 	Modified time.Time
 	at       *corpus
+	aside    string // see asideOf; known once a passage was read
+	opened   bool   // a passage was read
 }
 
 // Name returns the name by which a call names the file.
@@ -276,6 +278,11 @@ func (c *corpus) passage(ctx context.Context, h index.Hit) (text string, ok bool
 		}
 		c.texts[h.Path] = body
 		return c.passage(ctx, h)
+	}
+	if !f.opened {
+		head := make([]byte, min(src.Size, 2<<10))
+		n, _ := src.ReadAt(head, 0)
+		f.aside, f.opened = asideOf(h.Path, head[:n]), true
 	}
 	b := make([]byte, h.End-h.Start)
 	if _, err := src.ReadAt(b, h.Start); err != nil && !errors.Is(err, io.EOF) {
