@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ type askCmd struct {
 	Path     string   `env:"-" placeholder:"PATH" help:"Directory, file, glob, obs:, obs:ID or inv:ID; all roots by default."`
 	After    string   `env:"-" placeholder:"ans:ID" help:"The answer that this question follows."`
 	Top      int      `env:"-" placeholder:"N" help:"How many passages to take facts from (default: 5)."`
+	Timeout  cli.Age  `env:"-" placeholder:"TIME" help:"Answer within about this time, from what is indexed by then (default: the index is finished first)."`
 	JSON     bool     `env:"-" name:"json" help:"Print JSON, with all facts and the whole coverage."`
 }
 
@@ -30,6 +32,11 @@ list. With --endpoint-url the endpoint's model answers, from what it looks up; w
 says and no file has is named. With --endpoint-embeddings and no --endpoint-name no
 model answers, but passages are found by their meaning too. The exit code is 1 if
 nothing was found.
+
+The first question over files takes longer: their index is made, and answers cover
+all of them. At a terminal a bar shows how far it is; in a script nothing does, and
+it is finished too. Ctrl-C keeps what is indexed, and the next question goes on from
+there. --timeout answers sooner, and says how much the index covers.
 
 Examples:
 
@@ -44,7 +51,7 @@ func (c *askCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error
 	return withAsker(ctx, s, w, func(ctx context.Context, app *cli.App) error {
 		r, err := answerTo(ctx, app, w, ask.Args{
 			Question: strings.Join(c.Question, " "), Path: path, Top: c.Top, After: c.After,
-		})
+		}, time.Duration(c.Timeout))
 		if err != nil {
 			return err
 		}
@@ -68,17 +75,29 @@ func withAsker(ctx context.Context, s *cli.Settings, w *cli.Streams, do func(con
 	})
 }
 
-// answerTo answers a question by the tool ask, with a progress bar.
-func answerTo(ctx context.Context, app *cli.App, w *cli.Streams, a ask.Args) (r *ask.Result, err error) {
+// answerTo answers a question by the tool ask, with a progress bar. The index is finished first, or made for limit.
+func answerTo(
+	ctx context.Context, app *cli.App, w *cli.Streams, a ask.Args, limit time.Duration,
+) (*ask.Result, error) {
 	args, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
 	}
 	bar := cli.NewBar(w.Err, "ask", time.Now())
 	defer bar.End()
-	tool := app.Asker.Command(func(whole *ask.Result, failed error) { r, err = whole, failed })
-	_, stopped := app.Call(ctx, funnel.Request{Tool: tool, Args: args, Progress: bar.Progress})
-	return r, cmp.Or(stopped, err)
+	type outcome struct {
+		r   *ask.Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	tool := app.Asker.Command(limit, func(r *ask.Result, err error) { done <- outcome{r, err} })
+	_, err = app.Call(ctx, funnel.Request{Tool: tool, Args: args, Progress: bar.Progress})
+	select {
+	case o := <-done:
+		return o.r, cmp.Or(o.err, err)
+	case <-time.After(5 * time.Second): // a call that is stopped does not wait long for its tool; a panic gives no outcome
+		return nil, cmp.Or(err, errors.New("ask gave no answer"))
+	}
 }
 
 type chatCmd struct {
@@ -124,7 +143,10 @@ func answerLines(ctx context.Context, s *cli.Settings, w *cli.Streams, app *cli.
 			if last != nil {
 				a.After = last.ID
 			}
-			r, err := answerTo(ctx, app, w, a)
+			r, err := answerTo(ctx, app, w, a, 0)
+			if ctx.Err() != nil {
+				return err
+			}
 			if err != nil {
 				cli.PrintMessage(w.Err, err)
 				continue

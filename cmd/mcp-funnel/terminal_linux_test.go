@@ -128,6 +128,34 @@ func TestCallShowsABarAtATerminal(t *testing.T) {
 	}
 }
 
+// Ctrl-C during the first question keeps what is indexed, and says so.
+func TestAskKeepsTheIndexWhenItIsStopped(t *testing.T) {
+	screen, program := terminal(t)
+	settings := settled(t)
+	var text strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&text, "The lease of house %d ends.\n", i)
+	}
+	for i := range 60 {
+		write(t, filepath.Join(settings[len(settings)-1], fmt.Sprintf("%02d.txt", i)), text.String())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	code := start(ctx, strings.NewReader(""), io.Discard, program, append(settings, "ask", "when does the lease end")...)
+	see(t, screen, regexp.MustCompile(`\r\x1b\[Kask: \[#+ *\] +\d+ %  \d+\.\d MiB of \d\d\.\d MiB indexed `))
+	stop()
+	said := see(t, screen, regexp.MustCompile(`stopped; .*\n`))
+	if c := <-code; c != failed {
+		t.Errorf("code %d", c)
+	}
+	kept := regexp.MustCompile(`stopped; ([1-9]\d*) of 60 files are indexed, and the next question goes on`).FindStringSubmatch(said)
+	if kept == nil {
+		t.Fatalf("the screen shows %q", said)
+	}
+	_, out, _ := runs(t, append(settings, "index", "status")...)
+	expect.Contains(t, out, ": "+kept[1]+" of 60 files indexed")
+}
+
 // Where standard error is a file or a pipe there is no bar, however long it takes.
 func TestNoBarWhereThereIsNoTerminal(t *testing.T) {
 	file := expect.Value(os.Create(filepath.Join(t.TempDir(), "stderr")))(t)

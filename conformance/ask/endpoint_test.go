@@ -235,7 +235,7 @@ func TestSilentEndpoint(t *testing.T) {
 			b.k = ask.New(ask.Options{Store: store, Slice: c.slice, Answerer: by})
 			tool := b.k.Tool()
 			if c.patient {
-				tool = b.k.Command(func(*ask.Result, error) {})
+				tool = b.k.Command(0, func(*ask.Result, error) {})
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			if c.limit > 0 {

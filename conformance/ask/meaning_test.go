@@ -370,7 +370,8 @@ func TestVectorsInParts(t *testing.T) {
 	}
 	write(t, dir, "a.txt", []byte("The lease ends on 31 March 2027.\n"))
 	b := newBench(t, dir)
-	b.k = ask.New(ask.Options{Store: t.TempDir(), Slice: 2 * time.Second})
+	b.limit = 2 * time.Second
+	b.k = ask.New(ask.Options{Store: t.TempDir(), Slice: b.limit})
 	b.by(s.url, "m")
 	question := ask.Args{Question: "When does the tenancy terminate?"}
 	s.set(func(_ http.ResponseWriter, _ *http.Request, inputs []string) bool {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/funnel"
@@ -40,6 +41,7 @@ type bench struct {
 	owner   string
 	dir     string
 	counter *tokens.Counter
+	limit   time.Duration // of an answer without a model; 0: none
 }
 
 func newBench(t testing.TB, dir string) *bench {
@@ -71,7 +73,7 @@ func (b *bench) call(ctx context.Context, tool tools.Tool, args any) string {
 // try asks a question.
 func (b *bench) try(a ask.Args) (r *ask.Result, text string, err error) {
 	b.t.Helper()
-	text = b.call(b.t.Context(), b.k.Command(func(whole *ask.Result, failed error) { r, err = whole, failed }), a)
+	text = b.call(b.t.Context(), b.k.Command(b.limit, func(whole *ask.Result, failed error) { r, err = whole, failed }), a)
 	return r, text, err
 }
 

@@ -87,13 +87,19 @@ func (a Args) Check() error {
 }
 
 // Tool returns the tool ask. The tool of a nil Asker can be listed, but not called.
-func (k *Asker) Tool() tools.Tool { return k.tool(nil) }
+func (k *Asker) Tool() tools.Tool { return k.tool(0, nil) }
 
-// Command returns the tool ask for the command line, where a slice is the time of each step of a model, not of all. got
-// takes the result with its whole lists, or the error.
-func (k *Asker) Command(got func(*Result, error)) tools.Tool { return k.tool(got) }
+// Command returns the tool ask for the command line, where a slice is the time of each step of a model, not of all, and
+// the index is finished however long it takes, unless limit is above 0: then an answer without a model is made within
+// about that time. got takes the result with its whole lists, or the error.
+func (k *Asker) Command(limit time.Duration, got func(*Result, error)) tools.Tool {
+	return k.tool(cmp.Or(limit, noLimit), got)
+}
 
-func (k *Asker) tool(got func(*Result, error)) tools.Tool {
+// noLimit is more time than any index takes.
+const noLimit = 365 * 24 * time.Hour
+
+func (k *Asker) tool(limit time.Duration, got func(*Result, error)) tools.Tool {
 	if k == nil {
 		k = New(Options{})
 	}
@@ -106,7 +112,7 @@ func (k *Asker) tool(got func(*Result, error)) tools.Tool {
 		Paged:   true,
 		Toolset: Toolset,
 	}, func(ctx context.Context, a Args, in tools.Input, out tools.Output) error {
-		r, err := k.answer(ctx, a, in, out, got != nil)
+		r, err := k.answer(ctx, a, in, out, limit)
 		if got != nil {
 			got(r, err)
 		}
@@ -121,15 +127,18 @@ func (k *Asker) tool(got func(*Result, error)) tools.Tool {
 	})
 }
 
-// answer answers a question. With perStep, the time limit is one of each step of a model, not of all.
-func (k *Asker) answer(ctx context.Context, a Args, in tools.Input, out tools.Output, perStep bool) (*Result, error) {
+// answer answers a question within a slice, or with a limit as [Asker.Command] does.
+func (k *Asker) answer(
+	ctx context.Context, a Args, in tools.Input, out tools.Output, limit time.Duration,
+) (*Result, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
 	q := &question{
-		k: k, ctx: ctx, in: in, store: out.Store, progress: out.Progress, perStep: perStep, args: a,
-		top: cmp.Or(a.Top, defaultTop), begin: time.Now(), deadline: time.Now().Add(k.options.Slice * 8 / 10),
-		text: strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
+		k: k, ctx: ctx, in: in, store: out.Store, progress: out.Progress, perStep: limit > 0, args: a,
+		top: cmp.Or(a.Top, defaultTop), begin: time.Now(),
+		deadline: time.Now().Add(cmp.Or(limit, k.options.Slice) * 8 / 10),
+		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
 	}
 	if k.options.Embedder != nil {
 		q.meaning = &meaning{asked: map[string][]float32{}}

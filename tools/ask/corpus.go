@@ -142,10 +142,14 @@ func (q *question) refresh() error {
 		}
 		c.status, err = c.index.Refresh(q.ctx, files, index.Options{
 			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read, Ahead: c.readAhead,
-			Progress: func(done, total int64, file string) {
-				q.progress(done>>10, total>>10, "indexing "+content.ClipBytes(file, 80))
+			Progress: func(done, total int64) {
+				q.progress(done, total, "bytes indexed")
 			},
 		})
+		if errors.Is(q.ctx.Err(), context.Canceled) && c.kept {
+			return fmt.Errorf("stopped; %d of %d files are indexed, and the next question goes on from there",
+				c.status.Indexed, c.status.Files)
+		}
 		if err != nil {
 			return err
 		}

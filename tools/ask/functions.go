@@ -182,26 +182,30 @@ func (r *Result) add(own *Result) {
 }
 
 // answerBy has the Answerer answer a question. If it cannot, or not in time, the answer of the router stays, and a note
-// says why. With perStep, each step of it has the time of the whole.
+// says why. With perStep, each step of it has the time of the whole, and so has each step of an index that it needs.
 func (q *question) answerBy(r *Result) error {
 	ctx, stop := context.WithCancelCause(q.ctx)
 	defer stop(nil)
 	slice := q.k.options.Slice
 	late := fmt.Errorf("no answer within %s; a larger --slice waits longer", slice)
 	end := q.begin.Add(slice)
+	if q.perStep { // the index may have taken longer than that
+		end = time.Now().Add(slice)
+	}
 	if limit, ok := q.ctx.Deadline(); ok && limit.Add(-slice/10).Before(end) { // else the call would end without the facts
 		end = limit.Add(-slice / 10)
 	}
 	timer := time.AfterFunc(time.Until(end), func() { stop(late) })
 	defer timer.Stop()
+	if report := q.progress; q.perStep {
+		q.progress = func(done, total int64, message string) {
+			timer.Reset(slice)
+			report(done, total, message)
+		}
+	}
 	task := Task{
 		Question: q.readAs, History: q.before, Routed: Step{r.Tool, r.Arguments}, Functions: q.functions(r),
-		Progress: func(step int, what string) {
-			if q.perStep {
-				timer.Reset(slice)
-			}
-			q.progress(int64(step), 0, what)
-		},
+		Progress: func(step int, what string) { q.progress(int64(step), 0, what) },
 	}
 	reply, err := q.k.options.Answerer.Answer(ctx, task)
 	if q.ctx.Err() != nil {

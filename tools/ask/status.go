@@ -42,7 +42,7 @@ func (k *Asker) Indexes(
 ) (all []IndexStatus, err error) {
 	q := &question{k: k, ctx: ctx, in: tools.Input{Sources: set}, progress: p, args: Args{Path: path}}
 	if q.deadline = time.Now().Add(-time.Hour); update {
-		q.deadline = time.Now().AddDate(1, 0, 0)
+		q.deadline = time.Now().Add(noLimit)
 	}
 	if err := q.gather(); err != nil {
 		return nil, err

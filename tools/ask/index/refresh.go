@@ -42,7 +42,7 @@ type Options struct {
 	Deadline time.Time                                     // no file is read after it; zero: no such time
 	Ahead    func(ctx context.Context, files []File) error // is called with the next files before they are read
 	Read     func(ctx context.Context, f File) (Text, error)
-	Progress func(done, total int64, file string)
+	Progress func(done, total int64) // bytes
 }
 
 // ahead is how many files are passed to Options.Ahead.
@@ -152,7 +152,7 @@ func (x *Index) add(ctx context.Context, files []File, s *Status, o Options) (n 
 			break
 		}
 		if o.Progress != nil {
-			o.Progress(s.Done, s.Bytes, files[n].Path)
+			o.Progress(s.Done, s.Bytes)
 		}
 		if o.Ahead != nil && n%ahead == 0 {
 			if err := o.Ahead(ctx, files[n:min(n+ahead, len(files))]); err != nil {
