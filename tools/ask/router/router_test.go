@@ -125,10 +125,12 @@ func TestTableHolds(t *testing.T) {
 		"directory_tree": {
 			"file types", "folder", "tree", "directory", "structure", "What file types are there?", "show the folder structure",
 			"directory tree", "file tree", "Show me the directory structure.", "which folders are there",
+			"what image formats are there", "show the project structure", "what types of logs are there",
 		},
 		"list_files": {
 			"list files", "recent files", "what files", "show files", "What files are there?", "Show recent files",
-			"list the pdf files", "which files are there?", "files modified since Monday",
+			"list the pdf files", "which files are there?", "files modified since Monday", "list all log files", "list all logs",
+			"list all log data files", "list all log level files", "list the newest logs", "list all json files with levels",
 		},
 		"file_metadata": {
 			"file size", "When was the file modified?", "When was report.pdf created?", "file size of data.csv",
@@ -138,7 +140,10 @@ func TestTableHolds(t *testing.T) {
 			"cuenta", "Baum?? im Garten", "dossier médical", "tree of life", "company directory", "when was the war",
 			"When was the document signed?", "Wann wurde das Dokument unterschrieben?", "Quand le fichier a-t-il été signé ?",
 			"How big is the docs folder?", "How do I create a file?", "Which documents do I need?",
-			"What is the file number of the case?"},
+			"What is the file number of the case?", "list all log levels", "list all levels of logs",
+			"which log levels are there?", "how many log levels are there", "list all log formats", "list all json data",
+			"list all sql output", "list all css classes", "list all html titles", "show the xml structure",
+			"list all error levels", "list all types of errors", "list all environment variables"},
 	} {
 		for _, question := range questions {
 			expect.Equal(t, Read(question).Tool, tool, question)

@@ -60,7 +60,9 @@ func scan(text string) (all []token) {
 		if t.kinds == near && isBesideFile(all, i, language == 0) || t.is(near) && isBesideExtension(all, i) {
 			t.kinds = ext
 		}
-		if t.is(noun) && i > 0 && all[i-1].is(ext) && !all[i-1].is(object) { // "log levels"
+		beforeOf := i+1 < len(all) && all[i+1].is(of) && isExtensionAlone(all, i+2)
+		if t.is(noun) && (isExtensionAlone(all, i-1) || beforeOf) || // "log levels", "levels of logs"
+			t.is(shape) && isExtensionAlone(all, i-1) && len(all[i-1].extensions) == 1 { // "log formats"
 			t.kinds = content
 		}
 		if i > 0 && all[i-1].is(called) && !t.is(stop|prep|of|object|ext|folder) { // "a file called summary"
@@ -124,6 +126,13 @@ func isBesideFile(all []token, at int, english bool) bool {
 		between |= stop | prep | shape // "files of type go"
 	}
 	return false
+}
+
+// isExtensionAlone reports whether the token at an index is a word for an extension, and neither a word for a file nor
+// one or two tokens before one.
+func isExtensionAlone(all []token, at int) bool {
+	return at >= 0 && at < len(all) && all[at].is(ext) &&
+		!slices.ContainsFunc(all[at:min(at+3, len(all))], func(t token) bool { return t.is(object) })
 }
 
 // isBesideExtension reports whether ".doc", or "doc", which also is a document, is next to an extension: "doc and
