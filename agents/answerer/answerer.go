@@ -3,13 +3,17 @@
 package answerer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-funnel/mcp-funnel/agents/chat"
 	"github.com/mcp-funnel/mcp-funnel/agents/loop"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
@@ -51,6 +55,9 @@ func (a *Answerer) Answer(ctx context.Context, t ask.Task) (ask.Reply, error) {
 			}
 		},
 		Accept: func(args json.RawMessage) error {
+			if looked := c.lookFirst(); looked != "" {
+				return errors.New("answer from results: " + looked)
+			}
 			c.answer(responseOf(args))
 			return nil
 		},
@@ -84,7 +91,13 @@ func (a *Answerer) Answer(ctx context.Context, t ask.Task) (ask.Reply, error) {
 	if r.Ending == loop.Failed || r.Ending == loop.Cancelled {
 		return c.reply, r.Err
 	}
-	c.reply.Ungrounded = ungrounded(c.reply.Text, t.Question, c.results)
+	if r.Finish == "length" && c.reply.Text != "" && len(c.reply.Notes) == 0 {
+		c.reply.Notes = append(c.reply.Notes, "the endpoint cut the reply off at its limit of tokens: the answer may lack its end")
+	}
+	if c.reply.Ungrounded = ungrounded(c.reply.Text, t.Question, c.results); len(c.reply.Ungrounded) > maxUngrounded {
+		c.reply.Ungrounded = c.reply.Ungrounded[:maxUngrounded]
+		c.reply.Notes = append(c.reply.Notes, fmt.Sprintf("more than %d claims are not in the files", maxUngrounded))
+	}
 	return c.reply, nil
 }
 
@@ -100,44 +113,104 @@ type conversation struct {
 	calls   int // of this turn
 }
 
-func (c *conversation) answer(text string) { c.reply.Text = strings.TrimSpace(text) }
-
-// responseOf returns the answer in the arguments of respond; their text if there is none.
-func responseOf(args json.RawMessage) string {
-	var p struct {
-		Answer string `json:"answer"`
+// answer sets the answer: that in {"answer": …}, also if its end is missing. Another object is an answer only if it is
+// whole. What a model repeats at its end is left out.
+func (c *conversation) answer(text string) {
+	text = strings.TrimSpace(text)
+	if object := strings.TrimRight(strings.TrimPrefix(text, "```json\n"), "`\n"); strings.HasPrefix(object, "{") {
+		calls, _ := loop.TextCalls(`<tool_call>{"name":"respond","arguments":`+object+"}", c.names)
+		if !json.Valid([]byte(object)) {
+			text = ""
+		}
+		if len(calls) == 1 {
+			text = cmp.Or(responseOf(json.RawMessage(calls[0].Function.Arguments)), text)
+		}
 	}
-	if json.Unmarshal(args, &p) == nil && p.Answer != "" {
-		return p.Answer
+	once := withoutLoop(text)
+	if once != text {
+		c.reply.Notes = append(c.reply.Notes, "the model repeated the end of its answer: it is shown once")
 	}
-	return string(args)
+	c.reply.Text = strings.TrimSpace(once)
 }
 
-// onText handles a reply without a native call: calls that it has as text are run; at the first step without one the
-// router's choice is run; later text is the answer.
-func (c *conversation) onText(turn int, text string) (next []chat.Message, end bool) {
+// responseOf returns the answer in the arguments of respond; their only text if none is named so, or "".
+func responseOf(args json.RawMessage) string {
+	var p map[string]any
+	if json.Unmarshal(args, &p) != nil {
+		return ""
+	}
+	text, ok := p["answer"].(string)
+	for _, v := range p {
+		if s, isText := v.(string); !ok && isText && len(p) == 1 {
+			text = s
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// A text loops if it ends with loopTimes times the same minLoop to maxLoop bytes.
+const (
+	loopTimes        = 4
+	minLoop, maxLoop = 12, 1000
+)
+
+// isWordRune reports whether a character is no ruler or blank.
+func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// withoutLoop returns a text without what repeats itself at its end, up to the last sentence before that.
+func withoutLoop(text string) string {
+	for n := minLoop; n <= maxLoop && n*loopTimes <= len(text); n++ {
+		from := len(text) - n*loopTimes
+		if text[from+n:] != text[from:len(text)-n] || !strings.ContainsFunc(text[from:from+n], isWordRune) {
+			continue
+		}
+		for from > 0 && text[from-1] == text[from-1+n] {
+			from--
+		}
+		once := text[:runes.Complete([]byte(text[:from+n]))]
+		if end := strings.LastIndexAny(once, ".!?\n"); end > 0 {
+			once = once[:end+1]
+		}
+		return once
+	}
+	return text
+}
+
+// onText handles a reply without a native call: calls that it has as text are run, and other text is the answer. An
+// answer without any result before it is not taken: the router's choice is run.
+func (c *conversation) onText(_ int, text string) (next []chat.Message, end bool) {
 	calls, rest := loop.TextCalls(text, c.names)
 	var results []string
 	for _, call := range calls {
 		args := json.RawMessage(call.Function.Arguments)
 		if call.Function.Name == "respond" {
-			c.answer(responseOf(args))
-			return nil, true
+			rest, calls = responseOf(args), nil
+			break
 		}
 		results = append(results, "Result of "+call.Function.Name+":\n"+c.run(c.ctx, call.Function.Name, args))
 	}
-	if len(calls) == 0 && turn > 0 {
-		c.answer(rest)
-		return nil, true
-	}
 	if len(calls) == 0 {
-		args, err := json.Marshal(c.task.Routed.Arguments)
-		if err != nil {
-			args = []byte("{}")
+		looked := c.lookFirst()
+		if looked == "" {
+			c.answer(rest)
+			return nil, true
 		}
-		results = append(results, "Result of "+c.task.Routed.Tool+":\n"+c.run(c.ctx, c.task.Routed.Tool, args))
+		results = append(results, looked)
 	}
 	return []chat.Message{{Role: "user", Content: strings.Join(results, "\n\n")}}, false
+}
+
+// lookFirst runs the router's choice, once, if no function has returned a result yet, and returns its text for the
+// model; else "".
+func (c *conversation) lookFirst() string {
+	args, err := json.Marshal(c.task.Routed.Arguments)
+	if err != nil {
+		args = []byte("{}")
+	}
+	if len(c.results) > 0 || c.ran[c.task.Routed.Tool+string(args)] {
+		return ""
+	}
+	return "Result of " + c.task.Routed.Tool + ":\n" + c.run(c.ctx, c.task.Routed.Tool, args)
 }
 
 // run runs a function and returns the text for the model.

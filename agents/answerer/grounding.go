@@ -74,7 +74,7 @@ type evidence struct {
 }
 
 // ungrounded returns the numbers, dates, quoted names, identifiers, addresses and file names of an answer that are not
-// in the results or the question, as written, at most 20. Numbers may also be counts of lines or files of a result, or
+// in the results or the question, as written: all of them, or the first 21. Numbers may also be counts of lines or files of a result, or
 // the sum of all amounts of one currency or unit in it. The sign of a number is ignored.
 func ungrounded(answer, question string, results []string) (claims []string) {
 	all := strings.Join(results, "\n")
@@ -90,7 +90,7 @@ func ungrounded(answer, question string, results []string) (claims []string) {
 		}
 	}
 	answer = stamp().ReplaceAllString(answer, "$1 $2")
-	for i, size := 0, 0; i < len(answer) && len(claims) < maxUngrounded; i += size {
+	for i, size := 0, 0; i < len(answer) && len(claims) <= maxUngrounded; i += size {
 		text := answer[i:min(len(answer), i+maxClaim)]
 		size = 1
 		if i == 0 || answer[i-1] == '\n' {

@@ -78,6 +78,7 @@ type Result struct {
 	Ending     Ending
 	Submitted  json.RawMessage // arguments of the accepted submission
 	Text       string          // last text of the model
+	Finish     string          // reason to finish that the endpoint gave for its last reply
 	Turns      int             // completions that were answered
 	Calls      int             // tool calls that were run, without submissions
 	Failures   int             // requests that failed
@@ -149,6 +150,7 @@ func (c *conversation) turn(ctx context.Context, turn int) Ending {
 		return ending
 	}
 	c.r.Turns++
+	c.r.Finish = reply.FinishReason
 	if len(reply.ToolCalls) == 0 && c.o.OnText == nil {
 		if calls, rest := TextCalls(reply.Text, c.names); len(calls) > 0 {
 			reply.ToolCalls, reply.Text = calls, rest

@@ -114,6 +114,70 @@ func TestFlows(t *testing.T) {
 	}
 }
 
+// TestRepliesOfSmallModels has replies that a model of 135 million parameters wrote.
+func TestRepliesOfSmallModels(t *testing.T) {
+	const end = "The lease ends on 31 March 2027."
+	numbers := ""
+	for i := range 60 {
+		numbers += fmt.Sprint(7000+7*i, ", ")
+	}
+	respond := native("respond", map[string]any{"answer": "The answer and end is returned"})
+	for name, c := range map[string]struct {
+		replies  []chattest.Reply // after the first, for which the router's choice is run
+		want     string           // "": the facts answer
+		note     string
+		invented int
+	}{
+		"half an object": {[]chattest.Reply{{Text: `{"answer": "` + end + ` The lease with`, Finish: "length"}},
+			end + " The lease with", "cut the reply off", 0},
+		"a fenced object":       {[]chattest.Reply{said("```json\n{\"answer\": \"" + end + "\"}\n```")}, end, "", 0},
+		"an object without one": {[]chattest.Reply{said(`{"lines": [{"index": 1, "url": "/models/notes.txt", "type": "js`)}, "", "gave no answer", 0},
+		"a whole object":        {[]chattest.Reply{said(`{"end": ["31 March 2027"]}`)}, `{"end": ["31 March 2027"]}`, "", 0},
+		"only an opening":       {[]chattest.Reply{said(`{"`)}, "", "gave no answer", 0},
+		"respond without text":  {[]chattest.Reply{native("respond", map[string]any{})}, "", "gave no answer", 0},
+		"another argument":      {[]chattest.Reply{native("respond", map[string]any{"text": end})}, end, "", 0},
+		"half a sentence":       {[]chattest.Reply{{Text: end + " The lease", Finish: "length"}}, end + " The lease", "cut the reply off", 0},
+		"a loop": {[]chattest.Reply{said("The total of the invoice is 100. " + strings.Repeat("The total is 100. ", 20) + "The total is 10")},
+			"The total of the invoice is 100.", "repeated the end of its answer", 1},
+		"lines that repeat": {[]chattest.Reply{said(strings.Repeat(end+"\n\n", 7) + "The lease ends on")}, end, "repeated the end", 0},
+		"a loop of a token": {[]chattest.Reply{said(end + " " + strings.Repeat("1. ", 90))}, end + " 1. 1. 1.", "repeated the end", 0},
+		"a ruler":           {[]chattest.Reply{said(end + "\n" + strings.Repeat("-", 80))}, end + "\n" + strings.Repeat("-", 80), "", 0},
+		"numbers":           {[]chattest.Reply{said(numbers)}, strings.TrimSpace(numbers), "more than 20 claims", 20},
+		"an unknown function": {[]chattest.Reply{said(`<tool_call>{"name": "LostLawn", "arguments": {"type": "string"`), said(end)},
+			end, "", 0},
+	} {
+		for how, first := range map[string]chattest.Reply{
+			"text": said("The lease ends on January 1, 2024."), "respond": respond,
+			"respond as text": said(`{"name": "respond", "arguments": {"answer": "The`),
+			"no function":     native("LostLawn", map[string]any{}),
+		} {
+			if how == "no function" && name == "an unknown function" {
+				continue // it makes a reply that is no answer of each
+			}
+			replies := append([]chattest.Reply{first}, c.replies...)
+			if how == "no function" { // nothing was looked up yet: the router's choice is run for the next reply
+				replies = slices.Insert(replies, 1, said("The lease ends in 2024."))
+			}
+			r, s := answeredBy(t, ten(t), ask.Args{Question: "when does the lease end?"}, replies...)
+			about := name + " after " + how
+			expect.Equal(t, r.Answer, c.want, about)
+			expect.Equal(t, r.By == "facts", c.want == "", "%s: by %s", about, r.By)
+			expect.Equal(t, len(r.Ungrounded), c.invented, "%s: %q", about, r.Ungrounded)
+			expect.Equal(t, len(s.Requests()), len(replies), about)
+			if notes := strings.Join(r.Notes, "; "); !strings.Contains(notes, c.note) || c.note == "" && notes != "" {
+				t.Errorf("%s: %q, want %q", about, notes, c.note)
+			}
+			if len(r.Steps) != 1 || r.Steps[0].Tool != "semantic_search" {
+				t.Errorf("%s: steps %v", about, r.Steps)
+			}
+		}
+	}
+	r, _ := answeredBy(t, ten(t), ask.Args{Question: "when does the lease end?"}, chattest.Reply{Status: 400, Raw: "{}"})
+	if raw := expect.Value(json.Marshal(r))(t); !strings.Contains(string(raw), `"steps":[]`) {
+		t.Errorf("no steps are no empty list: %s", raw)
+	}
+}
+
 // TestFollowUpAtAnEndpoint sends the two turns before, and needs two completions.
 func TestFollowUpAtAnEndpoint(t *testing.T) {
 	b := ten(t)

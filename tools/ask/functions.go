@@ -42,7 +42,8 @@ type Reply struct {
 	By          string // "model NAME"
 	Steps       []Step // functions that were run
 	Completions int
-	Ungrounded  []string // numbers, dates and names of Text that are in no result
+	Ungrounded  []string // numbers, dates and names of Text that are in no result, at most 20
+	Notes       []string // on Text: what it lacks
 }
 
 // Extractor chooses the facts of passages.
@@ -214,7 +215,7 @@ func (q *question) answerBy(r *Result) error {
 	if ctx.Err() != nil && strings.TrimSpace(reply.Text) == "" {
 		err = late
 	}
-	r.Completions, r.Steps = reply.Completions, reply.Steps
+	r.Completions, r.Steps = reply.Completions, append(r.Steps, reply.Steps...) // none is [], not null
 	switch {
 	case err != nil:
 		q.note("the endpoint failed (%s): these are the facts, no model answered", content.ClipBytes(err.Error(), 150))
@@ -222,6 +223,7 @@ func (q *question) answerBy(r *Result) error {
 		q.note("the model gave no answer: these are the facts")
 	default:
 		r.By, r.Answer, r.Ungrounded = reply.By, reply.Text, append(r.Ungrounded, reply.Ungrounded...)
+		q.notes = append(q.notes, reply.Notes...)
 	}
 	return nil
 }
