@@ -1,6 +1,6 @@
 # An index of commands; each can be run by hand.
 
-.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks size wire documents replicas bench-replicas bench-view release release-small release-twice channels docs
+.PHONY: build test bench lint generate update fuzz safety safety-run soak supply bench-wire bench-peers bench-tasks size wire documents models replicas bench-replicas bench-view release release-small release-twice channels docs
 
 build: ## the binary, as released
 	CGO_ENABLED=0 go build -trimpath -o bin/mcp-funnel ./cmd/mcp-funnel
@@ -73,6 +73,9 @@ channels: release ## the release, and every channel of it started in a root that
 
 documents: ## 60 documents made by LibreOffice and libraries of Python, beside what went into them; PYTHON has python-docx, openpyxl, python-pptx and reportlab
 	SAFETY=full CGO_ENABLED=0 go test -count=1 -v ./conformance/documents
+
+models: ## small models and their servers, installed in .models, and all that goes through an endpoint tried with them
+	scripts/models
 
 docs: ## README, docs and what stands beside them as pages to be read offline, into dist/site; every link is checked
 	rm -rf dist/site && CGO_ENABLED=0 go run ./scripts/site . dist/site && echo dist/site
