@@ -46,7 +46,8 @@ type Options struct {
 	Answerer Answerer      // answers through an endpoint; nil: the facts are the answer
 
 	Extractor Extractor // chooses the facts for the Answerer; nil: the rules do
-	Embedder  Embedder  // finds passages by their meaning; nil: they are found by their words alone
+	Embedder  Embedder  // finds passages by their meaning; nil: the built-in table does where words find little
+	ByWords   bool      // without an Embedder, passages are found by their words alone
 }
 
 // Asker answers questions. It is safe for concurrent use.
@@ -140,7 +141,7 @@ func (k *Asker) answer(
 		deadline: time.Now().Add(cmp.Or(limit, k.options.Slice) * 8 / 10),
 		text:     strings.Join(strings.Fields(content.Visible(a.Question, false)), " "), withFacts: map[*file]bool{},
 	}
-	if k.options.Embedder != nil {
+	if k.options.Embedder != nil || !k.options.ByWords {
 		q.meaning = &meaning{asked: map[string][]float32{}}
 	}
 	if err := q.follow(); err != nil {
@@ -202,7 +203,7 @@ type question struct {
 	extracted int       // passages that it was asked about, and those of which the rules chose the facts
 	byRules   int
 	rejected  map[string]bool // passages in which it found nothing, by file and line
-	meaning   *meaning        // nil without an Embedder
+	meaning   *meaning        // nil: passages are found by their words alone
 
 	changed   int // passages whose file changed during the call
 	withFacts map[*file]bool

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/embed"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -201,9 +202,13 @@ func (c *corpus) read(ctx context.Context, f index.File) (index.Text, error) {
 	if e := c.stored[f.Path]; !e.Certain() || e == source.Mixed {
 		why = notUTF8 + string(e)
 	}
-	return index.Text{
+	t := index.Text{
 		Body: body, Hash: hex.EncodeToString(sum[:]), Chunks: index.Chunks(ctx, f.Path, kind, body), Why: why,
-	}, ctx.Err()
+	}
+	for _, p := range t.Chunks {
+		t.Meanings = append(t.Meanings, embed.Packed(f.Path+" "+p.Heading+"\n"+string(body[p.Start:p.End]))...)
+	}
+	return t, ctx.Err()
 }
 
 // text returns the text of a file in UTF-8, or why it has none.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/embed"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 )
@@ -32,11 +33,14 @@ const (
 	nearUnits      = 128  // sentences of passages that are compared with the question
 	nearFacts      = 2    // facts of a passage that was found by its meaning
 	askedBonus     = 0.1  // for a sentence that has what is asked for: a date, an amount
+	fewWords       = 0.38 // share of the question's words below which passages are also found by the built-in table
+	knownFrom      = 0.5  // share of a question that the table must know
 	keptDocuments  = 16   // files whose texts are kept while passages are embedded
 )
 
-// meaning is the state of one question and of all functions that its model runs, as far as the Embedder is concerned.
+// meaning is the state of one question and of all functions that its model runs, as far as vectors are concerned.
 type meaning struct {
+	builtIn           string               // how the passages were ranked without an Embedder; "": by words
 	asked             map[string][]float32 // unit vectors of questions
 	passages, vectors int                  // of the files that are asked; passages that have a vector
 	used, ran         bool                 // passages were to be, and were, compared with a question
@@ -47,6 +51,9 @@ type meaning struct {
 func (m *meaning) ranked() string {
 	if m == nil || !m.used {
 		return ""
+	}
+	if m.builtIn != "" {
+		return m.builtIn
 	}
 	text := "by words and meaning"
 	switch {
@@ -65,6 +72,9 @@ func (m *meaning) ranked() string {
 // by words alone if the endpoint fails.
 func (q *question) byMeaning(query facts.Query, byWords []found) ([]found, error) {
 	m := q.meaning
+	if q.k.options.Embedder == nil {
+		return q.byTable(query, byWords)
+	}
 	if m.used = true; m.failed != "" && m.asked[q.readAs] == nil {
 		return byWords, nil
 	}
@@ -92,7 +102,14 @@ func (q *question) mergeMeaning(query facts.Query, byWords []found) ([]found, er
 			m.failed = content.ClipBytes(err.Error(), 150)
 		}
 	}
-	near, err := q.nearest(query, vector)
+	m.passages, m.vectors = 0, 0
+	near, err := q.nearest(query, func(c *corpus) ([]index.Hit, error) {
+		// The score is the cosine above the mean of all passages: those of some models are all close to 1.
+		hits, passages, vectors, err := c.index.Nearest(q.ctx, vector, minCosine, candidates, perFile, c.has)
+		m.passages += passages
+		m.vectors += vectors
+		return hits, err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +121,12 @@ func (q *question) mergeMeaning(query facts.Query, byWords []found) ([]found, er
 
 // embed returns the vectors of texts. It waits until a time.
 func (q *question) embed(texts []string, until time.Time) (all [][]float32, err error) {
+	if q.k.options.Embedder == nil {
+		for _, t := range texts {
+			all = append(all, embed.Vector(t))
+		}
+		return all, nil
+	}
 	ctx, stop := context.WithDeadline(q.ctx, until)
 	defer stop()
 	for some := range slices.Chunk(texts, mostTexts) {
@@ -198,18 +221,43 @@ func (q *question) embedSome(c *corpus, hits []index.Hit) (int, error) {
 // has reports whether the question is asked of a file.
 func (c *corpus) has(path string) bool { return c.byPath[path] != nil }
 
-// nearest returns the passages that are nearest to a question, the best first. Their score is the cosine above the mean
-// of all passages: those of some models are all close to 1.
-func (q *question) nearest(query facts.Query, vector []float32) (near []found, err error) {
+// byTable returns the passages to take facts from without an Embedder: those by words, and where no passage has most of
+// the question's words, also those that are nearest by the built-in table. Its vectors are near for any question and any
+// text, also where the text has no answer: where words find passages, they are left alone.
+func (q *question) byTable(query facts.Query, byWords []found) ([]found, error) {
+	most := 0.0
+	for _, p := range byWords {
+		most = max(most, p.covered*q.known)
+	}
+	switch {
+	case most >= fewWords:
+		return byWords, nil
+	case embed.Known(q.readAs) < knownFrom:
+		q.meaning.used, q.meaning.builtIn = true, "by words: the built-in table of meanings knows English"
+		return byWords, nil
+	}
+	vector := embed.Vector(q.readAs)
+	to := embed.NewQuery(vector)
+	near, err := q.nearest(query, func(c *corpus) ([]index.Hit, error) {
+		return c.index.NearestMeaning(q.ctx, to, minCosine, candidates, perFile, c.has)
+	})
+	if err != nil || len(near) == 0 {
+		return byWords, err
+	}
+	q.meaning.used, q.meaning.builtIn = true, "by words and meaning (built in): no passage has most of the words, check these"
+	all := merge(byWords, near)
+	q.nearSentences(query, all[:min(len(all), q.top)], vector)
+	return all, nil
+}
+
+// nearest returns the passages that are nearest to a question, the best first.
+func (q *question) nearest(query facts.Query, of func(*corpus) ([]index.Hit, error)) (near []found, err error) {
 	var all []found
-	q.meaning.passages, q.meaning.vectors = 0, 0
 	for _, c := range q.places {
-		hits, passages, vectors, err := c.index.Nearest(q.ctx, vector, minCosine, candidates, perFile, c.has)
+		hits, err := of(c)
 		if err != nil {
 			return nil, err
 		}
-		q.meaning.passages += passages
-		q.meaning.vectors += vectors
 		for _, h := range hits {
 			all = append(all, found{Hit: h, file: c.byPath[h.Path], byMeaning: true})
 		}

@@ -30,7 +30,7 @@ type Result struct {
 	Ungrounded  []string     `json:"ungrounded"`
 	Observation string       `json:"observation"` // obs:ID of all facts; "" if they are not kept
 	Notes       []string     `json:"note"`
-	Ranked      string       `json:"ranked,omitempty"` // by words, by meaning; "" without an embedding model
+	Ranked      string       `json:"ranked,omitempty"` // by words, by meaning; "" where words were enough
 
 	shown int // facts that the text shows, from the first
 	found int // passages with words of the question
@@ -73,8 +73,9 @@ const (
 
 // Limits of the text of an answer.
 const (
-	factTokens = 200 // of facts; coverage and what follows come on top
-	maxNamed   = 5   // files that are named: first those with more facts, then those without
+	factTokens   = 200 // of facts; coverage and what follows come on top
+	aroundTokens = 70  // of a fact with the lines around it
+	maxNamed     = 5   // files that are named: first those with more facts, then those without
 )
 
 // maxNoteBytes is how much of a note is shown.
@@ -117,15 +118,29 @@ func (r *Result) text(count func(string) int, notes []string) string {
 		fmt.Fprintf(&b, "read as %q\n", content.ClipEnd(r.ReadAs, 200))
 	}
 	left := factTokens - count(b.String()+ranked)
-	written, last := 0, ""
+	written, last, around := 0, "", (*facts.Around)(nil)
 	for _, f := range r.Facts[:r.shown] {
+		if f.File == last && around != nil && f.From >= around.From && f.To <= around.To {
+			written++ // it is shown already
+			continue
+		}
 		text := ""
 		listed := listed || f.Lines == ""
 		if !listed && f.File != last {
 			text = "From " + content.VisibleLine(f.File) + ":\n"
 		}
+		if f.Around != nil && count(f.Around.Text) > aroundTokens {
+			f.Around = nil // other facts would have no room
+		}
+		if f.File != last || f.Around != nil {
+			around = f.Around
+		}
 		if last = f.File; !listed {
-			text += fmt.Sprintf("  %s: %s\n", f.Lines, f.Text)
+			at, body := f.Lines, f.Text
+			if f.Around != nil {
+				at, body = f.Around.Lines, strings.ReplaceAll(f.Around.Text, "\n", "\n    ")
+			}
+			text += fmt.Sprintf("  %s: %s\n", at, body)
 		} else {
 			text += fmt.Sprintf("  %s: %s\n", content.VisibleLine(f.File), f.Text)
 		}

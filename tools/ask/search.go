@@ -17,7 +17,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/index"
 )
 
-const maxSecond = 500 // files that a second search looks into
+const (
+	maxSecond   = 500 // files that a second search looks into
+	aroundFiles = 3   // files whose best fact is shown with the lines around it
+)
 
 // search answers a question on what files say.
 func (q *question) search(r *Result) error {
@@ -49,7 +52,7 @@ func (q *question) search(r *Result) error {
 	} else {
 		shown = fitting(query, shown)
 	}
-	if q.meaning != nil && len(terms) > 0 {
+	if q.meaning != nil && len(terms) > 0 && (q.k.options.Embedder != nil || !every) {
 		shown, err = q.byMeaning(query, shown)
 		if err != nil {
 			return err
@@ -75,7 +78,8 @@ func (q *question) search(r *Result) error {
 // belong to the question are only kept.
 func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 	one := listsAll(q.readAs)
-	have := map[string]bool{} // file and lines
+	have := map[string]bool{}  // file and lines
+	around := map[*file]bool{} // files whose best fact is shown with the lines around it
 	add := func(p found, show bool) {
 		passage := q.passage(&p)
 		key := p.file.Name() + ":" + strconv.Itoa(p.Line)
@@ -91,8 +95,14 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 		if one && len(list) > 1 {
 			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
 		}
-		for _, f := range list {
+		for i, f := range list {
 			f.Lines = p.file.lines(f.From, f.To)
+			if show && i == 0 && !one && len(around) < aroundFiles && !around[p.file] {
+				if f.Around = passage.AroundFact(f); f.Around != nil {
+					around[p.file] = true
+					f.Around.Lines = p.file.lines(f.Around.From, f.Around.To)
+				}
+			}
 			if key := f.File + ":" + f.Lines; !have[key] {
 				have[key] = true
 				r.Facts = append(r.Facts, f)

@@ -99,7 +99,7 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	}
 	a.Shell = s.NewShell(o, a.Store)
 	a.Investigator = a.newInvestigator(o, s.Masker().Holds)
-	a.Asker = a.newAsker(o)
+	a.Asker = a.newAsker(s, o)
 	a.Catalog = server.Catalog(server.Parts{
 		JQ: o.JQ, Shell: a.Shell, Deliver: s.Deliver(), Investigator: a.Investigator, Asker: a.Asker,
 		Toolsets: s.ToolsetNames(),
@@ -298,8 +298,8 @@ func (s *Settings) textsDir(store *observations.Store) string {
 }
 
 // newAsker returns the asker, which answers questions.
-func (a *App) newAsker(o Options) *ask.Asker {
-	options := ask.Options{Slice: o.Shell.Slice}
+func (a *App) newAsker(s *Settings, o Options) *ask.Asker {
+	options := ask.Options{Slice: o.Shell.Slice, ByWords: s.Meaning == "off"}
 	if a.Store != nil {
 		options.Store, options.Records, options.ReadOnly = a.Store.Dir(), a.Records, a.Store.Unwritable()
 	}

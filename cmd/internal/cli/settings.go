@@ -110,11 +110,12 @@ type endpointSettings struct {
 	EndpointAllowRemote bool   `to:"Endpoint.AllowRemote" help:"Allow an endpoint on another machine: what is sent leaves this one."`
 	EndpointTimeout     Age    `min:"1" to:"Endpoint.Timeout" default:"5m" placeholder:"TIME" help:"Time without a byte from the endpoint after which a request is given up, as it is after ten times that in all."`
 
-	EndpointEmbeddings string `placeholder:"NAME" help:"Embedding model of the endpoint, with which ask also finds passages by their meaning: it gets the passages of indexed files. Default: none, passages are found by their words."`
+	EndpointEmbeddings string `placeholder:"NAME" help:"Embedding model of the endpoint, with which ask also finds passages by their meaning: it gets the passages of indexed files. Default: none, the built-in table is used."`
 
 	EndpointPrice string `placeholder:"IN,OUT" help:"Price of a million tokens sent, and of a million received, such as 0.25,2: investigate then prints what it cost."`
 	InvestigateBy string `enum:"agent,endpoint" default:"agent" help:"Who answers the orders of the tool investigate: agent, the client's own, or endpoint."`
 	AskBy         string `enum:"agent,endpoint" default:"agent" help:"Who answers the questions of the tool ask: agent, the client's own, from the facts, or endpoint."`
+	Meaning       string `enum:"on,off" default:"on" help:"Whether ask also finds passages by their meaning, with a built-in table for English, where words find little: on or off. An embedding model of the endpoint goes before it."`
 	Extraction    string `enum:"rules,model" default:"rules" help:"Who chooses the facts of a passage for the answer of an endpoint: rules, or model, with at most 5 requests more a search."`
 }
 

@@ -28,6 +28,15 @@ type Fact struct {
 	Score float64 `json:"score"`
 	Text  string  `json:"text"`
 	By    string  `json:"by,omitempty"` // "rules" where a model was to choose the facts and did not
+
+	Around *Around `json:"around,omitempty"` // of the best fact of a file that is shown first
+}
+
+// Around is a fact with the lines around it, as they are in the file.
+type Around struct {
+	Lines    string `json:"lines"`
+	Text     string `json:"text"`
+	From, To int    `json:"-"` // lines, from 1
 }
 
 // Passage is what facts are taken from: whole lines of a file.
@@ -263,6 +272,37 @@ func All(q Query, p Passage) (list []Fact) {
 		list = append(list, p.fact(q, u, 0))
 	}
 	return list
+}
+
+// AroundFact returns a fact of a passage with the line above it and those below, four in all; nil for a row, which says
+// all by itself, and where that adds nothing.
+func (p Passage) AroundFact(f Fact) *Around {
+	const most, width = 4, 110
+	all := strings.Split(strings.TrimRight(p.Text, "\n"), "\n")
+	from, to := f.From-p.Line, f.To-p.Line
+	if p.Table || to >= len(all) || to-from >= most-1 {
+		return nil
+	}
+	blank := func(n int) bool { return strings.TrimSpace(all[n]) == "" }
+	first, last := from, to
+	if first > 0 && !blank(first-1) {
+		first--
+	}
+	for last+1 < len(all) && last-first+1 < most && !blank(last+1) {
+		last++
+	}
+	if first == from && last == to {
+		return nil
+	}
+	text := strings.Join(all[first:last+1], "\n")
+	if p.Mask != nil {
+		text = p.Mask(text)
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = content.ClipEnd(strings.TrimRight(l, " \t\r"), width)
+	}
+	return &Around{Text: strings.Join(lines, "\n"), From: p.Line + first, To: p.Line + last}
 }
 
 // fact returns a unit of a passage as a fact.

@@ -23,18 +23,19 @@ import (
 )
 
 // version changes with the tables, the terms and the way in which texts are cut.
-const version = 5
+const version = 6
 
 // weights of the fields in BM25: the path, the name of the file, the heading, and the text.
 const weights = "2.0, 3.0, 4.0, 1.0"
 
 // schema of a database. Times and sizes are those of [tree.Mark]. files.why says why a file has no passages; "" if it
-// has, or is empty. The text of fts is not stored (content=”), only its terms.
+// has, or is empty. meanings has the vectors of all passages of a file, in their order. The text of fts is not stored (content=”), only its terms.
 const schema = `
 CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, hash TEXT NOT NULL,
 	bytes INTEGER NOT NULL, why TEXT NOT NULL);
 CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
 	line INTEGER NOT NULL, code INTEGER NOT NULL, heading TEXT NOT NULL);
+CREATE TABLE meanings (file INTEGER PRIMARY KEY, vectors BLOB NOT NULL);
 CREATE INDEX chunks_file ON chunks (file);
 CREATE VIRTUAL TABLE fts USING fts5 (path, name, heading, body, content='', contentless_delete=1, tokenize='unicode61');
 INSERT INTO fts (fts, rank) VALUES ('rank', 'bm25(` + weights + `)');

@@ -26,6 +26,8 @@ type Text struct {
 	Chunks []Chunk
 	Hash   string
 	Why    string // why it has no passages, such as "binary", or may have others; "" if it has
+
+	Meanings []byte // vectors of the passages, one after the other: see [embed.Packed]
 }
 
 // Status says how far an index covers files.
@@ -134,7 +136,7 @@ func (x *Index) known(ctx context.Context, dir string, why map[string]string) (m
 func drop(ctx context.Context, tx *sql.Tx, id int64) error {
 	for _, q := range []string{
 		"DELETE FROM fts WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)", "DELETE FROM chunks WHERE file = ?",
-		"DELETE FROM files WHERE id = ?",
+		"DELETE FROM files WHERE id = ?", "DELETE FROM meanings WHERE file = ?",
 	} {
 		if _, err := tx.ExecContext(ctx, q, id); err != nil {
 			return err
@@ -211,6 +213,9 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 		}
 		file, err := r.LastInsertId()
 		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "INSERT INTO meanings VALUES (?, ?)", file, t.Meanings); err != nil {
 			return err
 		}
 		dir, name := path.Split(f.Path)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/mcp-funnel/mcp-funnel/text/embed"
 )
 
 // vectorTables are made when a model is used for the first time. The trigger deletes a vector with its passage, also
@@ -155,4 +157,61 @@ func (x *Index) Nearest(
 		hits[i].Score -= mean / float64(vectors)
 	}
 	return hits, passages, vectors, rows.Err()
+}
+
+// NearestMeaning returns the passages of the files that of accepts whose built-in vector has a cosine of at least least
+// with a query. The nearest come first, at most perFile of one file; their Score is the cosine.
+func (x *Index) NearestMeaning(
+	ctx context.Context, to *embed.Query, least float64, limit, perFile int, of func(path string) bool,
+) (hits []Hit, err error) {
+	rows, err := x.db.QueryContext(ctx, "SELECT f.id, f.path, m.vectors FROM meanings m JOIN files f ON f.id = m.file")
+	if err != nil {
+		return nil, fmt.Errorf("read the index: %w", err)
+	}
+	defer func() { _ = rows.Close() }()
+	type near struct {
+		file   int64
+		nth    int // passage of the file
+		cosine float64
+	}
+	nearer := func(a, b near) int { return cmp.Compare(b.cosine, a.cosine) }
+	var all []near
+	for rows.Next() {
+		var file int64
+		var path string
+		var vectors sql.RawBytes
+		if err := rows.Scan(&file, &path, &vectors); err != nil {
+			return nil, err
+		}
+		if !of(path) {
+			continue
+		}
+		before := len(all)
+		for n := range len(vectors) / embed.Dimensions {
+			if c := to.Cosine(vectors[n*embed.Dimensions : (n+1)*embed.Dimensions]); c >= least {
+				all = append(all, near{file, n, c})
+			}
+		}
+		slices.SortStableFunc(all[before:], nearer)
+		all = all[:min(len(all), before+perFile)]
+		if len(all) > 64*limit {
+			slices.SortStableFunc(all, nearer)
+			all = all[:limit]
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, nearer)
+	for _, n := range all[:min(len(all), limit)] {
+		err := x.each(ctx, "SELECT "+place+", ? FROM chunks c JOIN files f ON f.id = c.file WHERE c.file = ? "+
+			"ORDER BY c.id LIMIT 1 OFFSET ?", []any{n.cosine, n.file, n.nth}, func(h Hit) bool {
+			hits = append(hits, h)
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return hits, nil
 }
