@@ -124,7 +124,7 @@ func (k *Asker) tool(limit time.Duration, got func(*Result, error)) tools.Tool {
 		for _, n := range r.Notes {
 			out.Note(content.ClipEnd(n, maxNoteBytes))
 		}
-		return out.Page().Text([]byte(r.text(in.CountTokens, nil)))
+		return out.Page().Text([]byte(r.text(in.CountTokens, nil, r.Notes)))
 	})
 }
 

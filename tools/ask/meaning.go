@@ -29,6 +29,7 @@ const (
 	mostTexts      = 16   // texts of one request
 	pageOfPassages = 256  // passages that are looked up at once
 	minCosine      = 0.25 // passages that are farther from the question are not found
+	minBuiltIn     = 0.15 // the same for the built-in table
 	fused          = 60   // the constant of reciprocal rank fusion
 	nearUnits      = 128  // sentences of passages that are compared with the question
 	nearFacts      = 2    // facts of a passage that was found by its meaning
@@ -239,7 +240,7 @@ func (q *question) byTable(query facts.Query, byWords []found) ([]found, error) 
 	vector := embed.Vector(q.readAs)
 	to := embed.NewQuery(vector)
 	near, err := q.nearest(query, func(c *corpus) ([]index.Hit, error) {
-		return c.index.NearestMeaning(q.ctx, to, minCosine, candidates, perFile, c.has)
+		return c.index.NearestMeaning(q.ctx, to, minBuiltIn, candidates, perFile, c.has)
 	})
 	if err != nil || len(near) == 0 {
 		return byWords, err

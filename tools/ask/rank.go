@@ -203,15 +203,16 @@ func (q *question) readPassage(c *corpus, query facts.Query, p *found) (ok bool)
 func (p *found) whole() string { return p.Heading + " " + p.Path + " " + p.text }
 
 // adjust returns the factor by which the score of a passage is multiplied. It grows with words of the question that are
-// close to each other, in the heading or in the name of a declaration, and in the path. Its constants are the best of a
-// few that TestRetrieval and TestQuestions were tried with; those of code were chosen on one half of the questions over
-// Go's source and confirmed on the other.
+// close to each other, in the heading or in the name of a declaration, and in the path. In code, a declaration that is
+// explained goes before others: in their short ones, the name weighs more. The constants are the best of a few that
+// TestRetrieval, over code without comments, and TestQuestions were tried with; those of code were chosen on one half of
+// the questions over Go's source and confirmed on the other.
 func adjust(query facts.Query, p *found) float64 {
-	near := nearness(query, p.text)
-	by := 0.6 + 0.3*near + 2*query.Covered(p.Heading) + 0.6*query.Covered(p.Path)
+	heading, path, by := 2.0, 0.6, 1.0
 	if p.Code {
-		by = 0.6 + 0.6*near + 0.3*query.Covered(p.Heading) + query.Covered(p.Path)
-		by *= 1 + explained*min(1, float64(p.commentTerms())/longComment)
+		explained := min(1, float64(p.commentTerms())/longComment)
+		heading, path = heading-1.7*explained, 1
+		by = (1 + explained) * min(1, 0.4+float64(len(p.text))/150) // one line says little
 		if strings.HasPrefix(p.Heading, "package ") {
 			by *= packageBonus
 		}
@@ -219,12 +220,11 @@ func adjust(query facts.Query, p *found) float64 {
 	if p.file != nil && p.file.aside != "" && query.Terms[p.file.aside] == 0 {
 		by *= asideWeight
 	}
-	return by
+	return by * (0.6 + 0.3*nearness(query, p.text) + heading*query.Covered(p.Heading) + path*query.Covered(p.Path))
 }
 
 const (
-	explained    = 0.6  // bonus of a declaration with a long comment: it says how and why
-	longComment  = 60   // terms of such a comment
+	longComment  = 60   // terms of a comment that explains a declaration
 	packageBonus = 1.25 // for what a package or a file says of itself
 	asideWeight  = 0.7  // of passages that seldom define what they mention; see asideOf
 )

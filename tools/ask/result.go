@@ -73,7 +73,9 @@ const (
 
 // Limits of the text of an answer.
 const (
-	factTokens   = 200 // of facts; coverage and what follows come on top
+	maxTokens    = 320 // in all
+	factTokens   = 200 // of facts and what is above them; coverage and what follows come on top
+	leastTokens  = 80  // the same where what follows is long
 	aroundTokens = 70  // of a fact with the lines around it
 	maxNamed     = 5   // files that are named: first those with more facts, then those without
 )
@@ -82,10 +84,26 @@ const (
 const maxNoteBytes = 200
 
 // Text is the answer in at most 320 tokens, as count counts them.
-func (r *Result) Text(count func(string) int) string { return r.text(count, r.Notes) }
+func (r *Result) Text(count func(string) int) string { return r.text(count, r.Notes, nil) }
 
-// text is Text with these notes.
-func (r *Result) text(count func(string) int, notes []string) string {
+// text is Text with these notes, and with room for those that are shown apart. Facts give way to long names and notes.
+func (r *Result) text(count func(string) int, notes, apart []string) (text string) {
+	beside := 0
+	for _, n := range apart {
+		beside += count("note: " + content.ClipEnd(n, maxNoteBytes) + "\n")
+	}
+	for room := factTokens; ; {
+		text = r.textIn(count, notes, room)
+		over := count(text) + beside - maxTokens
+		if over <= 0 || room <= leastTokens {
+			return text
+		}
+		room = max(room-over, leastTokens)
+	}
+}
+
+// textIn is text with facts of at most room tokens, and the header.
+func (r *Result) textIn(count func(string) int, notes []string, room int) string {
 	var b strings.Builder
 	question := content.ClipEnd(r.Question, 200)
 	listed := r.By == byFiles
@@ -117,7 +135,7 @@ func (r *Result) text(count func(string) int, notes []string) string {
 	if r.ReadAs != r.Question {
 		fmt.Fprintf(&b, "read as %q\n", content.ClipEnd(r.ReadAs, 200))
 	}
-	left := factTokens - count(b.String()+ranked)
+	left := room - count(b.String()+ranked)
 	written, last, around := 0, "", (*facts.Around)(nil)
 	for _, f := range r.Facts[:r.shown] {
 		if f.File == last && around != nil && f.From >= around.From && f.To <= around.To {

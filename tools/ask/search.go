@@ -95,9 +95,10 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 		if one && len(list) > 1 {
 			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
 		}
-		for i, f := range list {
+		first := slices.MaxFunc(append(list, facts.Fact{}), func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })
+		for _, f := range list {
 			f.Lines = p.file.lines(f.From, f.To)
-			if show && i == 0 && !one && len(around) < aroundFiles && !around[p.file] {
+			if show && f == first && !one && len(around) < aroundFiles && !around[p.file] {
 				if f.Around = passage.AroundFact(f); f.Around != nil {
 					around[p.file] = true
 					f.Around.Lines = p.file.lines(f.Around.From, f.Around.To)

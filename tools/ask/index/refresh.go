@@ -215,8 +215,10 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO meanings VALUES (?, ?)", file, t.Meanings); err != nil {
-			return err
+		if len(t.Meanings) > 0 {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO meanings VALUES (?, ?)", file, t.Meanings); err != nil {
+				return err
+			}
 		}
 		dir, name := path.Split(f.Path)
 		dir, name = terms(dir), terms(name)
