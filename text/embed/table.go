@@ -1,8 +1,8 @@
 // Package embed turns a text into a vector by a static table, so that passages can be compared by meaning without a
 // model: a vector is the weighted mean of the table's rows of the text's pieces. It knows English, and little else.
 //
-// The table was made from the model all-MiniLM-L6-v2 (sentence-transformers, Apache License 2.0) by scripts/embedding,
-// in the way of Model2Vec.
+// scripts/embedding made the table from the model all-MiniLM-L6-v2 (sentence-transformers, Apache License 2.0), in the
+// way of Model2Vec.
 package embed
 
 import (
@@ -20,13 +20,17 @@ import (
 var packed []byte
 
 const (
-	// Name is the name of the table where an answer says by which model it was ranked.
+	// Name is the name of the table in answers, where another model would have its own.
 	Name = "built in"
 	// Dimensions is the number of components of a vector.
 	Dimensions = 256
 
-	maxWord = 100 // characters of a word, by the model's tokenizer; a longer word is unknown
+	maxWord = 100 // characters; a longer word is unknown
 	unknown = 100 // the id of the piece [UNK], whose row is zero
+
+	// The scales of the table are multiplied by scaleUnit: MaxPieces components of 255 times at most maxScale make a sum
+	// of 32 bits.
+	scaleUnit, maxScale = 1 << 24, 1<<16 - 1
 )
 
 // table is the vocabulary with the vectors of its pieces.
@@ -34,12 +38,9 @@ type table struct {
 	// words and parts map a piece to its id. Parts are those that continue a word, without their prefix ##.
 	words, parts map[string]uint16
 	longest      int      // length in bytes of the longest piece
-	scales       []uint64 // of the rows, by id; at most maxScale, 0 for a row that is zero
+	scales       []uint64 // of the rows, by id; 0 for a row that is zero
 	rows         []byte   // Dimensions for each id: 128 + the component divided by the scale
 }
-
-// maxScale keeps the sum of MaxPieces components of 255 times their scale within 32 bits.
-const maxScale = math.MaxUint16
 
 // load returns the table, which it unpacks at the first call.
 var load = sync.OnceValue(unpack)
@@ -56,34 +57,21 @@ func unpack() *table {
 	defer d.Close()
 	b, err := d.DecodeAll(packed, nil)
 	if err != nil {
-		panic(fmt.Sprintf("the embedded table cannot be read: %v", err)) // a test checks its sum
+		panic(fmt.Sprintf("the embedded table cannot be read: %v", err)) // not reached: a test reads it
 	}
 	n := int(binary.LittleEndian.Uint32(b))
-	scales, rows := b[4:4+4*n], b[4+4*n:]
-	pieces := string(rows[n*Dimensions:])
-	t := &table{
-		words: make(map[string]uint16, n), parts: make(map[string]uint16, n/4),
-		scales: make([]uint64, n), rows: rows[: n*Dimensions : n*Dimensions],
-	}
-	scaleOf := func(i int) float64 {
-		return float64(math.Float32frombits(binary.LittleEndian.Uint32(scales[4*i:])))
-	}
-	highest := 0.0
-	for i := range n {
-		highest = max(highest, scaleOf(i))
-	}
-	id := 0
-	for piece := range strings.Lines(pieces) {
-		piece = piece[:len(piece)-1]
-		t.scales[id] = uint64(math.Round(scaleOf(id) / highest * maxScale))
-		part, isPart := strings.CutPrefix(piece, "##")
-		if isPart && part != "" {
+	scales, rows := b[4:], b[4+4*n:]
+	t := &table{words: make(map[string]uint16, n), parts: make(map[string]uint16, n/4), rows: rows[:n*Dimensions]}
+	for piece := range strings.SplitSeq(strings.TrimSuffix(string(rows[n*Dimensions:]), "\n"), "\n") {
+		id := len(t.scales)
+		scale := float64(math.Float32frombits(binary.LittleEndian.Uint32(scales[4*id:])))
+		t.scales = append(t.scales, uint64(math.Round(scale*scaleUnit)))
+		if part, ok := strings.CutPrefix(piece, "##"); ok && part != "" {
 			t.parts[part] = uint16(id)
 		} else {
 			t.words[piece] = uint16(id)
 		}
-		t.longest = max(t.longest, len(part))
-		id++
+		t.longest = max(t.longest, len(piece))
 	}
 	return t
 }

@@ -3,6 +3,8 @@ package embed
 import (
 	"encoding/binary"
 	"math"
+	"unicode"
+	"unicode/utf8"
 )
 
 // MaxPieces is how many pieces of a text have a part in its vector; the rest is ignored. It is where the model itself
@@ -12,8 +14,7 @@ const MaxPieces = 128
 // Vector returns the vector of a text, of length 1; zeros if no piece of the text is in the vocabulary.
 func Vector(text string) []float32 {
 	t := load()
-	var room [MaxPieces + maxWord]uint16
-	return t.mean(t.pieces(room[:0], text, MaxPieces))
+	return t.mean(t.pieces(text))
 }
 
 // mean returns the mean of the rows of ids, at most MaxPieces, as a vector of length 1.
@@ -97,14 +98,17 @@ func (q *Query) Cosine(packed []byte) float64 {
 	return float64(a+b+c+d) / (queryScale * packedScale)
 }
 
-// Known returns the share of a text's words that are in the vocabulary as a whole, from 0 to 1.
+// Known returns the share of a text's words that the table knows, from 0 to 1; 0 for a text without words. English has
+// more than half, most other languages have less. Words with at most 4 letters must be among the 2,000 most frequent
+// pieces: the vocabulary has the articles and pronouns of many languages.
 func Known(text string) float64 {
-	t := load()
 	all, known := 0, 0
 	eachWord(text, func(word []byte) bool {
-		all++
-		if _, ok := t.words[string(word)]; ok {
-			known++
+		if r, size := utf8.DecodeRune(word); word == nil || unicode.IsLetter(r) {
+			all++
+			if id, ok := load().words[string(word)]; ok && size == 1 && (len(word) > 4 || id < 4000) {
+				known++
+			}
 		}
 		return true
 	})
