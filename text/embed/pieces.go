@@ -25,11 +25,14 @@ func eachWord(text string, use func(word []byte) bool) {
 			word = utf8.AppendRune(word, r)
 		}
 	}
-	var all norm.Iter
-	for all.InitString(norm.NFD, text); more && !all.Done(); {
-		for some := all.Next(); len(some) > 0; {
-			r, size := utf8.DecodeRune(some)
-			some = some[size:]
+	var room [64]byte
+	for i := 0; i < len(text) && more; {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		here := text[i : i+size]
+		if i += size; r >= utf8.RuneSelf { // one by one: norm.Iter panics on some marks
+			here = string(norm.NFD.AppendString(room[:0], here))
+		}
+		for _, r := range here {
 			switch {
 			case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
 				add(r)

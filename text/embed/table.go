@@ -8,7 +8,6 @@ package embed
 import (
 	_ "embed" // the table
 	"encoding/binary"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -27,7 +26,6 @@ const (
 
 	maxWord = 100 // characters; a longer word is unknown
 	unknown = 100 // the id of the piece [UNK], whose row is zero
-
 	// The scales of the table are multiplied by scaleUnit: MaxPieces components of 255 times at most maxScale make a sum
 	// of 32 bits.
 	scaleUnit, maxScale = 1 << 24, 1<<16 - 1
@@ -57,7 +55,7 @@ func unpack() *table {
 	defer d.Close()
 	b, err := d.DecodeAll(packed, nil)
 	if err != nil {
-		panic(fmt.Sprintf("the embedded table cannot be read: %v", err)) // not reached: a test reads it
+		panic(err) // not reached: a test reads the table
 	}
 	n := int(binary.LittleEndian.Uint32(b))
 	scales, rows := b[4:], b[4+4*n:]

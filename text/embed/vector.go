@@ -13,21 +13,12 @@ const MaxPieces = 128
 
 // Vector returns the vector of a text, of length 1; zeros if no piece of the text is in the vocabulary.
 func Vector(text string) []float32 {
-	t := load()
-	return t.mean(t.pieces(text))
-}
-
-// mean returns the mean of the rows of ids, at most MaxPieces, as a vector of length 1.
-func (t *table) mean(ids []uint16) []float32 {
 	// Each number has two sums, so that one multiplication is enough for two components. Of 8 components, the numbers
 	// have 0 and 4, 1 and 5, 2 and 6, 3 and 7.
 	var sums [Dimensions / 2]uint64
-	var bias uint64
-	for _, id := range ids {
+	t, bias := load(), uint64(0)
+	for _, id := range t.pieces(text) {
 		scale := t.scales[id]
-		if scale == 0 {
-			continue
-		}
 		bias += 128 * scale
 		row := t.rows[int(id)*Dimensions:][:Dimensions]
 		for i := 0; i < Dimensions/2; i += 4 {
@@ -48,20 +39,18 @@ func (t *table) mean(ids []uint16) []float32 {
 		v[at], v[at+4] = float32(low), float32(high)
 		square += low*low + high*high
 	}
-	if square > 0 {
-		norm := float32(1 / math.Sqrt(square))
-		for i := range v {
-			v[i] *= norm
-		}
+	shorter := float32(1 / math.Sqrt(max(square, 1))) // the components are integers
+	for i := range v {
+		v[i] *= shorter
 	}
 	return v
 }
 
-// packedScale is what a component of a packed vector was multiplied by. A component of a vector of length 1 is about
-// 1/16, and hardly ever as much as 127/512.
-const packedScale = 512
+// A component of a packed vector is packedScale times as large, and one of a query queryScale times. No component of a
+// passage is above 127/192 (at 256, 0.8 % of passages have one, and their cosine is wrong by up to 0.03).
+const packedScale, queryScale = 192, 1 << 14
 
-// Packed returns the vector of a text with one signed byte for each component: 512 times as large, and at most 127.
+// Packed returns the vector of a text as an index stores it, with a signed byte for each component.
 func Packed(text string) []byte {
 	b := make([]byte, Dimensions)
 	for i, c := range Vector(text) {
@@ -70,11 +59,8 @@ func Packed(text string) []byte {
 	return b
 }
 
-// Query is a vector that packed ones are compared with.
+// Query is a vector to compare packed ones with.
 type Query [Dimensions]int32
-
-// queryScale is what a component of a query was multiplied by: the sum of all products is within 32 bits.
-const queryScale = 1 << 14
 
 // NewQuery returns the query of a vector of length 1.
 func NewQuery(vector []float32) *Query {
@@ -85,10 +71,10 @@ func NewQuery(vector []float32) *Query {
 	return &q
 }
 
-// Cosine returns the cosine of the query and a packed vector, within 0.01.
+// Cosine returns the cosine of the query and a packed vector: for passages within 0.01, on average within 0.002.
 func (q *Query) Cosine(packed []byte) float64 {
 	p := packed[:Dimensions]
-	var a, b, c, d int32
+	var a, b, c, d int32 // no sum has more than 32 bits: both vectors have length 1
 	for i := 0; i < Dimensions; i += 4 {
 		a += q[i] * int32(int8(p[i]))
 		b += q[i+1] * int32(int8(p[i+1]))
