@@ -105,6 +105,18 @@ func check(parts []part) (found []string) {
 	return found
 }
 
+// tableNotice is about what the binary holds that is of no module.
+const tableNotice = `
+## all-MiniLM-L6-v2
+
+Apache-2.0, whose text is in LICENSE
+
+    Copyright 2019 Ubiquitous Knowledge Processing (UKP) Lab, Technische Universität Darmstadt
+
+    The table of vectors of text/embed was made from this model of sentence-transformers by scripts/embedding, which
+    shortens, weights and quantizes the model's vectors of single pieces of text.
+`
+
 // notices writes the licence texts that must be distributed with a binary.
 func notices(out io.Writer, parts []part) error {
 	var b strings.Builder
@@ -123,6 +135,7 @@ func notices(out io.Writer, parts []part) error {
 			}
 		}
 	}
+	b.WriteString(tableNotice)
 	_, err := io.WriteString(out, b.String())
 	return err
 }
