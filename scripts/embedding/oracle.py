@@ -1,4 +1,4 @@
-"""What the original tokenizer and numpy make of texts, to compare with: a JSON string a line in, a JSON object a line out."""
+"""Prints the pieces of texts, a JSON string a line, by the original tokenizer, and each cosine to the text before."""
 import json
 import sys
 
@@ -11,8 +11,7 @@ from tokenizers import Tokenizer
 described = json.loads(model_file("tokenizer.json"))
 described.update(added_tokens=[], post_processor=None, truncation=None, padding=None)
 tokenizer = Tokenizer.from_str(json.dumps(described))
-with open(TABLE, "rb") as f:
-    table = zstandard.ZstdDecompressor().decompress(f.read())
+table = zstandard.ZstdDecompressor().decompress(TABLE.read_bytes())
 n = np.frombuffer(table, "<u4", 1)[0]
 rows = np.frombuffer(table, np.uint8, n * DIMENSIONS, 4 + 4 * n).reshape(n, DIMENSIONS) - 128.0
 rows *= np.frombuffer(table, "<f4", n, 4)[:, None]
@@ -21,6 +20,5 @@ for line in sys.stdin:
     pieces = tokenizer.encode(json.loads(line)).ids[:128]
     vector = rows[pieces].sum(0)
     vector /= np.linalg.norm(vector) or 1
-    # Cosine is that of the text's vector and the one before.
     print(json.dumps({"Pieces": pieces, "Cosine": round(float(vector @ before), 4)}))
     before = vector

