@@ -71,7 +71,7 @@ func NewQuery(vector []float32) *Query {
 	return &q
 }
 
-// Cosine returns the cosine of the query and a packed vector: for passages within 0.01, on average within 0.002.
+// Cosine returns the cosine of the query and a packed vector, of Dimensions bytes: within 0.01, on average 0.002.
 func (q *Query) Cosine(packed []byte) float64 {
 	p := packed[:Dimensions]
 	var a, b, c, d int32 // no sum has more than 32 bits: both vectors have length 1
@@ -84,9 +84,9 @@ func (q *Query) Cosine(packed []byte) float64 {
 	return float64(a+b+c+d) / (queryScale * packedScale)
 }
 
-// Known returns the share of a text's words that the table knows, from 0 to 1; 0 for a text without words. English has
-// more than half, most other languages have less. Words with at most 4 letters must be among the 2,000 most frequent
-// pieces: the vocabulary has the articles and pronouns of many languages.
+// Known returns the share of a text's words that the table knows, from 0 to 1. Of 200 questions, all in English have half
+// or more, none in German and one of 20 in French. A word of at most 4 letters must be among the 2,000 most frequent
+// pieces: the vocabulary has the articles of many languages.
 func Known(text string) float64 {
 	all, known := 0, 0
 	eachWord(text, func(word []byte) bool {
