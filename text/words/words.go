@@ -7,8 +7,9 @@
 package words
 
 import (
+	"hash/maphash"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -116,7 +117,14 @@ func number(text string, visit func(term string)) {
 	}
 }
 
-func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
 
 // split splits a word at its humps: HTTPServer, readAll.
 func split(word string, visit func(term string)) {
@@ -139,14 +147,14 @@ func split(word string, visit func(term string)) {
 	term(word[from:], visit)
 }
 
-// stems remembers stems: the stemmer takes a microsecond a word, and texts repeat theirs.
-var stems struct {
-	sync.RWMutex
-	of map[string]string
-}
+// stems remembers the stem of the last word of each hash: the stemmer takes a microsecond a word, and texts repeat
+// theirs. It needs no lock, which goroutines that split texts at once would wait for.
+var (
+	stems [1 << 15]atomic.Pointer[stemmed]
+	seed  = maphash.MakeSeed()
+)
 
-// maxStems bounds the words whose stems are remembered.
-const maxStems = 1 << 16
+type stemmed struct{ word, stem string }
 
 func term(word string, visit func(string)) {
 	if len(word) > maxTerm {
@@ -155,20 +163,15 @@ func term(word string, visit func(string)) {
 			word = word[:len(word)-1]
 		}
 	}
-	stems.RLock()
-	stem, ok := stems.of[word]
-	stems.RUnlock()
-	if !ok {
-		stem = normalize(word)
-		stems.Lock()
-		if len(stems.of) >= maxStems || stems.of == nil {
-			stems.of = make(map[string]string, 1<<12)
-		}
-		stems.of[strings.Clone(word)] = stem
-		stems.Unlock()
+	slot := &stems[maphash.String(seed, word)%uint64(len(stems))]
+	known := slot.Load()
+	if known == nil || known.word != word {
+		word = strings.Clone(word) // the text is not kept
+		known = &stemmed{word, normalize(word)}
+		slot.Store(known)
 	}
-	if stem != "" {
-		visit(stem)
+	if known.stem != "" {
+		visit(known.stem)
 	}
 }
 
