@@ -142,7 +142,7 @@ func TestAskKeepsTheIndexWhenItIsStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	code := start(ctx, strings.NewReader(""), io.Discard, program, append(settings, "ask", "when does the lease end")...)
-	see(t, screen, regexp.MustCompile(`\r\x1b\[Kask: \[#+ *\] +\d+ %  \d+\.\d MiB of \d\d\.\d MiB indexed `))
+	see(t, screen, regexp.MustCompile(`\r\x1b\[Kask: \[#+ *\] +[3-9]\d %  \d+\.\d MiB of \d\d\.\d MiB indexed `))
 	stop()
 	said := see(t, screen, regexp.MustCompile(`stopped; .*\n`))
 	if c := <-code; c != failed {

@@ -2,8 +2,6 @@ package ask
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -38,6 +37,7 @@ type corpus struct {
 	byPath map[string]*file
 	status index.Status
 	texts  map[string][]byte // of files, while this call lasts
+	mu     sync.Mutex        // of the maps below, while files are read concurrently
 	docs   map[string]*source.Document
 	parts  map[string]string           // files whose text is not whole, and why
 	stored map[string]content.Encoding // of files that were read, if it is not UTF-8
@@ -142,7 +142,7 @@ func (q *question) refresh() error {
 			files[i] = f.File
 		}
 		c.status, err = c.index.Refresh(q.ctx, files, index.Options{
-			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read, Ahead: c.readAhead,
+			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read, Ahead: c.readAhead, Alone: c.mayBeLarge,
 			Progress: func(done, total int64) {
 				q.progress(done, total, "bytes indexed")
 			},
@@ -181,6 +181,11 @@ func (c *corpus) noteDoubtful(q *question) {
 	q.note("%s", doubtful.NoteDoubtful())
 }
 
+// mayBeLarge reports whether the text of a file may be larger than a MiB.
+func (c *corpus) mayBeLarge(f index.File) bool {
+	return f.Size > 1<<20 || c.set.Documents.Format(f.Path) != ""
+}
+
 // readAhead reads the documents among files together.
 func (c *corpus) readAhead(ctx context.Context, files []index.File) error {
 	var paths []string
@@ -198,12 +203,13 @@ func (c *corpus) read(ctx context.Context, f index.File) (index.Text, error) {
 	if why != "" {
 		return index.Text{Why: why}, ctx.Err()
 	}
-	sum := sha256.Sum256(body)
-	if e := c.stored[f.Path]; !e.Certain() || e == source.Mixed {
+	var e content.Encoding
+	c.locked(func() { e = c.stored[f.Path] })
+	if !e.Certain() || e == source.Mixed {
 		why = notUTF8 + string(e)
 	}
 	t := index.Text{
-		Body: body, Hash: hex.EncodeToString(sum[:]), Chunks: index.Chunks(ctx, f.Path, kind, body), Why: why,
+		Body: body, Chunks: index.Chunks(ctx, f.Path, kind, body), Why: why,
 	}
 	for _, p := range t.Chunks {
 		t.Meanings = append(t.Meanings, embed.Packed(f.Path+" "+p.Heading+"\n"+string(body[p.Start:p.End]))...)
@@ -221,19 +227,21 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 		return nil, "", unreadable(err)
 	}
 	defer func() { _ = src.Close() }()
-	if caveat := src.Caveat(); caveat != "" {
-		c.parts[f.Path] = caveat
-	}
 	doc, err := c.set.DocumentText(ctx, f.Path, src)
+	if caveat := src.Caveat(); caveat != "" {
+		c.locked(func() { c.parts[f.Path] = caveat })
+	}
 	switch {
 	case err != nil:
 		return nil, "", unreadable(err)
 	case doc != nil && doc.Failed != "":
 		return nil, "", doc.Failed
 	case doc != nil:
-		if c.docs[f.Path] = doc; len(doc.Notes) > 0 {
-			c.parts[f.Path] = src.Name + ": " + strings.Join(doc.Notes, "; ")
-		}
+		c.locked(func() {
+			if c.docs[f.Path] = doc; len(doc.Notes) > 0 {
+				c.parts[f.Path] = src.Name + ": " + strings.Join(doc.Notes, "; ")
+			}
+		})
 		return doc.Body, content.Text, ""
 	case src.Binary() || src.Kind() == content.Binary:
 		return nil, "", "binary"
@@ -245,10 +253,19 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 	if err != nil {
 		return nil, "", unreadable(err)
 	}
-	if c.stored[f.Path] = src.Encoding; src.Encoding == content.UTF8 && !utf8.Valid(body) {
-		c.stored[f.Path] = source.Mixed
+	encoding := src.Encoding
+	if encoding == content.UTF8 && !utf8.Valid(body) {
+		encoding = source.Mixed
 	}
+	c.locked(func() { c.stored[f.Path] = encoding })
 	return body, src.Kind(), ""
+}
+
+// locked runs do while no other goroutine runs another one.
+func (c *corpus) locked(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	do()
 }
 
 // unreadable words why a file cannot be read, without its name.

@@ -29,15 +29,18 @@ const version = 6
 const weights = "2.0, 3.0, 4.0, 1.0"
 
 // schema of a database. Times and sizes are those of [tree.Mark]. files.why says why a file has no passages; "" if it
-// has, or is empty. meanings has the vectors of all passages of a file, in their order. The text of fts is not stored (content=”), only its terms.
+// has, or is empty. meanings has the vectors of the passages of a file, in their order. The text of fts is not stored
+// (content=”), only its terms, which are split already: FTS5 need only split them at blanks. A batch of them is written
+// at once (hashsize).
 const schema = `
-CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL, hash TEXT NOT NULL,
+CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, mark TEXT NOT NULL,
 	bytes INTEGER NOT NULL, why TEXT NOT NULL);
 CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, start INTEGER NOT NULL, stop INTEGER NOT NULL,
 	line INTEGER NOT NULL, code INTEGER NOT NULL, heading TEXT NOT NULL);
 CREATE TABLE meanings (file INTEGER PRIMARY KEY, vectors BLOB NOT NULL);
 CREATE INDEX chunks_file ON chunks (file);
-CREATE VIRTUAL TABLE fts USING fts5 (path, name, heading, body, content='', contentless_delete=1, tokenize='unicode61');
+CREATE VIRTUAL TABLE fts USING fts5 (path, name, heading, body, content='', contentless_delete=1, tokenize='ascii');
+INSERT INTO fts (fts, rank) VALUES ('hashsize', 8388608);
 INSERT INTO fts (fts, rank) VALUES ('rank', 'bm25(` + weights + `)');
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab (fts, row);
 `
@@ -82,7 +85,7 @@ func open(ctx context.Context, file string) (*Index, error) {
 		}
 	}
 	pragmas := "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)" +
-		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-64000)&_txlock=immediate"
+		"&_pragma=temp_store(MEMORY)&_pragma=cache_size(-16000)&_txlock=immediate"
 	db, err := sql.Open("sqlite", "file:"+escaped.Replace(file)+pragmas)
 	if err != nil {
 		return nil, err

@@ -2,12 +2,15 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
+	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
 func headings(name, text string) (all []string) {
@@ -96,13 +100,17 @@ func (s store) files() (all []File) {
 }
 
 func (s store) options(read *[]string) Options {
+	var reading sync.Mutex
 	return Options{Below: ".", Read: func(ctx context.Context, f File) (Text, error) {
+		reading.Lock()
 		*read = append(*read, f.Path)
+		slices.Sort(*read)
+		reading.Unlock()
 		text := s[f.Path]
 		if strings.HasPrefix(text, "\x00") {
 			return Text{Why: "binary"}, nil
 		}
-		return Text{Body: []byte(text), Chunks: Chunks(ctx, f.Path, content.Text, []byte(text)), Hash: text}, nil
+		return Text{Body: []byte(text), Chunks: Chunks(ctx, f.Path, content.Text, []byte(text))}, nil
 	}}
 }
 
@@ -145,6 +153,65 @@ func TestRefresh(t *testing.T) {
 		if _, err := x.Search(t.Context(), []string{odd}, Scope{}, 10, 10); err != nil {
 			t.Errorf("%q: %v", odd, err)
 		}
+	}
+}
+
+// TestEveryTermIsFound finds each term of a text by itself, whatever its script: FTS5 splits terms no further.
+func TestEveryTermIsFound(t *testing.T) {
+	x, err := Open(t.Context(), Memory)
+	expect.Must(t, err)
+	defer func() { _ = x.Close() }()
+	text := "HTTPServer 450 000 Führung naïve Ελληνικά русский हिन्दी தமிழ் ภาษาไทย 東京 한국어 العربية עברית ᏣᎳᎩ ꙗзыкъ 𞤆𞤵𞤤𞤢𞤪"
+	var read []string
+	s := store{"a.txt": text}
+	expect.Value(x.Refresh(t.Context(), s.files(), s.options(&read)))(t)
+	all := words.Terms(text)
+	rare, err := x.Rarity(t.Context(), all, Scope{})
+	expect.Must(t, err)
+	for _, term := range all {
+		if hits, err := x.Search(t.Context(), []string{term}, Scope{}, 1, 1); err != nil || len(hits) != 1 || rare[term] == 0 {
+			t.Errorf("%q: %v, %v, rarity %v", term, hits, err, rare[term])
+		}
+	}
+}
+
+// TestManyFiles indexes more than one batch, in the order of the files, and keeps what was written before it is stopped.
+func TestManyFiles(t *testing.T) {
+	x, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"))
+	expect.Must(t, err)
+	defer func() { _ = x.Close() }()
+	s := store{}
+	const count = 100
+	for i := range count {
+		s[fmt.Sprintf("%02d.txt", i)] = "same"
+	}
+	body := append([]byte("same"), make([]byte, batch/25)...) // four batches, of little to write
+	var reads atomic.Int64
+	read := func(context.Context, File) (Text, error) {
+		reads.Add(1)
+		return Text{Body: body, Chunks: []Chunk{{End: 4, Line: 1}}}, nil
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	part, err := x.Refresh(ctx, s.files(), Options{Read: read, Progress: func(done, total int64) {
+		if done > total*3/4 { // what was read before the third batch is written
+			stop()
+		}
+	}})
+	if err == nil || part.Indexed == 0 || part.whole() {
+		t.Errorf("%+v, %v", part, err)
+	}
+	reads.Store(0)
+	status, err := x.Refresh(t.Context(), s.files(), Options{Read: read})
+	if err != nil || !status.whole() || reads.Load() != int64(count-part.Indexed) {
+		t.Errorf("%d were read after %+v: %+v, %v", reads.Load(), part, status, err)
+	}
+	hits, err := x.Search(t.Context(), []string{"same"}, Scope{}, count, 1)
+	if err != nil || len(hits) != count {
+		t.Fatalf("%d files, %v", len(hits), err)
+	}
+	for i, h := range slices.SortedFunc(slices.Values(hits), func(a, b Hit) int { return cmp.Compare(a.file, b.file) }) {
+		expect.Equal(t, h.Path, fmt.Sprintf("%02d.txt", i))
 	}
 }
 

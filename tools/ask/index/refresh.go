@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
 
@@ -24,7 +27,6 @@ type File struct {
 type Text struct {
 	Body   []byte
 	Chunks []Chunk
-	Hash   string
 	Why    string // why it has no passages, such as "binary", or may have others; "" if it has
 
 	Meanings []byte // vectors of the passages, one after the other: see [embed.Packed]
@@ -39,19 +41,20 @@ type Status struct {
 
 // Options of Refresh.
 type Options struct {
-	Below    string                                        // the directory whose files these are
-	Keep     bool                                          // other files below it stay in the index
-	Deadline time.Time                                     // no file is read after it; zero: no such time
-	Ahead    func(ctx context.Context, files []File) error // is called with the next files before they are read
-	Read     func(ctx context.Context, f File) (Text, error)
-	Progress func(done, total int64) // bytes
+	Below    string                                          // the directory whose files these are
+	Keep     bool                                            // other files below it stay in the index
+	Deadline time.Time                                       // no file is read after it; zero: no such time
+	Ahead    func(ctx context.Context, files []File) error   // is called with the next files before they are read
+	Alone    func(f File) bool                               // its text may be large: one such file is read at a time
+	Read     func(ctx context.Context, f File) (Text, error) // is called concurrently
+	Progress func(done, total int64)                         // bytes that are indexed or were read, and all
 }
 
 // ahead is how many files are passed to Options.Ahead.
 const ahead = 64
 
 // batch is how many bytes of text are indexed in one transaction.
-const batch = 8 << 20
+const batch = 4 << 20
 
 // Refresh brings the index up to date with the files: it reads those that changed. It ends without an error at the
 // deadline; Status says how far it came.
@@ -89,17 +92,48 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 	for p := range known {
 		delete(s.Unsearchable, p)
 	}
-	for len(due) > 0 {
-		n, err := x.add(ctx, due, &s, o)
-		due = due[n:]
-		if errors.Is(err, errLate) {
-			return s, nil
+	// One batch is read and split while the one before it is written.
+	var before []*passages
+	written := make(chan error, 1)
+	begun := s.Done
+	for err == nil && (len(due) > 0 || before != nil) {
+		var next []*passages
+		next, err = o.read(ctx, due, func(n int64) {
+			if begun += n; o.Progress != nil {
+				o.Progress(begun, s.Bytes)
+			}
+		})
+		if due = due[len(next):]; errors.Is(err, errLate) {
+			due, err = nil, nil
 		}
-		if err != nil {
-			return s, err
+		if before != nil {
+			if failed := panics.Again(<-written); failed != nil {
+				return s, cmp.Or(err, fmt.Errorf("write the index: %w", failed))
+			}
+			s.add(before)
+		}
+		if before = next; before != nil {
+			go func() {
+				var failed error
+				panics.Into(&failed, func() {
+					failed = x.write(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, next) })
+				})
+				written <- failed
+			}()
 		}
 	}
-	return s, nil
+	return s, err
+}
+
+// add counts files that are in the index now.
+func (s *Status) add(files []*passages) {
+	for _, p := range files {
+		s.Indexed++
+		s.Done += p.Size
+		if p.why != "" {
+			s.Unsearchable[p.Path] = p.why
+		}
+	}
 }
 
 // errLate ends a refresh at its deadline.
@@ -145,48 +179,79 @@ func drop(ctx context.Context, tx *sql.Tx, id int64) error {
 	return nil
 }
 
-// add reads files and indexes them in one transaction, until it holds a batch. It returns how many it took.
-func (x *Index) add(ctx context.Context, files []File, s *Status, o Options) (n int, err error) {
-	var texts []Text
-	for size := 0; n < len(files) && size < batch; n++ {
+// passages are those of a file, with the terms of their fields.
+type passages struct {
+	File
+	why              string
+	chunks           []Chunk
+	dir, name        string
+	headings, bodies []string
+	meanings         []byte
+}
+
+// read reads and splits the next files concurrently, until they hold a batch, and calls begin before each, one call at a
+// time. With an error besides errLate it returns none.
+func (o *Options) read(ctx context.Context, files []File, begin func(bytes int64)) (all []*passages, err error) {
+	var state, alone sync.Mutex
+	size := 0
+	next := func(read int, failed error) *passages {
+		state.Lock()
+		defer state.Unlock()
+		n := len(all)
+		size += read
+		if err = cmp.Or(err, failed); err != nil || n == len(files) || size >= batch {
+			return nil
+		}
 		if !o.Deadline.IsZero() && time.Now().After(o.Deadline) {
 			err = errLate
-			break
+			return nil
 		}
-		if o.Progress != nil {
-			o.Progress(s.Done, s.Bytes)
-		}
+		begin(files[n].Size)
 		if o.Ahead != nil && n%ahead == 0 {
-			if err := o.Ahead(ctx, files[n:min(n+ahead, len(files))]); err != nil {
-				return 0, err
+			if err = o.Ahead(ctx, files[n:min(n+ahead, len(files))]); err != nil {
+				return nil
 			}
 		}
-		t, err := o.Read(ctx, files[n])
-		if err != nil {
-			return 0, err
+		all = append(all, &passages{File: files[n]})
+		return all[n]
+	}
+	readers := runtime.GOMAXPROCS(0)
+	panics.Each(readers, readers, func(int) {
+		for p := next(0, nil); p != nil; {
+			p = next(p.read(ctx, o, &alone))
 		}
-		size += len(t.Body) + 1<<10
-		texts = append(texts, t)
+	})
+	if err != nil && !errors.Is(err, errLate) {
+		return nil, err
 	}
-	failed := x.write(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, files[:n], texts) })
-	if failed != nil {
-		return 0, fmt.Errorf("write the index: %w", failed)
+	return all, err
+}
+
+// read reads the file and sets the terms of its text. It returns the bytes that count in a batch.
+func (p *passages) read(ctx context.Context, o *Options, alone *sync.Mutex) (int, error) {
+	if o.Alone != nil && o.Alone(p.File) {
+		alone.Lock()
+		defer alone.Unlock()
 	}
-	for i, f := range files[:n] {
-		s.Indexed++
-		s.Done += f.Size
-		if texts[i].Why != "" {
-			s.Unsearchable[f.Path] = texts[i].Why
-		}
+	t, err := o.Read(ctx, p.File)
+	if err != nil {
+		return 0, err
 	}
-	return n, err
+	dir, name := path.Split(p.Path)
+	p.dir, p.name, p.why, p.chunks, p.meanings = terms(dir), terms(name), t.Why, t.Chunks, t.Meanings
+	for _, c := range t.Chunks {
+		p.headings = append(p.headings, terms(c.Heading))
+		p.bodies = append(p.bodies, terms(string(t.Body[c.Start:c.End])))
+	}
+	return len(t.Body) + 1<<10, nil
 }
 
 // insert writes files and their passages, in place of earlier versions.
-func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
-	var statements [3]*sql.Stmt
+func insert(ctx context.Context, tx *sql.Tx, files []*passages) error {
+	var statements [4]*sql.Stmt
 	for i, q := range []string{
-		"INSERT INTO files (path, mark, hash, bytes, why) VALUES (?, ?, ?, ?, ?)",
+		"SELECT id FROM files WHERE path = ?",
+		"INSERT INTO files (path, mark, bytes, why) VALUES (?, ?, ?, ?)",
 		"INSERT INTO chunks (file, start, stop, line, code, heading) VALUES (?, ?, ?, ?, ?, ?)",
 		"INSERT INTO fts (rowid, path, name, heading, body) VALUES (?, ?, ?, ?, ?)",
 	} {
@@ -196,10 +261,9 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 		}
 		defer func() { _ = statements[i].Close() }()
 	}
-	for i, f := range files {
-		t := texts[i]
+	for _, p := range files {
 		var old int64
-		switch err := tx.QueryRowContext(ctx, "SELECT id FROM files WHERE path = ?", f.Path).Scan(&old); {
+		switch err := statements[0].QueryRowContext(ctx, p.Path).Scan(&old); {
 		case err == nil:
 			if err := drop(ctx, tx, old); err != nil {
 				return err
@@ -207,7 +271,7 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		r, err := statements[0].ExecContext(ctx, f.Path, f.Mark, t.Hash, f.Size, t.Why)
+		r, err := statements[1].ExecContext(ctx, p.Path, p.Mark, p.Size, p.why)
 		if err != nil {
 			return err
 		}
@@ -215,15 +279,13 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 		if err != nil {
 			return err
 		}
-		if len(t.Meanings) > 0 {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO meanings VALUES (?, ?)", file, t.Meanings); err != nil {
+		if len(p.meanings) > 0 {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO meanings VALUES (?, ?)", file, p.meanings); err != nil {
 				return err
 			}
 		}
-		dir, name := path.Split(f.Path)
-		dir, name = terms(dir), terms(name)
-		for _, c := range t.Chunks {
-			r, err := statements[1].ExecContext(ctx, file, c.Start, c.End, c.Line, c.Code, c.Heading)
+		for i, c := range p.chunks {
+			r, err := statements[2].ExecContext(ctx, file, c.Start, c.End, c.Line, c.Code, c.Heading)
 			if err != nil {
 				return err
 			}
@@ -231,8 +293,7 @@ func insert(ctx context.Context, tx *sql.Tx, files []File, texts []Text) error {
 			if err != nil {
 				return err
 			}
-			_, err = statements[2].ExecContext(ctx, id, dir, name, terms(c.Heading), terms(string(t.Body[c.Start:c.End])))
-			if err != nil {
+			if _, err = statements[3].ExecContext(ctx, id, p.dir, p.name, p.headings[i], p.bodies[i]); err != nil {
 				return err
 			}
 		}
