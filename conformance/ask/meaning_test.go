@@ -146,20 +146,35 @@ func (b *bench) byWords() *bench {
 // TestBuiltInMeaning asks the questions of TestByMeaning without an endpoint: the built-in table finds at least 16 of 20
 // passages, and the answers say so. Where words find the passage, and in other languages, the answers are those by words.
 func TestBuiltInMeaning(t *testing.T) {
-	b := newBench(t, synonyms(t))
+	dir := synonyms(t)
+	write(t, dir, "other.txt", []byte("The warranty period is 24 months.\nDie Garantie gilt zwei Jahre.\n"))
+	b, plain := newBench(t, dir), newBench(t, dir).byWords()
 	right := 0
 	for _, c := range synonymous(t) {
 		r, text := b.ask(ask.Args{Question: c.Question})
 		if strings.Contains(text, c.Want) {
 			right++
+			expect.Equal(t, r.Ranked, builtIn, c.Question)
+			expect.Has(t, text, "\nranked "+builtIn+"\n", c.Question)
 		} else {
 			t.Logf("%s: not %q in\n%s", c.Question, c.Want, text)
 		}
-		expect.Equal(t, r.Ranked, builtIn, c.Question)
-		expect.Has(t, text, "\nranked "+builtIn+"\n", c.Question)
 	}
 	if t.Logf("%d of %d", right, len(synonymous(t))); right < 16 {
 		t.Error("below the bar")
+	}
+	for question, ranked := range map[string]string{
+		"How long is the warranty period?":              "",
+		"Wie lange wird für Schäden am Gerät gehaftet?": "by words: the built-in table of meanings knows English",
+		"list all fugitive felines":                     "", // all that have the words, and no others
+		"how many txt files are there?":                 "",
+	} {
+		r, text := b.ask(ask.Args{Question: question})
+		expect.Equal(t, r.Ranked, ranked, question)
+		without, _ := plain.ask(ask.Args{Question: question})
+		if !slices.Equal(without.Files, r.Files) || len(without.Facts) != len(r.Facts) || without.Ranked != "" {
+			t.Errorf("%s: other facts than by words:\n%s", question, text)
+		}
 	}
 }
 

@@ -265,11 +265,13 @@ func (q *question) nearest(query facts.Query, of func(*corpus) ([]index.Hit, err
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.Score, a.Score) })
 	all = best(diverse(all))
+	byWords := q.changed
 	for _, p := range all[:min(len(all), maxTop)] {
 		if q.readPassage(p.file.at, query, &p) {
 			near = append(near, p)
 		}
 	}
+	q.changed = max(byWords, q.changed-byWords) // both meet the same passages
 	return near, nil
 }
 
