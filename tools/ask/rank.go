@@ -249,8 +249,9 @@ var aside = []struct {
 	is   func() *regexp.Regexp
 }{
 	{"vendor", content.Pattern(`(?:^|/)(?:vendor|third_party|node_modules)/`)},
-	{"changelog", content.Pattern(`(?i)(?:^|/)(?:change(?:s|log)|history|news|release[-_]?notes)[^/]*$`)},
-	{"licens", content.Pattern(`(?i)(?:^|/)(?:licen[cs]e|copying|notices?)[^/]*$`)},
+	{"changelog", content.Pattern(`(?i)(?:^|/)(?:change(?:s|log)|history|news|release[-_]?notes)` +
+		`(?:[-_.]v?\d[^/]*?)?(?:\.(?:md|txt|rst|adoc|html))?$`)},
+	{"licens", content.Pattern(`(?i)(?:^|/)(?:licen[cs]e|copying|notices?)(?:[-_][^/.]*)?(?:\.(?:md|txt|rst))?$`)},
 }
 
 // asideOf returns the term by which a question asks for a file that seldom defines what it mentions: a test, generated

@@ -1,12 +1,18 @@
 package index
 
 import (
+	"bytes"
+	"context"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/text/embed"
 )
 
 func everyFile(string) bool { return true }
@@ -72,4 +78,80 @@ func TestVectors(t *testing.T) {
 	count(2, 1)
 	expect.OK(t, x.UseModel(t.Context(), "other"))
 	count(2, 0)
+}
+
+// TestNearestMeaning finds passages by their built-in vectors, the nearest first, at most some of one file, and of files
+// that are asked alone. A file that changed has those of its new passages, and one that is gone has none.
+func TestNearestMeaning(t *testing.T) {
+	x, err := Open(t.Context(), filepath.Join(t.TempDir(), "a.db"))
+	expect.Must(t, err)
+	defer func() { _ = x.Close() }()
+	texts := map[string][]string{
+		"a.txt": {"the cat sleeps", "a dog barks", "kittens purr"}, "b.txt": {"the lease ends in March"}, "empty.txt": nil,
+	}
+	version := "1"
+	refresh := func() {
+		t.Helper()
+		var files []File
+		for _, p := range slices.Sorted(maps.Keys(texts)) {
+			files = append(files, File{Path: p, Mark: version + p, Size: 9})
+		}
+		status, err := x.Refresh(t.Context(), files, Options{Read: func(_ context.Context, f File) (Text, error) {
+			var text Text
+			for i, part := range texts[f.Path] {
+				text.Chunks = append(text.Chunks, Chunk{Start: int64(len(text.Body)), End: int64(len(text.Body) + len(part)), Line: i + 1})
+				text.Body = append(text.Body, part...)
+				text.Meanings = append(text.Meanings, embed.Packed(part)...)
+			}
+			return text, nil
+		}})
+		if err != nil || !status.whole() {
+			t.Fatal(status, err)
+		}
+	}
+	near := func(question string, limit, perFile int, of func(string) bool) (found []string) {
+		t.Helper()
+		hits, err := x.NearestMeaning(t.Context(), embed.NewQuery(embed.Vector(question)), 0.2, limit, perFile, of)
+		expect.Must(t, err)
+		for i, h := range hits {
+			found = append(found, h.Path+":"+strconv.Itoa(h.Line))
+			if i > 0 && h.Score > hits[i-1].Score {
+				t.Errorf("%s: %+v", question, hits)
+			}
+		}
+		return found
+	}
+	refresh()
+	expect.EqualList(t, near("feline pets", 9, 9, everyFile), []string{"a.txt:1", "a.txt:2", "a.txt:3"})
+	expect.EqualList(t, near("feline pets", 9, 1, everyFile), []string{"a.txt:1"})
+	expect.EqualList(t, near("feline pets", 2, 9, everyFile), []string{"a.txt:1", "a.txt:2"})
+	expect.EqualList(t, near("when does the tenancy terminate", 1, 9, everyFile), []string{"b.txt:1"})
+	expect.EqualList(t, near("when does the tenancy terminate", 1, 9, func(p string) bool { return p == "empty.txt" }), nil)
+	texts["a.txt"], version = []string{"invoice of June", "kittens purr"}, "2"
+	delete(texts, "b.txt")
+	refresh()
+	expect.EqualList(t, near("feline pets", 9, 9, everyFile), []string{"a.txt:2"})
+	expect.EqualList(t, near("when does the tenancy terminate", 9, 9, everyFile), nil)
+}
+
+// BenchmarkNearestMeaning compares 50,000 passages of 1,000 files with a question.
+func BenchmarkNearestMeaning(b *testing.B) {
+	x, err := Open(b.Context(), filepath.Join(b.TempDir(), "a.db"))
+	expect.Must(b, err)
+	defer func() { _ = x.Close() }()
+	part := embed.Packed("the lease of the flat in the third floor ends in March")
+	var files []File
+	for i := range 1000 {
+		files = append(files, File{Path: strconv.Itoa(i), Mark: "1", Size: 50})
+	}
+	_, err = x.Refresh(b.Context(), files, Options{Read: func(context.Context, File) (Text, error) {
+		return Text{Body: make([]byte, 50), Chunks: make([]Chunk, 50), Meanings: bytes.Repeat(part, 50)}, nil
+	}})
+	expect.Must(b, err)
+	to := embed.NewQuery(embed.Vector("when does the tenancy terminate"))
+	for b.Loop() {
+		if hits, err := x.NearestMeaning(b.Context(), to, 0.99, 200, 20, everyFile); err != nil || len(hits) != 0 {
+			b.Fatal(len(hits), err)
+		}
+	}
 }
