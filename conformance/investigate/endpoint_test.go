@@ -273,7 +273,8 @@ func TestEndpointForCallers(t *testing.T) {
 		text = b.text(nil)
 	}
 	expect.Contains(t, text, "done: ")
-	expect.Contains(t, b.show("report"), "The model's brief.")
+	// The report cites nothing: the notes on which it should rest are shown with it.
+	expect.Contains(t, b.show("report"), "The model's brief.", "it cites nothing", "## d4\n")
 }
 
 // gated is a Thinker that counts how many tasks are worked on at once.

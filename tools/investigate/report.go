@@ -115,6 +115,10 @@ func (w reports) report() (Report, error) {
 	r.Partial = w.missing()
 	if own, ok := w.readReport(); ok {
 		r.By, r.Brief, r.Detailed = own.By, w.marked(own.Brief, "."), w.marked(own.Detailed, ".")
+		if len(own.Evidence) == 0 && strings.HasPrefix(own.By, ByModel) { // a small model may hand in anything
+			r.Partial = strings.TrimPrefix(r.Partial+"; it cites nothing, so the notes follow it", "; ")
+			r.Detailed += "\n\n" + w.detailed()
+		}
 		return r, nil
 	}
 	r.By, r.Brief, r.Detailed = entries.Mechanical, w.brief(), w.detailed()
