@@ -13,8 +13,10 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 )
 
-// maxPassage is the maximum number of bytes of a passage that is sent: 400 tokens of text in most languages.
-const maxPassage = 4000
+const (
+	maxPassage    = 4000     // bytes of a passage that are sent: 400 tokens of text in most languages
+	maxExtraction = 16 << 10 // bytes of a reply that are read: the time is quadratic in its opening brackets
+)
 
 // Extract implements [ask.Extractor]: the model is shown the passage with numbered lines and names the lines, so that
 // it cannot change what they say. A reply is {"lines": [2, 3]}, alone or within other text.
@@ -32,7 +34,7 @@ func (a *Answerer) Extract(ctx context.Context, question, passage string) ([]int
 	if err != nil {
 		return nil, err
 	}
-	for text := loop.WithoutThoughts(reply.Text); ; text = text[1:] {
+	for text := content.ClipBytes(loop.WithoutThoughts(reply.Text), maxExtraction); ; text = text[1:] {
 		at := strings.IndexByte(text, '{')
 		if at < 0 {
 			return nil, ask.ErrUnreadable

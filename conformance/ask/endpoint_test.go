@@ -346,6 +346,9 @@ func TestExtraction(t *testing.T) {
 		"none":       {[]chattest.Reply{said("{\"lines\": []}")}, "", ""},
 		"unreadable": {[]chattest.Reply{said("Line three.")}, "rules", "of 1 of 1 passages the rules"},
 		"no line":    {[]chattest.Reply{said("{\"lines\": [99]}")}, "rules", "of 1 of 1 passages the rules"},
+		"half":       {[]chattest.Reply{said("<tool_call>\n{\"lines\": [3, ")}, "rules", "of 1 of 1 passages the rules"},
+		"an answer":  {[]chattest.Reply{said("{\"answer\": \"In line 3.\", \"size\": \"2.0\"}")}, "rules", "the rules"},
+		"nested":     {[]chattest.Reply{said(strings.Repeat("{\"query\": ", 1<<19))}, "rules", "the rules"}, // in no time
 		"fails":      {[]chattest.Reply{{Status: http.StatusBadRequest}}, "rules", "the endpoint failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
