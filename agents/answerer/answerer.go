@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -114,7 +115,7 @@ type conversation struct {
 }
 
 // answer sets the answer: that in {"answer": …}, also if its end is missing. Another object is an answer only if it is
-// whole. What a model repeats at its end is left out.
+// whole, and a text with a call never is. What a model repeats at its end is left out.
 func (c *conversation) answer(text string) {
 	text = strings.TrimSpace(text)
 	if object := strings.TrimRight(strings.TrimPrefix(text, "```json\n"), "`\n"); strings.HasPrefix(object, "{") {
@@ -125,6 +126,10 @@ func (c *conversation) answer(text string) {
 		if len(calls) == 1 {
 			text = cmp.Or(responseOf(json.RawMessage(calls[0].Function.Arguments)), text)
 		}
+	}
+	packed := strings.Join(strings.Fields(text), "")
+	if slices.ContainsFunc(c.names, func(name string) bool { return strings.Contains(packed, `"name":"`+name+`"`) }) {
+		text = "" // a call that could not be read
 	}
 	once := withoutLoop(text)
 	if once != text {

@@ -94,6 +94,7 @@ type conversation struct {
 	offered []chat.Tool
 	names   []string        // of the tools
 	ids     map[string]bool // of calls
+	cut     bool            // the calls of this turn are from a text that reached its limit of tokens
 	nudged  bool            // the last reply was a text, and Nudge followed
 	r       Result
 }
@@ -150,10 +151,11 @@ func (c *conversation) turn(ctx context.Context, turn int) Ending {
 		return ending
 	}
 	c.r.Turns++
-	c.r.Finish = reply.FinishReason
+	c.r.Finish, c.cut = reply.FinishReason, false
 	if len(reply.ToolCalls) == 0 && c.o.OnText == nil {
 		if calls, rest := TextCalls(reply.Text, c.names); len(calls) > 0 {
 			reply.ToolCalls, reply.Text = calls, rest
+			c.cut = reply.FinishReason == "length"
 		}
 	}
 	if len(reply.ToolCalls) == 0 || reply.Text != "" {

@@ -154,6 +154,18 @@ func TestEndpoint(t *testing.T) {
 			submit, _ := asked(r)
 			return first(calls(toolCall(submit, `{"dirs": [`)))(n, r)
 		}, "model m", "", false},
+		"an empty note and half of one": {func(n int, r chattest.Request) chattest.Reply {
+			submit, _ := asked(r)
+			half := toolCall(submit, `{"confidence": 1, "dirs":`)
+			return first(calls(toolCall(submit, `{"confidence": 1, "dirs": []}`), half))(n, r)
+		}, "model m", "", false},
+		"half a call as text": {always(chattest.Reply{
+			Text: "submit_report(\n    {\n        \"brief\": \"A report with an enum of type \" + typeof (result_type) +",
+			Finish: "length",
+		}), "mechanical", "max turns reached", false},
+		"the tool's side": {always(chattest.Reply{
+			Text: "<tool_response>\nerror: the function is not supported for the given type: dirs\n</tool_response>",
+		}), "mechanical", "max turns reached", false},
 		"always garbage": {func(_ int, r chattest.Request) chattest.Reply {
 			submit, _ := asked(r)
 			return calls(toolCall(submit, `{"dirs": "x"}`))
