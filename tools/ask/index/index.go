@@ -195,16 +195,17 @@ func (x *Index) Search(ctx context.Context, terms []string, in Scope, limit, per
 		return nil, nil
 	}
 	args := []any{`"` + strings.Join(terms, `" OR "`) + `"`} // terms have no quotes
-	only := ""
+	// FTS5 sorts by itself, the best lowest; with a limit, SQLite keeps that order, and the rest is looked up row by row.
+	score, only := "rank", ""
 	if where, paths := in.condition(); where != "" {
-		// Without the +, FTS5 would run the query again for each rowid.
+		// Without the +, FTS5 would run the query again for each rowid. It would rank all rows, also those of other files.
+		score = "bm25(fts, " + weights + ")"
 		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE " + where + "))"
 		args = append(args, paths...)
 	}
 	count := map[int64]int{}
-	// FTS5 sorts by itself, the best lowest; with a limit, SQLite keeps that order, and the rest is looked up row by row.
-	err = x.each(ctx, "SELECT "+place+", -s.score FROM (SELECT rowid, rank AS score FROM fts WHERE fts MATCH ?"+only+
-		" ORDER BY rank LIMIT -1) s CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file",
+	err = x.each(ctx, "SELECT "+place+", -s.score FROM (SELECT rowid, "+score+" AS score FROM fts WHERE fts MATCH ?"+only+
+		" ORDER BY score LIMIT -1) s CROSS JOIN chunks c ON c.id = s.rowid CROSS JOIN files f ON f.id = c.file",
 		args, func(h Hit) bool {
 			if count[h.file] < perFile && (in.Of == nil || in.Of(h.Path)) {
 				count[h.file]++
