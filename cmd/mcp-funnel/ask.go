@@ -29,8 +29,9 @@ func (c *askCmd) Help() string {
 	return `Answers a question over files: the lines that answer it, and what was not covered.
 A question about files (how many, which, when modified) gets the number or the
 list. With --endpoint-url the endpoint's model answers, from what it looks up; what it
-says and no file has is named. With --endpoint-embeddings and no --endpoint-name no
-model answers, but passages are found by their meaning too. The exit code is 1 if
+says and no file has is named. Where words find little, passages are also found by
+their meaning, with a built-in table for English (--meaning off leaves it out), or,
+for every question, with the model of --endpoint-embeddings. The exit code is 1 if
 nothing was found.
 
 The first question over files takes longer: their index is made, and answers cover

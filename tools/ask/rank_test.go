@@ -27,9 +27,9 @@ func TestCommentTerms(t *testing.T) {
 	}{
 		{"func Close()", comment + "func Close() {\n\tend() // at once\n}\n", 6},
 		{"func Close()", "func Close() {\n\tend() // at once\n}\n", 0},
-		{"func Close()", comment, 6},              // the first part of a long declaration
+		{"func Close()", comment, 6},                // the first part of a long declaration
 		{"func Close()", "\tend() // at once\n", 0}, // a later one
-		{"", comment, 6},                          // of a file
+		{"", comment, 6}, // of a file
 		{"def close():", "# ends it\n@safe\ndef close():\n", 3},
 	} {
 		p := found{Hit: index.Hit{Chunk: index.Chunk{Heading: tt.heading, Code: true}}, text: tt.text}

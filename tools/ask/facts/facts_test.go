@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -46,4 +47,32 @@ func TestMaskedBeforeCut(t *testing.T) {
 		!utf8.ValidString(got[0].Text) || got[0].From != 3 {
 		t.Errorf("%+v", got)
 	}
+}
+
+func TestAroundFact(t *testing.T) {
+	const prose = "Title\n\nThe first line\ngoes on here,\nhere too,\nand ends here.\nAnother sentence.\n\nEnd token=abc"
+	for _, tt := range []struct {
+		from, to int // lines of the fact, from 10
+		table    bool
+		want     string // "from-to text"
+	}{
+		{12, 12, false, "12-15 The first line/goes on here,/here too,/and ends here."},
+		{14, 14, false, "13-16 goes on here,/here too,/and ends here./Another sentence."},
+		{16, 16, false, "15-16 and ends here./Another sentence."},
+		{10, 10, false, ""}, // stands alone
+		{12, 15, false, ""}, // long enough
+		{14, 14, true, ""},
+		{99, 99, false, ""},
+	} {
+		p := Passage{Line: 10, Text: prose, Table: tt.table, Mask: func(s string) string {
+			return strings.ReplaceAll(s, "abc", "***")
+		}}
+		got := ""
+		if a := p.AroundFact(Fact{From: tt.from, To: tt.to}); a != nil {
+			got = fmt.Sprintf("%d-%d %s", a.From, a.To, strings.ReplaceAll(a.Text, "\n", "/"))
+		}
+		expect.Equal(t, got, tt.want, tt.from, tt.to)
+	}
+	secret := Passage{Line: 1, Text: "a\ntoken=abc\nb", Mask: func(s string) string { return strings.ReplaceAll(s, "abc", "***") }}
+	expect.Equal(t, secret.AroundFact(Fact{From: 1, To: 1}).Text, "a\ntoken=***\nb")
 }
