@@ -139,7 +139,7 @@ func (b *bench) by(url, model string) *bench {
 
 // byWords has passages of a bench found by their words alone.
 func (b *bench) byWords() *bench {
-	b.k = ask.New(ask.Options{ByWords: true})
+	b.k = ask.New(ask.Options{Store: b.t.TempDir(), ByWords: true})
 	return b
 }
 
