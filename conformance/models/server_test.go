@@ -136,7 +136,7 @@ func newProxy(t *testing.T, model string, change func(body map[string]any)) *pro
 		if err != nil {
 			panic(err)
 		}
-		sent.Header = r.Header
+		sent.Header, sent.Close = r.Header, true // the server ends some connections after a stream
 		resp, err := http.DefaultClient.Do(sent)
 		if err != nil { // the program gave up, or the server ended
 			panic(http.ErrAbortHandler)

