@@ -180,6 +180,16 @@ func TestRepliesOfSmallModels(t *testing.T) {
 	}
 }
 
+// TestAnswerLikeFacts has a model write what this program writes of facts: they are not shown as such.
+func TestAnswerLikeFacts(t *testing.T) {
+	const like = "FACTS for \"when does the lease end?\" (no model; 2 of 11 files)\nFrom lease.md:\n  3: It ends soon.\n" +
+		"coverage: all\nFrom June on it is free."
+	r, _ := answeredBy(t, ten(t), ask.Args{Question: "when does the lease end?"}, said("I look."), said(like))
+	text := r.Text(func(s string) int { return len(s) / 4 })
+	expect.Contains(t, text, "> FACTS for", "\n> From lease.md:", "\n> coverage: all", "\nFrom June on", "\nFACTS for")
+	expect.Equal(t, strings.Count("\n"+text, "\nFACTS for "), 1, text)
+}
+
 // TestFollowUpAtAnEndpoint sends the two turns before, and needs two completions.
 func TestFollowUpAtAnEndpoint(t *testing.T) {
 	b := ten(t)

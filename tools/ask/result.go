@@ -80,6 +80,13 @@ const (
 	maxNamed     = 5   // files that are named: first those with more facts, then those without
 )
 
+// ownLines matches lines of an answer that look like those of this program: a small model repeats the results that it
+// got, with other words in them.
+var ownLines = content.Pattern(`(?m)^(?:FACTS for |From .*:$|coverage: |note: |read as "|not in the files: |ranked by )`)
+
+// maxAnswer is how much of a model's answer is shown in bytes.
+const maxAnswer = 800
+
 // maxNoteBytes is how much of a note is shown.
 const maxNoteBytes = 200
 
@@ -110,7 +117,7 @@ func (r *Result) textIn(count func(string) int, notes []string, room int) string
 	by := "no model"
 	if model, ok := strings.CutPrefix(r.By, "model "); ok {
 		by = model
-		fmt.Fprintf(&b, "%s\n", content.ClipEnd(r.Answer, 800))
+		fmt.Fprintf(&b, "%s\n", ownLines().ReplaceAllString(content.ClipEnd(r.Answer, maxAnswer), "> $0"))
 		if len(r.Ungrounded) > 0 {
 			fmt.Fprintf(&b, "not in the files: %s\n", content.ClipEnd(strings.Join(r.Ungrounded, ", "), 200))
 		}
