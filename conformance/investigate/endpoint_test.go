@@ -160,7 +160,7 @@ func TestEndpoint(t *testing.T) {
 			return first(calls(toolCall(submit, `{"confidence": 1, "dirs": []}`), half))(n, r)
 		}, "model m", "", false},
 		"half a call as text": {always(chattest.Reply{
-			Text: "submit_report(\n    {\n        \"brief\": \"A report with an enum of type \" + typeof (result_type) +",
+			Text:   "submit_report(\n    {\n        \"brief\": \"A report with an enum of type \" + typeof (result_type) +",
 			Finish: "length",
 		}), "mechanical", "max turns reached", false},
 		"the tool's side": {always(chattest.Reply{

@@ -20,7 +20,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "AllowCache": "NewShell",
 		"KeepShown": "Open", "HTTPView": "serveHTTP", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
-		"Extraction":         "AskEndpoint", "Meaning": "newAsker",
+		"Extraction": "AskEndpoint", "Meaning": "newAsker",
 		"LinkBase":           "Links",
 		"EndpointEmbeddings": "Open",
 		"SessionKeyFile":     "newServer", "Replica": "ReplicaName", "Drain": "serveHTTP",
