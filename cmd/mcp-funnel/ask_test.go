@@ -19,4 +19,7 @@ func TestAskFinishesTheIndex(t *testing.T) {
 	c.in = "when does the lease end\n"
 	c.expect(done, "", "", "index", "rm")
 	c.expect(done, "coverage: 20 files searched, ", "", "--slice", "1ms", "chat")
+	c.in = ""
+	c.expect(done, "", "", "index", "rm")
+	c.expect(failed, "no indexed file has its words", "", append(question, "--timeout", "1ms")...)
 }

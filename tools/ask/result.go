@@ -50,7 +50,7 @@ type Coverage struct {
 	NotSearchable []Unsearchable `json:"not_searchable"`
 	Missing       []string       `json:"missing"` // files whose name belongs to the question and that gave no fact
 
-	Absent         []string `json:"absent,omitempty"` // words of the question that no file has
+	Absent         []string `json:"absent,omitempty"` // words of the question that no indexed file has
 	By             string   `json:"by,omitempty"`     // the word of the question by which files are named
 	Named          int      `json:"named,omitempty"`
 	NamedWithFacts int      `json:"named_with_facts,omitempty"`
@@ -133,7 +133,8 @@ func (r *Result) textIn(count func(string) int, notes []string, room int) string
 		fmt.Fprintf(&b, "Nothing relevant for %q: %s of its words, none answers it.\n", question,
 			content.Plural(int64(r.found), "passage has some", "passages have some"))
 	default:
-		fmt.Fprintf(&b, "Nothing found for %q: no file has its words. Try other words, or names that the files use.\n", question)
+		fmt.Fprintf(&b, "Nothing found for %q: %s has its words. Try other words, or names that the files use.\n", question,
+			r.Coverage.noFile())
 	}
 	ranked := ""
 	if r.Ranked != "" {
@@ -228,6 +229,17 @@ func names(files []string, most int) string {
 	return text
 }
 
+// late returns how many files are not indexed yet.
+func (c Coverage) late() int { return c.Files - c.Searched - len(c.NotSearchable) }
+
+// noFile returns "no file", or "no indexed file" if others may have what these lack.
+func (c Coverage) noFile() string {
+	if c.late() > 0 {
+		return "no indexed file"
+	}
+	return "no file"
+}
+
 // text is the line on coverage. It names some of the files without facts.
 func (c Coverage) text(most int) string {
 	text := fmt.Sprintf("coverage: %s searched, %d with facts", content.Plural(int64(c.Searched), "file", "files"),
@@ -241,7 +253,7 @@ func (c Coverage) text(most int) string {
 		reasons, _ := content.Frequent(by, 4)
 		text += fmt.Sprintf("; not searchable %d (%s)", n, strings.Join(reasons, ", "))
 	}
-	if late := c.Files - c.Searched - len(c.NotSearchable); late > 0 {
+	if late := c.late(); late > 0 {
 		text += fmt.Sprintf("; not indexed yet %d (the index covers %d %%; ask again)", late, 100*(c.Files-late)/c.Files)
 	}
 	if c.Named > 0 {
@@ -251,7 +263,7 @@ func (c Coverage) text(most int) string {
 		text += "; without: " + names(c.Missing, most)
 	}
 	if len(c.Absent) > 0 {
-		text += "; no file has: " + content.ClipEnd(content.VisibleLine(strings.Join(c.Absent, ", ")), 100)
+		text += "; " + c.noFile() + " has: " + content.ClipEnd(content.VisibleLine(strings.Join(c.Absent, ", ")), 100)
 	}
 	return text + "\n"
 }
