@@ -114,8 +114,8 @@ type conversation struct {
 	calls   int // of this turn
 }
 
-// answer sets the answer: that in {"answer": …}, also if its end is missing. Another object is an answer only if it is
-// whole, and a text with a call never is. What a model repeats at its end is left out.
+// answer sets the answer. Of {"answer": …} it takes the text, even if the end is missing. Any other object must be whole,
+// and a text that contains a call is no answer. An end that repeats itself is shown once.
 func (c *conversation) answer(text string) {
 	text = strings.TrimSpace(text)
 	if object := strings.TrimRight(strings.TrimPrefix(text, "```json\n"), "`\n"); strings.HasPrefix(object, "{") {
@@ -138,7 +138,7 @@ func (c *conversation) answer(text string) {
 	c.reply.Text = strings.TrimSpace(once)
 }
 
-// responseOf returns the answer in the arguments of respond; their only text if none is named so, or "".
+// responseOf returns the argument "answer" of respond. Without one it returns the only argument, if that is a text, or "".
 func responseOf(args json.RawMessage) string {
 	var p map[string]any
 	if json.Unmarshal(args, &p) != nil {
@@ -159,7 +159,7 @@ const (
 	minLoop, maxLoop = 12, 1000
 )
 
-// isWordRune reports whether a character is no ruler or blank.
+// isWordRune reports whether a character is a letter or a digit. Rulers and blanks may repeat.
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // withoutLoop returns a text without what repeats itself at its end, up to the last sentence before that.
@@ -181,8 +181,8 @@ func withoutLoop(text string) string {
 	return text
 }
 
-// onText handles a reply without a native call: calls that it has as text are run, and other text is the answer. An
-// answer without any result before it is not taken: the router's choice is run.
+// onText handles a reply without a native call. It runs calls that are written as text; other text is the answer. If no
+// function has returned a result yet, it rejects the answer and runs the router's choice instead.
 func (c *conversation) onText(_ int, text string) (next []chat.Message, end bool) {
 	calls, rest := loop.TextCalls(text, c.names)
 	var results []string

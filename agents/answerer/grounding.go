@@ -74,8 +74,9 @@ type evidence struct {
 }
 
 // ungrounded returns the numbers, dates, quoted names, identifiers, addresses and file names of an answer that are not
-// in the results or the question, as written: all of them, or the first 21. Numbers may also be counts of lines or files of a result, or
-// the sum of all amounts of one currency or unit in it. The sign of a number is ignored.
+// in the results or the question, as written. It stops after one more than maxUngrounded, which tells the caller that
+// there are more. Numbers may also be counts of lines or files of a result, or the sum of all amounts of one currency or
+// unit in it. The sign of a number is ignored.
 func ungrounded(answer, question string, results []string) (claims []string) {
 	all := strings.Join(results, "\n")
 	e := evidence{map[string]bool{}, map[string]bool{}, map[string]bool{}, normal(all + "\n" + question), 0}

@@ -34,10 +34,10 @@ their meaning, with a built-in table for English (--meaning off leaves it out), 
 for every question, with the model of --endpoint-embeddings. The exit code is 1 if
 nothing was found.
 
-The first question over files takes longer: their index is made, and answers cover
-all of them. At a terminal a bar shows how far it is; in a script nothing does, and
-it is finished too. Ctrl-C keeps what is indexed, and the next question goes on from
-there. --timeout answers sooner, and says how much the index covers.
+The first question over files takes longer: it indexes all of them before it answers,
+in a script too. A terminal shows a progress bar. Ctrl-C keeps what is indexed, and
+the next question continues from there. --timeout answers sooner, and says how much
+the index covers.
 
 Examples:
 

@@ -179,7 +179,7 @@ func TestBuiltInMeaning(t *testing.T) {
 }
 
 // builtIn is what an answer says that was also found by the built-in table.
-const builtIn = "by words and meaning (built in): no passage has most of the words, check these"
+const builtIn = "by words and meaning (built in): no passage has most of the words, check these lines"
 
 // synonyms writes each passage to a file of its own, between lines that have no concept.
 func synonyms(t *testing.T) (dir string) {

@@ -13,8 +13,8 @@ const MaxPieces = 128
 
 // Vector returns the vector of a text, of length 1; zeros if no piece of the text is in the vocabulary.
 func Vector(text string) []float32 {
-	// Each number has two sums, so that one multiplication is enough for two components. Of 8 components, the numbers
-	// have 0 and 4, 1 and 5, 2 and 6, 3 and 7.
+	// Each uint64 holds two sums of 32 bits, so that one multiplication serves two components: of each 8 components, the
+	// first uint64 holds the sums of 0 and 4, the next those of 1 and 5, then 2 and 6, 3 and 7.
 	var sums [Dimensions / 2]uint64
 	t, bias := load(), uint64(0)
 	for _, id := range t.pieces(text) {

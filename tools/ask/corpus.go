@@ -142,7 +142,8 @@ func (q *question) refresh() error {
 			files[i] = f.File
 		}
 		c.status, err = c.index.Refresh(q.ctx, files, index.Options{
-			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline, Read: c.read, Ahead: c.readAhead, Alone: c.mayBeLarge,
+			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline,
+			Read: c.read, Ahead: c.readAhead, Alone: c.mayBeLarge,
 			Progress: func(done, total int64) {
 				q.progress(done, total, "bytes indexed")
 			},
@@ -261,7 +262,7 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 	return body, src.Kind(), ""
 }
 
-// locked runs do while no other goroutine runs another one.
+// locked runs do with mu locked.
 func (c *corpus) locked(do func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

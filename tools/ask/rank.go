@@ -203,10 +203,10 @@ func (q *question) readPassage(c *corpus, query facts.Query, p *found) (ok bool)
 func (p *found) whole() string { return p.Heading + " " + p.Path + " " + p.text }
 
 // adjust returns the factor by which the score of a passage is multiplied. It grows with words of the question that are
-// close to each other, in the heading or in the name of a declaration, and in the path. In code, a declaration that is
-// explained goes before others: in their short ones, the name weighs more. The constants are the best of a few that
-// TestRetrieval, over code without comments, and TestQuestions were tried with; those of code were chosen on one half of
-// the questions over Go's source and confirmed on the other.
+// close to each other, in the heading or in the name of a declaration, and in the path. In code, a declaration with a
+// long comment goes before others, and the shorter the comment, the more its heading counts. The constants are the best
+// of a few that were tried with TestRetrieval, over code without comments, and TestQuestions; those for code were chosen
+// on one half of the questions over Go's source and confirmed on the other.
 func adjust(query facts.Query, p *found) float64 {
 	heading, path, by := 2.0, 0.6, 1.0
 	if p.Code {

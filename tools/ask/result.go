@@ -93,7 +93,8 @@ const maxNoteBytes = 200
 // Text is the answer in at most 320 tokens, as count counts them.
 func (r *Result) Text(count func(string) int) string { return r.text(count, r.Notes, nil) }
 
-// text is Text with these notes, and with room for those that are shown apart. Facts give way to long names and notes.
+// text is Text with other notes. It leaves room for the notes of apart, which the caller shows below the text. If the
+// whole has more than maxTokens, fewer facts are shown.
 func (r *Result) text(count func(string) int, notes, apart []string) (text string) {
 	beside := 0
 	for _, n := range apart {

@@ -198,7 +198,8 @@ func (x *Index) Search(ctx context.Context, terms []string, in Scope, limit, per
 	// FTS5 sorts by itself, the best lowest; with a limit, SQLite keeps that order, and the rest is looked up row by row.
 	score, only := "rank", ""
 	if where, paths := in.condition(); where != "" {
-		// Without the +, FTS5 would run the query again for each rowid. It would rank all rows, also those of other files.
+		// Without the +, FTS5 would run the query again for each rowid. The column rank would score the rows of all files;
+		// bm25 scores those that the condition leaves.
 		score = "bm25(fts, " + weights + ")"
 		only = " AND +rowid IN (SELECT id FROM chunks WHERE file IN (SELECT id FROM files WHERE " + where + "))"
 		args = append(args, paths...)
