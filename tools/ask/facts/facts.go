@@ -275,7 +275,7 @@ func All(q Query, p Passage) (list []Fact) {
 }
 
 // AroundFact returns a fact of a passage with the line above it and those below, four in all; nil for a row, which says
-// all by itself, and where that adds nothing.
+// all by itself, for a long line, and where that adds nothing. Lines around it end at a blank or a long one.
 func (p Passage) AroundFact(f Fact) *Around {
 	const most, width = 4, 110
 	all := strings.Split(strings.TrimRight(p.Text, "\n"), "\n")
@@ -283,24 +283,28 @@ func (p Passage) AroundFact(f Fact) *Around {
 	if p.Table || to >= len(all) || to-from >= most-1 {
 		return nil
 	}
-	blank := func(n int) bool { return strings.TrimSpace(all[n]) == "" }
+	long := func(line string) bool { return len(line) > width }
+	apart := func(n int) bool { return strings.TrimSpace(all[n]) == "" || long(all[n]) }
 	first, last := from, to
-	if first > 0 && !blank(first-1) {
+	if first > 0 && !apart(first-1) {
 		first--
 	}
-	for last+1 < len(all) && last-first+1 < most && !blank(last+1) {
+	for last+1 < len(all) && last-first+1 < most && !apart(last+1) {
 		last++
 	}
-	if first == from && last == to {
+	if first == from && last == to || slices.ContainsFunc(all[from:to+1], long) { // a fact has more of a long line
 		return nil
 	}
-	text := strings.Join(all[first:last+1], "\n")
-	if p.Mask != nil {
-		text = p.Mask(text)
+	if p.Mask != nil { // the whole passage: a part of a secret is not known as one
+		masked := strings.Split(p.Mask(strings.Join(all, "\n")), "\n")
+		if len(masked) != len(all) {
+			return nil
+		}
+		all = masked
 	}
-	lines := strings.Split(text, "\n")
+	lines := slices.Clone(all[first : last+1])
 	for i, l := range lines {
-		lines[i] = content.ClipEnd(strings.TrimRight(l, " \t\r"), width)
+		lines[i] = strings.TrimRight(l, " \t\r")
 	}
 	return &Around{Text: strings.Join(lines, "\n"), From: p.Line + first, To: p.Line + last}
 }
