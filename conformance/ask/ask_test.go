@@ -84,6 +84,27 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
+// TestLinesAroundFacts shows the best fact of a file with its lines: in a document with all their places, and not where
+// a line would be cut.
+func TestLinesAroundFacts(t *testing.T) {
+	dir := t.TempDir()
+	long := strings.Repeat("after some talks ", 8)
+	write(t, dir, "a.txt", []byte("Begin.\n\nThe ship is red.\nThe walrus sleeps at noon.\nIt snores.\n"))
+	write(t, dir, "b.docx", docx("About animals.", "The narwhal swims north.", "It is fast."))
+	write(t, dir, "c.txt", []byte("Begin.\nIt was agreed "+long+"that the lynx hunts at dawn.\nEnd.\n"))
+	write(t, dir, "d.txt", []byte("The tapir eats leaves.\n"+long+"the tapir eats fruit.\n"))
+	b := newBench(t, dir)
+	for question, want := range map[string]string{
+		"when does the walrus sleep?":  "  3-5: The ship is red.\n    The walrus sleeps at noon.\n    It snores.\n",
+		"where does the narwhal swim?": "  paragraph 1 to paragraph 3: About animals.\n    The narwhal swims north.\n    It is fast.\n",
+		"when does the lynx hunt?":     "that the lynx hunts at dawn.\n",
+		"what does the tapir eat?":     "the tapir eats fruit.\n",
+	} {
+		_, text := b.ask(ask.Args{Question: question})
+		expect.Contains(t, text, want)
+	}
+}
+
 // TestFollowUp takes the words of the question before for a short one; another identity's answer is unknown.
 func TestFollowUp(t *testing.T) {
 	dir := t.TempDir()

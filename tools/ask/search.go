@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -97,14 +98,15 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 		}
 		first := slices.MaxFunc(append(list, facts.Fact{}), func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })
 		for _, f := range list {
+			isFirst := f == first
 			f.Lines = p.file.lines(f.From, f.To)
-			if show && f == first && !one && len(around) < aroundFiles && !around[p.file] {
+			if show && isFirst && !one && len(around) < aroundFiles && !around[p.file] {
 				if f.Around = passage.AroundFact(f); f.Around != nil {
 					around[p.file] = true
 					f.Around.Lines = p.file.lines(f.Around.From, f.Around.To)
 				}
 			}
-			if key := f.File + ":" + f.Lines; !have[key] {
+			if key := fmt.Sprintf("%s:%d-%d", f.File, f.From, f.To); !have[key] { // Lines may be a whole page
 				have[key] = true
 				r.Facts = append(r.Facts, f)
 				if show {
@@ -157,8 +159,12 @@ func (p *found) isTable() bool {
 // lines names lines of a file: by their numbers, or by their places in a document.
 func (f *file) lines(from, to int) string {
 	if d := f.at.docs[f.Path]; d != nil {
-		if place := d.PlaceOf(from); place != "" {
-			return place
+		first, last := d.PlaceOf(from), d.PlaceOf(to)
+		if first != last {
+			first += " to " + last
+		}
+		if first != "" {
+			return first
 		}
 	}
 	if from == to {
