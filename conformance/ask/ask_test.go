@@ -2,6 +2,7 @@ package ask_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,25 @@ func TestLinesAroundFacts(t *testing.T) {
 	} {
 		_, text := b.ask(ask.Args{Question: question})
 		expect.Contains(t, text, want)
+	}
+}
+
+// TestKeysAreMasked shows no line of a private key that begins far above a fact.
+func TestKeysAreMasked(t *testing.T) {
+	dir, key := t.TempDir(), ""
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 26 {
+		for range 64 {
+			key += string("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[random.IntN(64)])
+		}
+		key += "\n"
+	}
+	write(t, dir, "key.txt", []byte("Notes.\n-----BEGIN RSA PRIVATE KEY-----\n"+key+
+		"-----END RSA PRIVATE KEY-----\nThe hint for the passphrase is below the oak.\n"))
+	_, text := newBench(t, dir).ask(ask.Args{Question: "where is the passphrase hint?"})
+	expect.Contains(t, text, "below the oak")
+	for line := range strings.Lines(key) {
+		expect.Lacks(t, text, line[:20])
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
+	"github.com/mcp-funnel/mcp-funnel/text/secrets"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
@@ -52,7 +53,7 @@ func newBench(t testing.TB, dir string) *bench {
 	store := expect.Value(observations.OpenStore(observations.Options{Dir: t.TempDir()}))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	b.f = expect.Value(funnel.New(funnel.Options{
-		Store: store, Counter: b.counter, Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
+		Store: store, Counter: b.counter, Mask: secrets.New(), Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
 	}))(t)
 	b.k = ask.New(ask.Options{Store: store.Dir(), Records: records.InDir(store.Dir())})
 	b.sources = source.Set{

@@ -145,10 +145,33 @@ func bestFirst(list []facts.Fact) {
 // passage returns what the package facts needs of a passage.
 func (q *question) passage(p *found) facts.Passage {
 	return facts.Passage{
-		File: p.file.Name(), Line: p.Line, Text: p.text, Heading: p.Heading, Table: p.isTable(),
+		File: p.file.Name(), Line: p.Line, Text: q.withoutKey(p), Heading: p.Heading, Table: p.isTable(),
 		Code:  p.Code || slices.Contains([]string{"json", "jsonl", "ndjson", "log"}, p.file.ext()),
 		Alone: p.file.at.docs[p.Path] != nil, Mask: q.in.Mask,
 	}
+}
+
+// inKey matches what a part of a private key has: characters of base64, or its end.
+var inKey = content.Pattern(`[A-Za-z0-9+/]{32}|-----END `)
+
+// withoutKey returns the text of a passage with a private key masked that begins at most 32 KiB above it. The lines of a
+// key are not known as a secret by themselves.
+func (q *question) withoutKey(p *found) string {
+	if q.in.Mask == nil || p.Start == 0 || !inKey().MatchString(p.text) {
+		return p.text
+	}
+	longer := p.Hit
+	longer.Start = max(0, p.Start-32<<10)
+	text, ok := p.file.at.passage(q.ctx, longer)
+	above, whole := strings.CutSuffix(text, p.text)
+	if !ok || !whole || !strings.HasSuffix(above, "\n") { // it changed, or is a part of a line
+		return p.text
+	}
+	n := strings.Count(above, "\n")
+	if lines := strings.SplitAfterN(q.in.Mask(text), "\n", n+1); len(lines) > n {
+		return lines[n]
+	}
+	return p.text
 }
 
 // isTable reports whether a passage is rows of a table: its heading is the header.
