@@ -296,13 +296,11 @@ func (p Passage) AroundFact(f Fact) *Around {
 		return nil
 	}
 	if p.Mask != nil { // the whole passage: a part of a secret is not known as one
-		masked := strings.Split(p.Mask(strings.Join(all, "\n")), "\n")
-		if len(masked) != len(all) {
+		if all = strings.Split(p.Mask(strings.Join(all, "\n")), "\n"); last >= len(all) {
 			return nil
 		}
-		all = masked
 	}
-	lines := slices.Clone(all[first : last+1])
+	lines := all[first : last+1]
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(l, " \t\r")
 	}
