@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"modernc.org/sqlite" // also registers the driver
 	sqlite3 "modernc.org/sqlite/lib"
@@ -106,8 +107,11 @@ var escaped = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 
 // prepare makes the tables of a new database, and checks the version of an old one.
 func (x *Index) prepare(ctx context.Context) error {
+	var v int // read without the lock, which another process may hold while it indexes
+	if err := x.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil || v == version {
+		return err
+	}
 	return x.write(ctx, func(tx *sql.Tx) error {
-		var v int
 		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil || v == version {
 			return err
 		}
@@ -131,16 +135,31 @@ func (x *Index) write(ctx context.Context, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
+// writeUntil is write that tries again until a time, if it is not zero, while other processes write: one that indexes
+// leaves others little time.
+func (x *Index) writeUntil(ctx context.Context, until time.Time, do func(*sql.Tx) error) error {
+	for {
+		err := x.write(ctx, do)
+		if !is(err, sqlite3.SQLITE_BUSY) || ctx.Err() != nil || !until.IsZero() && time.Now().After(until) {
+			return err
+		}
+	}
+}
+
 // isDamaged reports whether an index has to be made again.
 func isDamaged(err error) bool {
-	if errors.Is(err, errVersion) {
-		return true
-	}
-	if s, ok := errors.AsType[*sqlite.Error](err); ok {
-		code := s.Code() & 0xff
-		return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_ERROR
-	}
-	return false
+	return IsDamaged(err) || errors.Is(err, errVersion) || is(err, sqlite3.SQLITE_ERROR)
+}
+
+// IsDamaged reports whether an error of a method shows that the file is damaged: it has to be removed.
+func IsDamaged(err error) bool {
+	return is(err, sqlite3.SQLITE_CORRUPT) || is(err, sqlite3.SQLITE_NOTADB)
+}
+
+// is reports whether an error of SQLite has a code.
+func is(err error, code int) bool {
+	s, ok := errors.AsType[*sqlite.Error](err)
+	return ok && s.Code()&0xff == code
 }
 
 // Remove removes the index in a file; none is no error.

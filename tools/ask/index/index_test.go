@@ -274,3 +274,28 @@ func TestDamagedIndex(t *testing.T) {
 
 // whole reports whether every file is in the index.
 func (s Status) whole() bool { return s.Indexed == s.Files }
+
+// TestOtherWriter opens and refreshes an index while another process writes it: Refresh waits for it, until the deadline.
+func TestOtherWriter(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.db")
+	other := expect.Value(Open(t.Context(), file))(t)
+	defer func() { _ = other.Close() }()
+	lock := expect.Value(other.db.BeginTx(t.Context(), nil))(t)
+	x := expect.Value(Open(t.Context(), file))(t)
+	defer func() { _ = x.Close() }()
+	x.db.SetMaxOpenConns(1)
+	_, err := x.db.ExecContext(t.Context(), "PRAGMA busy_timeout = 1")
+	expect.Must(t, err)
+	files := []File{{Path: "a.txt", Mark: "1", Size: 3}}
+	o := Options{
+		Read:     func(context.Context, File) (Text, error) { return Text{}, nil },
+		Deadline: time.Now().Add(100 * time.Millisecond),
+	}
+	s := expect.Value(x.Refresh(t.Context(), files, o))(t)
+	expect.Equal(t, s.Indexed, 0, "late")
+	o.Deadline = time.Time{}
+	timer := time.AfterFunc(100*time.Millisecond, func() { _ = lock.Rollback() })
+	defer timer.Stop()
+	s = expect.Value(x.Refresh(t.Context(), files, o))(t)
+	expect.Equal(t, s.Indexed, 1, "after the other")
+}

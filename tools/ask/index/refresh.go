@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/text/words"
 )
@@ -77,7 +79,7 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 		delete(known, f.Path)
 	}
 	if len(known) > 0 && !o.Keep {
-		err := x.write(ctx, func(tx *sql.Tx) error {
+		err := x.writeUntil(ctx, o.Deadline, func(tx *sql.Tx) error {
 			for _, gone := range known {
 				if err := drop(ctx, tx, gone.id); err != nil {
 					return err
@@ -107,7 +109,10 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 			due, err = nil, nil
 		}
 		if before != nil {
-			if failed := panics.Again(<-written); failed != nil {
+			switch failed := panics.Again(<-written); {
+			case is(failed, sqlite3.SQLITE_BUSY) && ctx.Err() == nil: // the deadline is over
+				return s, nil
+			case failed != nil:
 				return s, cmp.Or(err, fmt.Errorf("write the index: %w", failed))
 			}
 			s.add(before)
@@ -116,7 +121,7 @@ func (x *Index) Refresh(ctx context.Context, files []File, o Options) (Status, e
 			go func() {
 				var failed error
 				panics.Into(&failed, func() {
-					failed = x.write(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, next) })
+					failed = x.writeUntil(ctx, o.Deadline, func(tx *sql.Tx) error { return insert(ctx, tx, next) })
 				})
 				written <- failed
 			}()
