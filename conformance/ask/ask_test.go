@@ -125,6 +125,25 @@ func TestKeysAreMasked(t *testing.T) {
 	}
 }
 
+// TestDamagedIndexIsRemoved damages an index behind its first page: one answer says so, and the next is whole.
+func TestDamagedIndexIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a.txt", []byte("The walrus sleeps at noon.\n"))
+	b := newBench(t, dir)
+	b.ask(ask.Args{Question: "when does the walrus sleep?"})
+	files := expect.Value(filepath.Glob(filepath.Join(b.store, "index", "*.db")))(t)
+	for _, file := range files {
+		body := expect.Value(os.ReadFile(file))(t)
+		clear(body[4096:])
+		expect.Must(t, os.WriteFile(file, body, 0o600))
+	}
+	expect.Equal(t, len(files), 1)
+	_, err := b.k.Indexes(t.Context(), b.sources, "", true, func(int64, int64, string) {})
+	expect.Fails(t, err, "damaged and is removed; ask again")
+	_, text := b.ask(ask.Args{Question: "when does the walrus sleep?"})
+	expect.Contains(t, text, "at noon")
+}
+
 // TestFollowUp takes the words of the question before for a short one; another identity's answer is unknown.
 func TestFollowUp(t *testing.T) {
 	dir := t.TempDir()

@@ -41,6 +41,7 @@ type bench struct {
 	sources source.Set
 	owner   string
 	dir     string
+	store   string // directory
 	counter *tokens.Counter
 	limit   time.Duration // of an answer without a model; 0: none
 }
@@ -55,6 +56,7 @@ func newBench(t testing.TB, dir string) *bench {
 	b.f = expect.Value(funnel.New(funnel.Options{
 		Store: store, Counter: b.counter, Mask: secrets.New(), Limits: funnel.Limits{LargeLines: 10_000, LargeChars: 200_000},
 	}))(t)
+	b.store = store.Dir()
 	b.k = ask.New(ask.Options{Store: store.Dir(), Records: records.InDir(store.Dir())})
 	b.sources = source.Set{
 		Roots: []*tree.Root{root}, Documents: source.NewDocuments(filepath.Join(store.Dir(), "texts")),

@@ -160,6 +160,21 @@ func (q *question) refresh() error {
 	return nil
 }
 
+// removeDamaged removes the indexes if an error says that one is damaged: Open has read only the begin of it.
+func (q *question) removeDamaged(err error) error {
+	if !index.IsDamaged(err) {
+		return err
+	}
+	for _, c := range q.places {
+		if dir, ok := c.at.Dir(); ok && c.kept && c.index != nil {
+			_ = c.index.Close()
+			c.index = nil
+			err = errors.Join(err, index.Remove(q.k.indexFile(dir)))
+		}
+	}
+	return fmt.Errorf("the index was damaged and is removed; ask again to make it anew: %w", err)
+}
+
 // scope restricts a search to the files that the question is asked of: the index also has those that a glob leaves out.
 func (c *corpus) scope() index.Scope { return index.Scope{Below: c.at.Path, Of: c.has} }
 

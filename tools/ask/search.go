@@ -24,7 +24,8 @@ const (
 )
 
 // search answers a question on what files say.
-func (q *question) search(r *Result) error {
+func (q *question) search(r *Result) (err error) {
+	defer func() { err = q.removeDamaged(err) }()
 	if err := q.refresh(); err != nil {
 		return err
 	}
@@ -162,16 +163,14 @@ func (q *question) withoutKey(p *found) string {
 	}
 	longer := p.Hit
 	longer.Start = max(0, p.Start-32<<10)
-	text, ok := p.file.at.passage(q.ctx, longer)
-	above, whole := strings.CutSuffix(text, p.text)
-	if !ok || !whole || !strings.HasSuffix(above, "\n") { // it changed, or is a part of a line
+	text, _ := p.file.at.passage(q.ctx, longer)
+	above, ok := strings.CutSuffix(text, p.text)
+	n := strings.Count(above, "\n")
+	lines := strings.SplitAfterN(q.in.Mask(text), "\n", n+1)
+	if !ok || !strings.HasSuffix(above, "\n") || len(lines) <= n { // it changed, or is a part of a line
 		return p.text
 	}
-	n := strings.Count(above, "\n")
-	if lines := strings.SplitAfterN(q.in.Mask(text), "\n", n+1); len(lines) > n {
-		return lines[n]
-	}
-	return p.text
+	return lines[n]
 }
 
 // isTable reports whether a passage is rows of a table: its heading is the header.

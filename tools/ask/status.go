@@ -49,7 +49,7 @@ func (k *Asker) Indexes(
 	}
 	defer q.close()
 	if err := q.refresh(); err != nil {
-		return nil, err
+		return nil, q.removeDamaged(err)
 	}
 	if k.options.Embedder != nil {
 		if err := q.embedPassages(); err != nil {
