@@ -68,7 +68,7 @@ func (q *question) search(r *Result) (err error) {
 	q.takeFacts(r, query, all, shown)
 	err = q.cover(r, query, terms)
 	switch {
-	case every && q.args.Top == 0: // as many as there is room for
+	case q.args.Top == 0 && (every || len(shown) > 0 && shown[0].Code): // as many as there is room for
 		r.shown = len(r.Facts)
 	case r.shown == 0: // the best passages gave no fact, others did
 		r.shown = min(len(r.Facts), q.top)
@@ -101,7 +101,8 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 		for _, f := range list {
 			isFirst := f == first
 			f.Lines = p.file.lines(f.From, f.To)
-			if show && isFirst && !one && len(around) < aroundFiles && !around[p.file] {
+			record := passage.Code && !p.Code // a line of a log or of JSON says all by itself
+			if show && isFirst && !one && !record && len(around) < aroundFiles && !around[p.file] {
 				if f.Around = passage.AroundFact(f); f.Around != nil {
 					around[p.file] = true
 					f.Around.Lines = p.file.lines(f.Around.From, f.Around.To)

@@ -274,13 +274,17 @@ func All(q Query, p Passage) (list []Fact) {
 	return list
 }
 
-// AroundFact returns a fact of a passage with the line above it and those below, four in all; nil for a row, which says
-// all by itself, for a long line, and where that adds nothing. Lines around it end at a blank or a long one.
+// AroundFact returns a fact of one line with the line above it and those below, four in all; nil for what says all by
+// itself (a row, a key, an item of a list, a title), for a long line, and where that adds nothing. Lines around it end at
+// a blank or a long one.
 func (p Passage) AroundFact(f Fact) *Around {
 	const most, width = 4, 110
 	all := strings.Split(strings.TrimRight(p.Text, "\n"), "\n")
 	from, to := f.From-p.Line, f.To-p.Line
-	if p.Table || to >= len(all) || to-from >= most-1 {
+	if p.Table || from != to || to >= len(all) {
+		return nil
+	}
+	if l := read(all[from])[0]; !p.Code && (l.key || l.item || l.title) {
 		return nil
 	}
 	long := func(line string) bool { return len(line) > width }
