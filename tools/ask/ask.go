@@ -54,6 +54,7 @@ type Options struct {
 type Asker struct {
 	options   Options
 	embedding sync.Mutex // held by the call that makes vectors of passages
+	turns     sync.Map   // from the file of an index to a chan of one, full while a call brings it up to date
 }
 
 // New returns an Asker. It opens nothing.

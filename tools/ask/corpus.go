@@ -141,13 +141,14 @@ func (q *question) refresh() error {
 		for i, f := range c.files {
 			files[i] = f.File
 		}
-		c.status, err = c.index.Refresh(q.ctx, files, index.Options{
-			Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline,
-			Read: c.read, Ahead: c.readAhead, Alone: c.mayBeLarge,
-			Progress: func(done, total int64) {
-				q.progress(done, total, "bytes indexed")
-			},
-		})
+		func() {
+			defer q.k.turn(q.ctx, file, q.deadline)()
+			c.status, err = c.index.Refresh(q.ctx, files, index.Options{
+				Below: c.at.Path, Keep: tree.IsGlob(q.args.Path), Deadline: q.deadline,
+				Read: c.read, Ahead: c.readAhead, Alone: c.mayBeLarge,
+				Progress: func(done, total int64) { q.progress(done, total, "bytes indexed") },
+			})
+		}()
 		if errors.Is(q.ctx.Err(), context.Canceled) && c.kept {
 			return fmt.Errorf("stopped; %d of %d files are indexed, and the next question goes on from there",
 				c.status.Indexed, c.status.Files)
@@ -173,6 +174,24 @@ func (q *question) removeDamaged(err error) error {
 		}
 	}
 	return fmt.Errorf("the index was damaged and is removed; ask again to make it anew: %w", err)
+}
+
+// turn waits until no other call brings an index up to date, at most until a time: of many calls at once, each would read
+// all files. Done ends the turn.
+func (k *Asker) turn(ctx context.Context, file string, until time.Time) (done func()) {
+	if file == index.Memory {
+		return func() {}
+	}
+	one, _ := k.turns.LoadOrStore(file, make(chan struct{}, 1))
+	turn := one.(chan struct{})
+	ctx, stop := context.WithDeadline(ctx, until)
+	defer stop()
+	select {
+	case turn <- struct{}{}:
+		return sync.OnceFunc(func() { <-turn })
+	case <-ctx.Done():
+		return func() {}
+	}
 }
 
 // scope restricts a search to the files that the question is asked of: the index also has those that a glob leaves out.

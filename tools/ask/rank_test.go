@@ -2,6 +2,7 @@ package ask
 
 import (
 	"testing"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/tools/ask/facts"
@@ -69,4 +70,26 @@ func TestAdjust(t *testing.T) {
 			t.Errorf("%s: %.2f of the score", tt.name, ratio)
 		}
 	}
+}
+
+// TestTurn has one call at a time bring an index up to date; another one waits for it, at most until its deadline.
+func TestTurn(t *testing.T) {
+	k := New(Options{})
+	far := time.Now().Add(time.Hour)
+	done := k.turn(t.Context(), "a.db", far)
+	k.turn(t.Context(), "b.db", far)() // another index
+	k.turn(t.Context(), index.Memory, far)()
+	k.turn(t.Context(), "a.db", time.Now())() // too late: it gets no turn, and ends none
+	next := make(chan func())
+	go func() { next <- k.turn(t.Context(), "a.db", far) }()
+	select {
+	case <-next:
+		t.Fatal("two calls have their turn")
+	case <-time.After(10 * time.Millisecond):
+	}
+	done()
+	done = <-next
+	done()
+	done() // once is enough
+	k.turn(t.Context(), "a.db", far)()
 }
