@@ -45,9 +45,9 @@ func drivesOnly(t testing.TB) {
 	}
 }
 
-// maxStripped is the maximum size of the stripped program in bytes: 3 % more than ARCHITECTURE.md says. 6.5 MB of it
+// maxStripped is the maximum size of the stripped program in bytes: 3 % more than ARCHITECTURE.md says. 2.7 MB of it
 // are the table of text/embed, without which nothing is found by meaning where no endpoint is.
-const maxStripped = 58_400_000
+const maxStripped = 54_500_000
 
 // TestStrippedSize checks the size of the program as a release strips it.
 func TestStrippedSize(t *testing.T) {

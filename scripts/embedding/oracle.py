@@ -11,9 +11,10 @@ from tokenizers import Tokenizer
 described = json.loads(model_file("tokenizer.json"))
 described.update(added_tokens=[], post_processor=None, truncation=None, padding=None)
 tokenizer = Tokenizer.from_str(json.dumps(described))
-table = zstandard.ZstdDecompressor().decompress(TABLE.read_bytes())
+with zstandard.ZstdDecompressor().stream_reader(TABLE.open("rb"), read_across_frames=True) as f:
+    table = f.read()
 n = np.frombuffer(table, "<u4", 1)[0]
-rows = np.frombuffer(table, np.uint8, n * DIMENSIONS, 4 + 4 * n).reshape(n, DIMENSIONS) - 128.0
+rows = np.frombuffer(table, np.uint8, n * DIMENSIONS, len(table) - n * DIMENSIONS).reshape(DIMENSIONS, n).T - 128.0
 rows *= np.frombuffer(table, "<f4", n, 4)[:, None]
 before = np.zeros(DIMENSIONS)
 for line in sys.stdin:

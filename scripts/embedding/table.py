@@ -24,6 +24,7 @@ import zstandard
 from scipy.special import erf
 
 DIMENSIONS = 256
+LEVELS = 7  # of each sign: with 127 the file has 6.5 MB instead of 2.7, and finds no passage more
 FIRST_WORD = 1996  # the id from which on pieces are words and parts of words, by frequency; before it: characters
 TABLE = Path(__file__).parents[2] / "text/embed/table.zst"
 
@@ -77,6 +78,11 @@ def weight(i, piece):
     return np.log(1 + i - FIRST_WORD) / 10 if i >= FIRST_WORD else 0.1 if piece.isalnum() else 0.02
 
 
+def pack(*parts):
+    """Parts whose bytes differ in kind are smaller apart, and components are smaller beside those of other rows."""
+    return b"".join(zstandard.ZstdCompressor(level=22).compress(part) for part in parts)
+
+
 def main():
     vocabulary = json.loads(model_file("tokenizer.json"))["model"]["vocab"]
     pieces = sorted(vocabulary, key=vocabulary.get)
@@ -93,11 +99,10 @@ def main():
     components *= np.sign(components[np.abs(components).argmax(0), np.arange(DIMENSIONS)])
     rows = vectors @ components * np.array([[weight(i, p)] for i, p in enumerate(pieces)])
 
-    scales = np.abs(rows).max(1) / 127
-    quantized = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]) + 128
-    table = np.array([len(pieces)], "<u4").tobytes() + scales.astype("<f4").tobytes()  # unpack in table.go describes it
-    table += quantized.astype(np.uint8).tobytes() + "".join(p + "\n" for p in pieces).encode()
-    packed = zstandard.ZstdCompressor(level=19).compress(table)
+    scales = np.abs(rows).max(1) / LEVELS
+    quantized = (np.rint(rows / np.where(scales > 0, scales, 1)[:, None]) + 128).astype(np.uint8)
+    head = np.array([len(pieces)], "<u4").tobytes() + scales.astype("<f4").tobytes()  # unpack in table.go describes it
+    packed = pack(head + "".join(p + "\n" for p in pieces).encode(), quantized.T.tobytes())
     TABLE.write_bytes(packed)
     print(hashlib.sha256(packed).hexdigest(), len(packed), "bytes")
 

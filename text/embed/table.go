@@ -28,7 +28,7 @@ const (
 	unknown = 100 // the id of the piece [UNK], whose row is zero
 	// The scales of the table are multiplied by scaleUnit: MaxPieces components of 255 times at most maxScale make a sum
 	// of 32 bits.
-	scaleUnit, maxScale = 1 << 24, 1<<16 - 1
+	scaleUnit, maxScale = 1 << 19, 1<<16 - 1
 )
 
 // table is the vocabulary with the vectors of its pieces.
@@ -48,8 +48,8 @@ var load = sync.OnceValue(unpack)
 //
 //	uint32                 the number n of pieces
 //	n × float32            the scales
-//	n × Dimensions × byte  the rows
 //	n × string             the pieces, each with a newline, by id
+//	Dimensions × n × byte  the columns
 func unpack() *table {
 	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)) // fails only for bad options
 	defer d.Close()
@@ -58,9 +58,16 @@ func unpack() *table {
 		panic(err) // not reached: a test reads the table
 	}
 	n := int(binary.LittleEndian.Uint32(b))
-	scales, rows := b[4:], b[4+4*n:]
-	t := &table{words: make(map[string]uint16, n), parts: make(map[string]uint16, n/4), rows: rows[:n*Dimensions]}
-	for piece := range strings.SplitSeq(strings.TrimSuffix(string(rows[n*Dimensions:]), "\n"), "\n") {
+	scales, columns := b[4:], b[len(b)-n*Dimensions:]
+	pieces := string(b[4+4*n : len(b)-len(columns)])
+	t := &table{words: make(map[string]uint16, n), parts: make(map[string]uint16, n/4), rows: make([]byte, len(columns))}
+	for id := range n {
+		row := t.rows[id*Dimensions:][:Dimensions]
+		for i := range row {
+			row[i] = columns[i*n+id]
+		}
+	}
+	for piece := range strings.SplitSeq(strings.TrimSuffix(pieces, "\n"), "\n") {
 		id := len(t.scales)
 		scale := float64(math.Float32frombits(binary.LittleEndian.Uint32(scales[4*id:])))
 		t.scales = append(t.scales, uint64(math.Round(scale*scaleUnit)))
