@@ -93,7 +93,8 @@ func (a *Answerer) Answer(ctx context.Context, t ask.Task) (ask.Reply, error) {
 		return c.reply, r.Err
 	}
 	if r.Finish == "length" && c.reply.Text != "" && len(c.reply.Notes) == 0 {
-		c.reply.Notes = append(c.reply.Notes, "the endpoint cut the reply off at its limit of tokens: the answer may lack its end")
+		c.reply.Notes = append(c.reply.Notes,
+			"the endpoint cut the reply off at its limit of tokens: the answer may lack its end")
 	}
 	if c.reply.Ungrounded = ungrounded(c.reply.Text, t.Question, c.results); len(c.reply.Ungrounded) > maxUngrounded {
 		c.reply.Ungrounded = c.reply.Ungrounded[:maxUngrounded]

@@ -109,7 +109,8 @@ func (c *conversation) check(t *chat.ToolCall) call {
 // submit returns the answer to a submission, and Submitted if it is accepted.
 func (c *conversation) submit(turn int, k call) (string, Ending) {
 	if c.cut {
-		return "error: not accepted: the reply reached its limit of tokens, and the call may lack its end; submit a shorter one", ""
+		return "error: not accepted: the reply reached its limit of tokens, and the call may lack its end; " +
+			"submit a shorter one", ""
 	}
 	c.progress(turn, "checking the submission")
 	_, err := c.guard(turn, k.name, func() (string, error) { return "", c.o.Accept(k.args) })

@@ -96,7 +96,7 @@ func answerTo(
 	select {
 	case o := <-done:
 		return o.r, cmp.Or(o.err, err)
-	case <-time.After(5 * time.Second): // a call that is stopped does not wait long for its tool; a panic gives no outcome
+	case <-time.After(5 * time.Second): // a stopped call does not wait long for its tool; a panic gives no outcome
 		return nil, cmp.Or(err, errors.New("ask gave no answer"))
 	}
 }

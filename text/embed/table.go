@@ -19,8 +19,6 @@ import (
 var packed []byte
 
 const (
-	// Name is the name of the table in answers, where another model would have its own.
-	Name = "built in"
 	// Dimensions is the number of components of a vector.
 	Dimensions = 256
 

@@ -161,7 +161,7 @@ func (q *question) refresh() error {
 	return nil
 }
 
-// removeDamaged removes the indexes if an error says that one is damaged: Open has read only the begin of it.
+// removeDamaged removes the indexes if an error says that one is damaged: Open has read only the beginning of it.
 func (q *question) removeDamaged(err error) error {
 	if !index.IsDamaged(err) {
 		return err
@@ -176,8 +176,8 @@ func (q *question) removeDamaged(err error) error {
 	return fmt.Errorf("the index was damaged and is removed; ask again to make it anew: %w", err)
 }
 
-// turn waits until no other call brings an index up to date, at most until a time: of many calls at once, each would read
-// all files. Done ends the turn.
+// turn waits until no other call brings an index up to date, at most until a time: otherwise each of many calls would
+// read all files. Done ends the turn.
 func (k *Asker) turn(ctx context.Context, file string, until time.Time) (done func()) {
 	if file == index.Memory {
 		return func() {}
@@ -243,9 +243,7 @@ func (c *corpus) read(ctx context.Context, f index.File) (index.Text, error) {
 	if !e.Certain() || e == source.Mixed {
 		why = notUTF8 + string(e)
 	}
-	t := index.Text{
-		Body: body, Chunks: index.Chunks(ctx, f.Path, kind, body), Why: why,
-	}
+	t := index.Text{Body: body, Chunks: index.Chunks(ctx, f.Path, kind, body), Why: why}
 	for _, p := range t.Chunks {
 		t.Meanings = append(t.Meanings, embed.Packed(f.Path+" "+p.Heading+"\n"+string(body[p.Start:p.End]))...)
 	}

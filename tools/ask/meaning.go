@@ -222,9 +222,9 @@ func (q *question) embedSome(c *corpus, hits []index.Hit) (int, error) {
 // has reports whether the question is asked of a file.
 func (c *corpus) has(path string) bool { return c.byPath[path] != nil }
 
-// byTable returns the passages to take facts from without an Embedder: those by words, and where no passage has most of
-// the question's words, also those that are nearest by the built-in table. Some passage is near
-// any question, even if none has the answer: if words find passages, the table is not used.
+// byTable returns the passages to take facts from without an Embedder: those by words, and if no passage has enough of
+// the question's words (fewWords), also those that are nearest by the built-in table. Some passage is near any question,
+// even if none has the answer: if words find passages, the table is not used.
 func (q *question) byTable(query facts.Query, byWords []found) ([]found, error) {
 	most := 0.0
 	for _, p := range byWords {
@@ -245,7 +245,8 @@ func (q *question) byTable(query facts.Query, byWords []found) ([]found, error) 
 	if err != nil || len(near) == 0 {
 		return byWords, err
 	}
-	q.meaning.used, q.meaning.builtIn = true, "by words and meaning (built in): no passage has most of the words, check these lines"
+	q.meaning.used = true
+	q.meaning.builtIn = "by words and meaning (built in): no passage has most of the words, check these lines"
 	all := merge(byWords, near)
 	q.nearSentences(query, all[:min(len(all), q.top)], vector)
 	return all, nil

@@ -11,9 +11,12 @@ import (
 
 func TestAsideOf(t *testing.T) {
 	for path, want := range map[string]string{
-		"a/b.go": "", "docs/NEWSPAPER.md": "", "NEWS": "changelog", "license.go": "", "changes.go": "", "history/of/rome.md": "", "vendor/x/y.go": "vendor", "web/node_modules/z/i.js": "vendor",
-		"CHANGELOG.md": "changelog", "docs/changes-1.2.txt": "changelog", "exchange.go": "", "a/LICENSE": "licens",
-		"Licence-MIT.txt": "licens", "licensing/server.go": "", "a/b_test.go": "test", "vendored.go": "", "NOTICE": "licens",
+		"a/b.go": "", "docs/NEWSPAPER.md": "", "NEWS": "changelog", "license.go": "",
+		"changes.go": "", "history/of/rome.md": "", "vendor/x/y.go": "vendor",
+		"web/node_modules/z/i.js": "vendor",
+		"CHANGELOG.md":            "changelog", "docs/changes-1.2.txt": "changelog", "exchange.go": "", "a/LICENSE": "licens",
+		"Licence-MIT.txt": "licens", "licensing/server.go": "", "a/b_test.go": "test", "vendored.go": "",
+		"NOTICE": "licens",
 	} {
 		expect.Equal(t, asideOf(path, []byte("package a\n")), want, path)
 	}
@@ -52,8 +55,9 @@ func TestAdjust(t *testing.T) {
 	}
 	const question = "where does the scheduler steal work"
 	const body = "func steal(p *proc) {\n\tscheduler.work(p)\n}\n"
-	explained := "// steal takes work of another one: the scheduler calls it when the own queue is empty, after it looked into " +
-		"the global one, and before it parks the thread; half of what is there is taken, so that the next is busy for long.\n"
+	explained := "// steal takes work of another one: the scheduler calls it when the own queue is empty, after it " +
+		"looked into the global one, and before it parks the thread; half of what is there is taken, so that the next is " +
+		"busy for long.\n"
 	plain := score(question, "run/a.go", "func steal(p *proc)", body, true)
 	for _, tt := range []struct {
 		name   string
@@ -62,7 +66,8 @@ func TestAdjust(t *testing.T) {
 	}{
 		{"explained", 1.2, score(question, "run/a.go", "func steal(p *proc)", explained+body, true)},
 		{"in a test", 0.71, score(question, "run/a_test.go", "func steal(p *proc)", body, true)},
-		{"asked for tests", 1, score("where does the test of the scheduler steal work", "run/a_test.go", "func steal(p *proc)", body, true)},
+		{"asked for tests", 1, score("where does the test of the scheduler steal work", "run/a_test.go",
+			"func steal(p *proc)", body, true)},
 		{"of the path", 1.1, score(question, "run/scheduler/a.go", "func steal(p *proc)", body, true)},
 	} {
 		ratio := tt.score / plain

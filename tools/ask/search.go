@@ -97,7 +97,8 @@ func (q *question) takeFacts(r *Result, query facts.Query, all, shown []found) {
 		if one && len(list) > 1 {
 			list = []facts.Fact{slices.MaxFunc(list, func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })}
 		}
-		first := slices.MaxFunc(append(list, facts.Fact{}), func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) })
+		higher := func(a, b facts.Fact) int { return cmp.Compare(a.Score, b.Score) }
+		first := slices.MaxFunc(append(list, facts.Fact{}), higher)
 		for _, f := range list {
 			isFirst := f == first
 			f.Lines = p.file.lines(f.From, f.To)

@@ -29,7 +29,7 @@ type Fact struct {
 	Text  string  `json:"text"`
 	By    string  `json:"by,omitempty"` // "rules" where a model was to choose the facts and did not
 
-	Around *Around `json:"around,omitempty"` // of the best fact of a file that is shown first
+	Around *Around `json:"around,omitempty"` // nil for most facts; see [Passage.AroundFact]
 }
 
 // Around is a fact with the lines around it, as they are in the file.
@@ -300,7 +300,8 @@ func (p Passage) AroundFact(f Fact) *Around {
 		return nil
 	}
 	if p.Mask != nil { // the whole passage: a part of a secret is not known as one
-		if all = strings.Split(p.Mask(strings.Join(all, "\n")), "\n"); last >= len(all) {
+		count := len(all)
+		if all = strings.Split(p.Mask(strings.Join(all, "\n")), "\n"); len(all) != count { // the lines have moved
 			return nil
 		}
 	}

@@ -76,6 +76,10 @@ func TestAroundFact(t *testing.T) {
 	wide := Passage{Line: 1, Text: "a\nb\n" + strings.Repeat("c ", 60) + "\nd"}
 	expect.Equal(t, wide.AroundFact(Fact{From: 2, To: 2}).Text, "a\nb", "no line is cut")
 	expect.Equal(t, wide.AroundFact(Fact{From: 3, To: 3}), nil, "a long line has its own cut")
-	secret := Passage{Line: 1, Text: "a\ntoken=abc\nb", Mask: func(s string) string { return strings.ReplaceAll(s, "abc", "***") }}
+	secret := Passage{Line: 1, Text: "a\ntoken=abc\nb", Mask: func(s string) string {
+		return strings.ReplaceAll(s, "abc", "***")
+	}}
 	expect.Equal(t, secret.AroundFact(Fact{From: 1, To: 1}).Text, "a\ntoken=***\nb")
+	secret.Mask = func(string) string { return "[masked: this text could not be searched for secrets]" }
+	expect.Equal(t, secret.AroundFact(Fact{From: 1, To: 1}), nil, "its lines are not known")
 }

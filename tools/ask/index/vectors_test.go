@@ -99,7 +99,8 @@ func TestNearestMeaning(t *testing.T) {
 		status, err := x.Refresh(t.Context(), files, Options{Read: func(_ context.Context, f File) (Text, error) {
 			var text Text
 			for i, part := range texts[f.Path] {
-				text.Chunks = append(text.Chunks, Chunk{Start: int64(len(text.Body)), End: int64(len(text.Body) + len(part)), Line: i + 1})
+				begin := int64(len(text.Body))
+				text.Chunks = append(text.Chunks, Chunk{Start: begin, End: begin + int64(len(part)), Line: i + 1})
 				text.Body = append(text.Body, part...)
 				text.Meanings = append(text.Meanings, embed.Packed(part)...)
 			}
