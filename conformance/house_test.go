@@ -34,6 +34,7 @@ var inside = map[string][][]string{
 	},
 	"kinds": {
 		{"kinds/digest", "kinds/outline", "kinds/record"},
+		{"kinds/values"},
 		{"kinds/diff", "kinds/gitlog", "kinds/logs", "kinds/markdown", "kinds/shape"},
 		{"kinds"},
 	},

@@ -16,6 +16,8 @@ var All = []*Kind{
 	GitLog,
 	Log,
 	Table,
+	YAML,
+	Template,
 	Markdown,
 	Text,
 }

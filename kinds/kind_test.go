@@ -16,7 +16,7 @@ func TestDescriptorsAreComplete(t *testing.T) {
 		v := reflect.ValueOf(*k)
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
-			if name == "RecordNote" || name == "Numbered" || name == "Objects" && (k == Binary || k == JSON || k == NDJSON) {
+			if name == "RecordNote" || name == "Numbered" || name == "Values" || name == "Objects" && (k == Binary || k == JSON || k == NDJSON) {
 				continue
 			}
 			if v.Field(i).IsZero() {
@@ -40,6 +40,8 @@ func TestKindsInOrder(t *testing.T) {
 		{"gitlog", "gitlog", "text/plain"},
 		{"log", "log", "text/plain"},
 		{"table", "csv", "text/csv"},
+		{"yaml", "yaml", "application/yaml"},
+		{"template", "tpl", "text/plain"},
 		{"markdown", "md", "text/markdown"},
 		{"text", "txt", "text/plain"},
 	}
@@ -63,7 +65,7 @@ func TestShares(t *testing.T) {
 			0.3,
 			0,
 			0.7,
-		}, content.Log: {0.5, 0.2, 0.45}, content.Table: {0.3, 0.4, 0.3}, content.Markdown: {0.3, 0.2, 0.7}, content.Text: {0.3, 0.3, 0.5},
+		}, content.Log: {0.5, 0.2, 0.45}, content.Table: {0.3, 0.4, 0.3}, content.YAML: {0.3, 0.45, 0.6}, content.Template: {0.3, 0.3, 0.5}, content.Markdown: {0.3, 0.2, 0.7}, content.Text: {0.3, 0.3, 0.5},
 	}
 	got := map[content.Kind]Shares{}
 	for _, k := range All {

@@ -12,10 +12,11 @@ import (
 	"github.com/gabriel-vasile/mimetype"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/kinds/values"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// Kind describes one kind of text. All fields but Objects and RecordNote are set.
+// Kind describes one kind of text. All fields but Objects, Numbered, Values and RecordNote are set.
 type Kind struct {
 	Name content.Kind // name on the wire and in the index of observations
 	Ext  string       // file extension without the dot
@@ -40,6 +41,10 @@ type Kind struct {
 	// Numbered writes each record in an array, after the number of its first line: [7,{…}]. It is nil if the objects
 	// have the member line, or if no line is known.
 	Numbered func(ctx context.Context, r io.Reader, w io.Writer) error
+
+	// Values reads the records of a text that holds values in another form than JSON; nil for other kinds. The offsets of
+	// Records are then those in the output of Objects.
+	Values values.Reader
 
 	RecordIs   string // the record that jq reads: "a file {file, status, …}"; for help and receipts
 	RecordNote string // a remark on it, for help; may be ""

@@ -2,11 +2,14 @@ package kinds
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
 	"path"
 	"strings"
 	"sync"
 
+	"github.com/mcp-funnel/mcp-funnel/kinds/values"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -74,4 +77,18 @@ func splitLines(p []byte, whole bool) [][]byte {
 		all[i] = bytes.TrimSuffix(l, []byte{'\r'})
 	}
 	return all
+}
+
+// parses reports whether a reader takes the sample; of a part of a text, up to the last line that is not indented.
+func (s *Sample) parses(read values.Reader) bool {
+	text := s.text
+	for i := len(text); !s.whole && i > 0; {
+		if i = bytes.LastIndexByte(text[:i-1], '\n') + 1; i > 0 && i < len(text) && text[i] > ' ' {
+			text = text[:i]
+			break
+		}
+	}
+	err := read(context.Background(), bytes.NewReader(text), values.Sink{Value: func(int64, []byte) error { return nil }})
+	_, remarks := errors.AsType[*content.Remarks](err)
+	return err == nil || remarks
 }

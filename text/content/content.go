@@ -24,6 +24,8 @@ const (
 	Log      Kind = "log"
 	Table    Kind = "table" // CSV, TSV
 	Markdown Kind = "markdown"
+	YAML     Kind = "yaml"
+	Template Kind = "template"
 	Text     Kind = "text"
 	Binary   Kind = "binary"
 )

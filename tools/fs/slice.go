@@ -2,6 +2,7 @@ package fs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -39,6 +40,13 @@ func slice(ctx context.Context, a sliceArgs, in tools.Input, out tools.Output) e
 	if unit == "at" {
 		if src, err = src.Stored(); err != nil {
 			return err
+		}
+	}
+	if unit == "at" || unit == "records" {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		if src, err = src.Values(ctx); err != nil {
+			return errors.Join(err, src.Close())
 		}
 	}
 	defer tools.CloseSource(src, out)

@@ -31,6 +31,7 @@ func (s *slicer) showValue(pointer string, r sliceRange, narrowed bool) error {
 	if err != nil {
 		return err
 	}
+	s.at = pointer
 	if s.src.Kind() == content.NDJSON && pointer == "" && (narrowed || !s.fitsPage(at)) {
 		return s.showRecords(r)
 	}

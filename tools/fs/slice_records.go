@@ -43,6 +43,9 @@ func (s *slicer) showRecords(r sliceRange) error {
 		if name == content.NDJSON || name == content.JSON && s.isArray() {
 			return s.pointerCall("/" + strconv.FormatInt(i, 10))
 		}
+		if s.src.IsConverted() {
+			return s.pointerCall("")
+		}
 		return s.bytesCall(row)
 	}
 	return s.showList(l, r)

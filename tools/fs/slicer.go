@@ -64,11 +64,19 @@ type slicer struct {
 	out  tools.Output
 	page tools.Page
 	fit  func(text []byte) int
+	at   string // the pointer of the value that is shown
 }
 
-// call returns the call for another range of the same source.
+// call returns the call for another range of the same source. What does not fit a page of a converted source is read
+// as it is stored, by its lines: its bytes are others.
 func (s *slicer) call(unit string, r sliceRange) tools.Call {
 	a := sliceArgs{Source: s.src.Name}
+	if unit == "bytes" && s.src.IsConverted() {
+		unit = "lines"
+		if r.from, r.to = s.src.LinesOf(s.ctx, s.at); r.to == 0 {
+			r.to = openEnd
+		}
+	}
 	switch unit {
 	case "lines":
 		a.Lines = r.String()

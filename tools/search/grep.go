@@ -67,6 +67,12 @@ func (g *grepper) run(ctx context.Context) error {
 	if g.Save || g.Show == "groups" {
 		o.Window = maxSaved
 	}
+	if g.Show != "count" && g.Show != "groups" {
+		if g.pointers, err = g.src.Pointers(ctx); err != nil {
+			return err
+		}
+		defer g.pointers.Close()
+	}
 	visit := g.addLine
 	switch g.Show {
 	case "count":
@@ -122,6 +128,11 @@ func (g *grepper) appendLine(l linesearch.Line) {
 	if g.src.Document != nil && l.Match {
 		if place := g.src.Document.PlaceOf(int(l.Number)); place != "" {
 			g.row = append(append(append(g.row, " ("...), place...), ')')
+		}
+	}
+	if g.pointers != nil && l.Match {
+		if at := g.pointers.At(l.Number); at != "" {
+			g.row = append(append(append(g.row, " ("...), content.VisibleLine(at)...), ')')
 		}
 	}
 	if l.Match {

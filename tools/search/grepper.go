@@ -63,7 +63,8 @@ type grepper struct {
 	lastShown int64     // the last line of the row before it
 	hasWindow bool      // some line is shown as a window
 
-	groups groupCounts // with show=groups
+	groups   groupCounts      // with show=groups
+	pointers *source.Pointers // of the lines; nil if the kind has none
 }
 
 // byteRange is a range of bytes, both ends included.

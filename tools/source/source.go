@@ -32,9 +32,10 @@ type Source struct {
 	Encoding    content.Encoding          // by its first bytes
 	Document    *Document                 // the document whose text this is, or that has no text; nil: not a document
 
-	kind   func() content.Kind
-	closer io.Closer
-	index  *observations.Reader // has the index of lines and chars; nil: there is none
+	kind      func() content.Kind
+	closer    io.Closer
+	index     *observations.Reader // has the index of lines and chars; nil: there is none
+	converted *converted           // makes the text JSON; nil: it stays as it is
 }
 
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
@@ -132,6 +133,9 @@ func (s *Source) Notes() []string {
 	var d Decoded
 	d.Add(s.Name, s.Encoding)
 	notes := []string{d.Note(), s.Caveat()}
+	if s.converted != nil {
+		notes = append(notes, s.converted.notes(s.Name)...)
+	}
 	if s.Document != nil {
 		notes = append(notes, s.Document.note(s.Name))
 	}
@@ -167,15 +171,20 @@ func (s *Source) Caveat() string {
 
 // Plain reports whether the stored bytes are the text (UTF-8 without BOM, or binary), so that offsets into both are
 // the same.
-func (s *Source) Plain() bool { return s.Encoding == "utf-8" || s.Encoding == "binary" }
+func (s *Source) Plain() bool {
+	return (s.Encoding == "utf-8" || s.Encoding == "binary") && s.converted == nil
+}
 
 // Text returns a reader of the whole text, decoded to UTF-8.
 func (s *Source) Text() (io.Reader, error) {
-	r := io.NewSectionReader(s.ReaderAt, 0, s.Size)
+	var text io.Reader = io.NewSectionReader(s.ReaderAt, 0, s.Size)
 	if s.Plain() {
-		return r, nil
+		return text, nil
 	}
-	text, _, err := content.Decode(r)
+	text, _, err := content.Decode(text)
+	if s.converted != nil && err == nil {
+		text = s.converted.reader(text)
+	}
 	return text, err
 }
 

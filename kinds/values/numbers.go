@@ -1,0 +1,41 @@
+package values
+
+import (
+	"math/big"
+	"strings"
+)
+
+// decimal returns a decimal number as JSON writes it, with all its digits: 017 is 17, +.5 is 0.5, 1. is 1.0.
+func decimal(s string) string {
+	sign := ""
+	switch s[0] {
+	case '-':
+		sign, s = "-", s[1:]
+	case '+':
+		s = s[1:]
+	}
+	exponent := ""
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		s, exponent = s[:i], s[i:]
+	}
+	whole, fraction, dotted := strings.Cut(s, ".")
+	if whole = strings.TrimLeft(whole, "0"); whole == "" {
+		whole = "0"
+	}
+	if dotted {
+		if fraction == "" {
+			fraction = "0"
+		}
+		whole += "." + fraction
+	}
+	return sign + whole + exponent
+}
+
+// integer returns an integer with a prefix of its base, 0x, 0o or 0b, in decimal digits.
+func integer(s string) string {
+	i, ok := new(big.Int).SetString(strings.ReplaceAll(s, "_", ""), 0)
+	if !ok {
+		return "null"
+	}
+	return i.String()
+}
