@@ -16,6 +16,8 @@ var All = []*Kind{
 	GitLog,
 	Log,
 	Table,
+	JUnit,
+	XML,
 	YAML,
 	Template,
 	Markdown,

@@ -14,7 +14,7 @@ import (
 
 // structured returns the descriptor of a kind whose records are values in another form than JSON.
 func structured(k Kind, read values.Reader) *Kind {
-	k.Summarizer = func(string, []byte) digest.Summarizer { return newPulled(read) }
+	k.Summarizer = func(string, []byte) digest.Summarizer { return newPulled(read, nil) }
 	k.Records, k.Objects, k.Numbered, k.Values = read.Spans, read.Objects, read.Numbered, read
 	k.Shares = Shares{Says: 0.3, Shape: 0.45, Body: 0.6}
 	return &k
@@ -35,12 +35,13 @@ type feed struct {
 
 	document digest.Summarizer // nil before the second record
 	first    []byte            // the first record
+	also     func(json []byte) // receives each record; may be nil
 	records  int64
 	err      error
 }
 
-func newPulled(read values.Reader) *pulled {
-	f := &feed{}
+func newPulled(read values.Reader, also func(json []byte)) *pulled {
+	f := &feed{also: also}
 	next, stop := iter.Pull(func(yield func(struct{}) bool) {
 		f.yield = yield
 		f.err = read(context.Background(), f, values.Sink{Value: f.add})
@@ -68,6 +69,9 @@ func (f *feed) Read(p []byte) (int, error) {
 // add receives a record. A single one is summarised as JSON, several as NDJSON.
 func (f *feed) add(_ int64, json []byte) error {
 	f.records++
+	if f.also != nil {
+		f.also(json)
+	}
 	if f.records == 1 {
 		f.first = append(f.first, json...)
 		return nil

@@ -22,6 +22,9 @@ import (
 const (
 	MaxRecord = 32 << 20 // bytes of its text, and of its JSON
 	maxDepth  = 256      // nested values
+
+	// maxSeparators is the maximum number of line ends, commas and brackets: a parser makes a value of 200 bytes for each.
+	maxSeparators = 1_000_000
 )
 
 // A Reader calls sink.Value for each record of a UTF-8 text. It stops at the first error: of the sink, of the text
@@ -103,20 +106,33 @@ func guarded(name string, read Reader) Reader {
 	}
 }
 
-// bounded is a reader that fails if more than left bytes are read between two resets. It knows whether it failed,
+// bounded is a reader that fails if a record has more bytes or separators than the limits. It knows whether it failed,
 // because parsers wrap or replace the errors of their readers.
 type bounded struct {
-	r      io.Reader
-	left   int64
-	failed error
+	r          io.Reader
+	left       int64 // bytes that the record may still have
+	separators int   // that the record may still have; negative: any
+	failed     error
 }
 
-func (b *bounded) reset() { b.left = MaxRecord }
+func (b *bounded) reset() {
+	if b.left = MaxRecord; b.separators >= 0 {
+		b.separators = maxSeparators
+	}
+}
 
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
 		err = fmt.Errorf("a record is longer than %d MiB; slice and grep read its text", MaxRecord>>20)
+	}
+	if b.separators >= 0 {
+		for _, c := range []byte("\n,[{") {
+			b.separators -= bytes.Count(p[:n], []byte{c})
+		}
+		if b.separators < 0 {
+			err = fmt.Errorf("a record has more than %d lines and separators; slice and grep read its text", maxSeparators)
+		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.failed = err
@@ -126,7 +142,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // readAll reads a text that is one record.
 func readAll(r io.Reader) ([]byte, error) {
-	b := bounded{r: r, left: MaxRecord}
+	b := bounded{r: r, left: MaxRecord, separators: maxSeparators}
 	text, err := io.ReadAll(&b)
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }

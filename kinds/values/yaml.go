@@ -26,7 +26,7 @@ const maxAliased = 200_000
 var YAML = guarded("YAML", readYAML)
 
 func readYAML(ctx context.Context, r io.Reader, sink Sink) error {
-	in := &bounded{r: r, left: MaxRecord}
+	in := &bounded{r: r, left: MaxRecord, separators: maxSeparators}
 	decoder := yaml.NewDecoder(in)
 	w := yamlWriter{ctx: ctx, pointer: sink.Pointer}
 	for n := 1; ; n++ {

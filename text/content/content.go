@@ -26,6 +26,8 @@ const (
 	Markdown Kind = "markdown"
 	YAML     Kind = "yaml"
 	Template Kind = "template"
+	XML      Kind = "xml"
+	JUnit    Kind = "junit"
 	Text     Kind = "text"
 	Binary   Kind = "binary"
 )

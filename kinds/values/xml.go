@@ -1,0 +1,310 @@
+package values
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+)
+
+// Limits of reading XML.
+const (
+	xmlAhead    = 1 << 20 // bytes at the start that decide which element is the record
+	maxElements = 200_000 // of one record
+)
+
+// XML reads the elements of an XML text. The record is the shallowest element that is repeated, as far as the first MiB
+// shows; the elements around it that hold no records are records too, so that nothing is left out, and an element
+// around it that has attributes is one with these alone. A text without a repeated element is one record.
+//
+// A record is {"name": element}, an element {"@attribute": "…", "#text": "…", "child": [element, …]}. Children are
+// always arrays, in the order of their first occurrence; the order among different names is lost. White space around
+// children is dropped. Names keep their prefixes. Comments and processing instructions are dropped. Entities that a
+// DTD declares are errors.
+var XML = guarded("XML", readXML)
+
+func readXML(ctx context.Context, r io.Reader, sink Sink) error {
+	in := bufio.NewReaderSize(r, xmlAhead)
+	start, err := in.Peek(xmlAhead)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	t := xmlTree{newElements(in), sink, recordPath(start), nil}
+	err = t.each(t.open)
+	if err == nil && !t.any {
+		err = errors.New("it has no element, so it is not XML")
+	}
+	if err != nil {
+		return err
+	}
+	return t.err()
+}
+
+// xmlTree reads elements into records.
+type xmlTree struct {
+	*elements
+	sink  Sink
+	above []string // names of the elements around the records
+	json  []byte
+}
+
+// open reads a record, or goes into an element around the records.
+func (t *xmlTree) open(e xml.StartElement, line int) error {
+	name := xmlName(e.Name)
+	if n := len(t.path); n <= len(t.above) && slices.Equal(t.path, t.above[:n]) {
+		if len(e.Attr) == 0 {
+			return nil
+		}
+		return t.send(name, &xmlElement{line: line, attributes: e.Attr})
+	}
+	count := 0
+	root, err := t.tree(e, line, &count)
+	if err != nil {
+		return err
+	}
+	return t.send(name, root)
+}
+
+func (t *xmlTree) send(name string, e *xmlElement) error {
+	t.json = append(record.Quote(append(t.json[:0], '{'), name), ':')
+	if t.sink.Pointer != nil {
+		e.mark(t.sink.Pointer, member("", name))
+	}
+	t.json = append(e.appendJSON(t.json), '}')
+	if len(t.json) > MaxRecord {
+		return fmt.Errorf("line %d: the JSON of a record is longer than %d MiB; slice and grep read its text", e.line, MaxRecord>>20)
+	}
+	return t.sink.Value(int64(e.line), t.json)
+}
+
+// xmlElement is an element of a record.
+type xmlElement struct {
+	line       int
+	attributes []xml.Attr
+	text       []byte
+	names      []string // of the children, in order of first occurrence
+	children   map[string][]*xmlElement
+}
+
+// tree reads the rest of an element.
+func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlElement, error) {
+	if *count++; *count > maxElements {
+		return nil, fmt.Errorf("line %d: a record has more than %d elements; slice and grep read its text", line, maxElements)
+	}
+	e := &xmlElement{line: line, attributes: start.Attr}
+	for {
+		token, line, err := t.next()
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			child, err := t.tree(token, line, count)
+			if err != nil {
+				return nil, err
+			}
+			name := xmlName(token.Name)
+			if e.children == nil {
+				e.children = map[string][]*xmlElement{}
+			}
+			if e.children[name] == nil {
+				e.names = append(e.names, name)
+			}
+			e.children[name] = append(e.children[name], child)
+		case xml.CharData:
+			e.text = append(e.text, token...)
+		case xml.EndElement:
+			if len(e.names) > 0 {
+				e.text = bytes.TrimSpace(e.text)
+			}
+			return e, nil
+		}
+	}
+}
+
+func (e *xmlElement) appendJSON(b []byte) []byte {
+	b = append(b, '{')
+	start := len(b)
+	name := func(name string) {
+		if len(b) > start {
+			b = append(b, ',')
+		}
+		b = append(record.Quote(b, name), ':')
+	}
+	for _, a := range e.attributes {
+		name("@" + xmlName(a.Name))
+		b = record.Quote(b, a.Value)
+	}
+	if len(e.text) > 0 {
+		name("#text")
+		b = record.Quote(b, string(e.text))
+	}
+	for _, child := range e.names {
+		name(child)
+		b = append(b, '[')
+		for i, c := range e.children[child] {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = c.appendJSON(b)
+		}
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// mark reports the lines of an element and of those in it, in the order of the text.
+func (e *xmlElement) mark(pointer func(int64, string), at string) {
+	type place struct {
+		line int
+		at   string
+	}
+	var all []place
+	var walk func(e *xmlElement, at string)
+	walk = func(e *xmlElement, at string) {
+		all = append(all, place{e.line, at})
+		for _, name := range e.names {
+			for i, c := range e.children[name] {
+				walk(c, element(member(at, name), i))
+			}
+		}
+	}
+	walk(e, at)
+	slices.SortStableFunc(all, func(a, b place) int { return a.line - b.line })
+	for _, p := range all {
+		pointer(int64(p.line), p.at)
+	}
+}
+
+// xmlName returns a name with its prefix, as it is written.
+func xmlName(n xml.Name) string {
+	if n.Space == "" {
+		return n.Local
+	}
+	return n.Space + ":" + n.Local
+}
+
+// elements reads the tokens of XML, and checks that elements nest.
+type elements struct {
+	remarks
+	in      *bounded
+	decoder *xml.Decoder
+	path    []string // names of the open elements
+	any     bool     // there was an element
+}
+
+func newElements(r io.Reader) *elements {
+	in := &bounded{r: r, left: MaxRecord, separators: -1}
+	d := xml.NewDecoder(in)
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // the text is UTF-8 already
+	return &elements{in: in, decoder: d}
+}
+
+// next returns the next start, end or text and its line.
+func (t *elements) next() (xml.Token, int, error) {
+	for {
+		line, _ := t.decoder.InputPos()
+		token, err := t.decoder.RawToken()
+		switch {
+		case t.in.failed != nil:
+			return nil, 0, t.in.failed
+		case errors.Is(err, io.EOF) && len(t.path) > 0:
+			return nil, 0, fmt.Errorf("line %d: the text ends within <%s>", line, t.path[len(t.path)-1])
+		case errors.Is(err, io.EOF):
+			return nil, 0, io.EOF
+		case err != nil:
+			return nil, 0, fmt.Errorf("it is not valid XML: %s", strings.TrimPrefix(err.Error(), "XML syntax error on "))
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if len(t.path) >= maxDepth {
+				return nil, 0, fmt.Errorf("line %d: elements are nested more than %d deep", line, maxDepth)
+			}
+			if t.any && len(t.path) == 0 {
+				return nil, 0, fmt.Errorf("line %d: <%s> follows the root element", line, xmlName(token.Name))
+			}
+			t.path, t.any = append(t.path, xmlName(token.Name)), true
+			return token, line, nil
+		case xml.EndElement:
+			name, n := xmlName(token.Name), len(t.path)-1
+			if n < 0 || t.path[n] != name {
+				return nil, 0, fmt.Errorf("line %d: </%s> does not end the open element", line, name)
+			}
+			t.path = t.path[:n]
+			return token, line, nil
+		case xml.CharData:
+			if len(t.path) > 0 {
+				return token, line, nil
+			}
+			if len(bytes.TrimSpace(token)) > 0 {
+				return nil, 0, fmt.Errorf("line %d: text outside of the root element", line)
+			}
+		}
+	}
+}
+
+// each calls open for each element that the calls before did not read. Text between them is noted.
+func (t *elements) each(open func(e xml.StartElement, line int) error) error {
+	outside := 0
+	for {
+		token, line, err := t.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			if outside > 0 {
+				t.add("text between the records is left out, at line %d first", outside)
+			}
+			return nil
+		case err != nil:
+			return err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			t.in.reset()
+			if err := open(token.Copy(), line); err != nil {
+				return err
+			}
+		case xml.CharData:
+			if outside == 0 && len(bytes.TrimSpace(token)) > 0 {
+				outside = line
+			}
+		}
+	}
+}
+
+// recordPath returns the names of the elements around the shallowest element that is repeated within another.
+func recordPath(start []byte) []string {
+	t := newElements(bytes.NewReader(start))
+	best, depth := []string{}, maxDepth+1
+	seen := []map[string]bool{}
+	for depth > 1 {
+		token, _, err := t.next()
+		if err != nil {
+			break
+		}
+		if _, ok := token.(xml.StartElement); !ok {
+			continue
+		}
+		n := len(t.path) - 1 // elements around this one
+		if n >= depth {
+			continue
+		}
+		seen = append(seen[:min(n, len(seen))], map[string]bool{})
+		if n == 0 {
+			continue
+		}
+		around := seen[n-1]
+		if name := t.path[n]; around[name] {
+			best, depth = slices.Clone(t.path[:n]), n
+		} else {
+			around[name] = true
+		}
+	}
+	return best
+}
