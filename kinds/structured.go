@@ -33,14 +33,14 @@ type feed struct {
 	ended bool   // no more blocks come
 	yield func(struct{}) bool
 
-	document digest.Summarizer // nil before the second record
-	first    []byte            // the first record
-	also     func(json []byte) // receives each record; may be nil
+	document digest.Summarizer             // nil before the second record
+	first    []byte                        // the first record
+	also     func(line int64, json []byte) // receives each record; may be nil
 	records  int64
 	err      error
 }
 
-func newPulled(read values.Reader, also func(json []byte)) *pulled {
+func newPulled(read values.Reader, also func(line int64, json []byte)) *pulled {
 	f := &feed{also: also}
 	next, stop := iter.Pull(func(yield func(struct{}) bool) {
 		f.yield = yield
@@ -67,10 +67,10 @@ func (f *feed) Read(p []byte) (int, error) {
 }
 
 // add receives a record. A single one is summarised as JSON, several as NDJSON.
-func (f *feed) add(_ int64, json []byte) error {
+func (f *feed) add(line int64, json []byte) error {
 	f.records++
 	if f.also != nil {
-		f.also(json)
+		f.also(line, json)
 	}
 	if f.records == 1 {
 		f.first = append(f.first, json...)

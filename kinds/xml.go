@@ -3,7 +3,6 @@ package kinds
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
@@ -50,7 +49,7 @@ func isJUnit(s *Sample) bool {
 		return false
 	}
 	root, _ := values.RootOf(bytes.TrimLeft(s.text, " \t\r\n"))
-	return (root == "testsuites" || root == "testsuite") && bytes.Contains(s.text, []byte("<testcase"))
+	return values.IsReport(root)
 }
 
 // junit makes the summarizer count tests by their status.
@@ -64,7 +63,7 @@ func junit(k *Kind) *Kind {
 }
 
 // maxFailures is the maximum number of failed tests that a summary names.
-const maxFailures = 20
+const maxFailures = 8
 
 // results counts the tests of a report, and holds the first that failed.
 type results struct {
@@ -73,7 +72,7 @@ type results struct {
 	failed []string
 }
 
-func (r *results) add(test []byte) {
+func (r *results) add(line int64, test []byte) {
 	var t struct{ Suite, Name, Class, Status, Message, Text string }
 	if json.Unmarshal(test, &t) != nil {
 		return
@@ -82,14 +81,15 @@ func (r *results) add(test []byte) {
 	if t.Status != "failed" && t.Status != "error" || len(r.failed) >= maxFailures {
 		return
 	}
-	name := t.Name
+	text := "failed test, line " + digest.Number(line) + ": "
 	if t.Class != "" {
-		name = t.Class + " " + name
+		text += content.Clip(t.Class, digest.LineRunes) + ": "
 	}
 	if t.Message == "" {
 		t.Message, _, _ = strings.Cut(t.Text, "\n")
 	}
-	r.failed = append(r.failed, fmt.Sprintf("%s: %s: %s", t.Status, name, content.Clip(t.Message, digest.LineRunes)))
+	text += content.Clip(t.Name, digest.LineRunes) + ": " + content.Clip(t.Message, digest.LineRunes)
+	r.failed = append(r.failed, strings.TrimSuffix(text, ": "))
 }
 
 func (r *results) Finish(s *digest.Summary) {
@@ -98,14 +98,16 @@ func (r *results) Finish(s *digest.Summary) {
 	for _, n := range r.by {
 		all += n
 	}
-	s.Total = []string{content.Plural(all, "test", "tests")}
-	for _, status := range []string{"failed", "error", "skipped"} {
-		if n := r.by[status]; n > 0 {
-			s.Total = append(s.Total, fmt.Sprintf("%d %s", n, strings.Replace(status, "error", "with errors", 1)))
-		}
+	total := content.Plural(all, "test", "tests") + ", " + digest.Number(r.by["failed"]) + " failed"
+	if n := r.by["error"]; n > 0 {
+		total += ", " + content.Plural(n, "error", "errors")
 	}
-	if bad := r.by["failed"] + r.by["error"]; bad > 0 {
-		s.Listed = digest.List{Title: "failed tests", From: len(s.Says), Total: bad}
-		s.Says = append(s.Says, r.failed...)
+	if n := r.by["skipped"]; n > 0 {
+		total += ", " + digest.Number(n) + " skipped"
 	}
+	s.Total = []string{total}
+	if more := r.by["failed"] + r.by["error"] - int64(len(r.failed)); more > 0 {
+		r.failed = append(r.failed, "… and "+content.Plural(more, "more failed test", "more failed tests"))
+	}
+	s.Says = append(r.failed, s.Says...)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 )
 
@@ -130,31 +129,6 @@ func TestStrayLines(t *testing.T) {
 			if total, says := strings.Join(sum.Total, "; "), strings.Join(sum.Says,
 				"\n"); total != c.total || says != c.says {
 				t.Errorf("%q; want %q:\n%s\nwant\n%s", total, c.total, says, c.says)
-			}
-		}
-	}
-}
-
-// TestReportsInXML: the failed tests of a report are named with their message, in any division into lines and blocks.
-func TestReportsInXML(t *testing.T) {
-	const rounding = `<testcase name="rounding" classname="shop.Tax">`
-	type row struct{ Text, Total, Says string }
-	for _, c := range append(expect.Table[row](t, "testdata/reports.tsv"),
-		row{"<testsuite>" + strings.Repeat(rounding+"<failure message='m'/></testcase>\n", 10), "10 tests, 10 failed",
-			"… and 2 more failed tests"},
-		row{"<testsuite><testcase name='a'><failure message='" + strings.Repeat("é\" ", 9000) + "'/></testcase>",
-			"1 test, 1 failed", "failed test, line 1: a: é"},
-		row{"<testsuite><testcase name='a'><system-out><![CDATA[" + strings.Repeat("a > b ]] ", 3000) + "]]></system-out>" +
-			"</testcase><!-- " + strings.Repeat("> -", 5000) + " -->" + rounding + "<failure message='m'/>", "2 tests, 1 failed",
-			"failed test, line 1: shop.Tax: rounding: m"},
-	) {
-		for _, size := range []int{len(c.Text), 1, 7} {
-			for _, name := range []string{"", "report.xml"} {
-				sum := summary(NewProse(name), c.Text, size)
-				if total, says := strings.Join(sum.Total, "; "), strings.Join(sum.Says, "\n"); total != c.Total ||
-					!strings.Contains(says, c.Says) {
-					t.Errorf("%.200s: %q; want %q:\n%s\nwant\n%s", c.Text, total, c.Total, says, c.Says)
-				}
 			}
 		}
 	}

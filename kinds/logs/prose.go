@@ -34,7 +34,6 @@ type prose struct {
 	longest quoted
 	size    int64
 	rest    rest
-	report  xmlReport
 }
 
 type title struct {
@@ -59,7 +58,6 @@ func NewProse(name string) *prose {
 }
 
 func (p *prose) Add(b []byte) {
-	p.report.add(b)
 	p.logs.Add(b)
 }
 
@@ -167,10 +165,6 @@ func (p *prose) Finish(s *digest.Summary) {
 	p.logs.end()
 	if p.pending.line > 0 {
 		p.addTitle(p.pending)
-	}
-	if p.report.tests > 0 {
-		p.report.summarize(s)
-		return
 	}
 	if p.listing.is() { // the listed lines quote other files
 		p.listing.summarize(s)

@@ -2,23 +2,27 @@ package values
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 )
 
-// JUnit reads the tests of a JUnit report, as Ant, Maven, pytest, Jest and gotestsum write them:
+// JUnit reads the tests of a report in the XML of JUnit, as Ant, Maven, pytest, Jest and gotestsum write it, and of
+// NUnit, xUnit and Visual Studio:
 //
 //	{"suite": "…", "name": "…", "class": "…", "time": seconds, "status": "…", "message": "…", "text": "…"}
 //
-// The status is passed, failed, error or skipped; suite is the innermost suite; text is what the failure, the error or
-// the skip says. What is missing is null. Output of tests and properties are left out.
+// The status is passed, failed, error, skipped, or another word of the report; suite is the innermost suite with a name;
+// text is what the failure, the error or the skip says. What is missing is null. Output of tests and properties are left
+// out.
 var JUnit = guarded("JUnit report", readJUnit)
 
 func readJUnit(ctx context.Context, r io.Reader, sink Sink) error {
@@ -51,28 +55,43 @@ func (t *junitReport) open(e xml.StartElement, line int) error {
 	for n := len(t.suites); n > 0 && t.suites[n-1].depth >= len(t.path); n-- {
 		t.suites = t.suites[:n-1]
 	}
-	switch e.Name.Local {
-	case "testsuites", "testsuite":
+	name := e.Name.Local
+	switch {
+	case IsReport(name), name == "Results", name == "collection":
 		if len(t.path) == 1 {
 			t.declared = attribute(e, "tests")
 		}
-		if e.Name.Local == "testsuite" {
-			t.suites = append(t.suites, junitSuite{len(t.path), attribute(e, "name")})
+		if name := attribute(e, "name"); name != "" {
+			t.suites = append(t.suites, junitSuite{len(t.path), name})
 		}
 		return nil
-	case "testcase":
-	default:
-		n := 0
-		_, err := t.tree(e, line, &n)
-		return err
 	}
 	n := 0
 	test, err := t.tree(e, line, &n)
-	if err != nil {
+	if !isTest(name) {
 		return err
 	}
 	t.tests++
-	return t.send(e, test)
+	return cmp.Or(t.send(e, test), err) // a test that breaks off may have failed
+}
+
+// IsReport reports whether an element holds the tests of a report; one of them is the root.
+func IsReport(name string) bool {
+	switch name {
+	case "testsuites", "testsuite", "test-run", "test-suite", "assemblies", "assembly", "TestRun":
+		return true
+	}
+	return false
+}
+
+func isTest(name string) bool {
+	return name == "testcase" || name == "test-case" || name == "test" || name == "UnitTestResult"
+}
+
+// statuses are the words of reports other than JUnit for the status of a test.
+var statuses = map[string]string{
+	"pass": "passed", "success": "passed", "fail": "failed", "failure": "failed", "skip": "skipped", "ignored": "skipped",
+	"notexecuted": "skipped", "notrun": "skipped",
 }
 
 func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
@@ -80,31 +99,49 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 	if n := len(t.suites); n > 0 {
 		suite = t.suites[n-1].name
 	}
-	status, message, text := "passed", "", ""
-	for _, s := range []struct{ element, status string }{{"skipped", "skipped"}, {"failure", "failed"}, {"error", "error"}} {
-		for _, c := range test.children[s.element] {
-			status = s.status
-			said := attribute(xml.StartElement{Attr: c.attributes}, "message")
-			message = joined(message, said, "; ")
-			text = joined(text, string(bytes.TrimSpace(c.text)), "\n")
+	status := strings.ToLower(attribute(e, "result", "outcome"))
+	status = cmp.Or(statuses[status], status, "passed")
+	message, text := "", ""
+	said := slices.Concat([]*xmlElement{test}, test.children["Output"], test.children["output"])
+	for _, s := range []struct{ element, status string }{
+		{"skipped", "skipped"}, {"reason", ""}, {"failure", "failed"}, {"ErrorInfo", ""}, {"error", "error"},
+	} {
+		for _, from := range said {
+			for _, c := range from.children[s.element] {
+				status = cmp.Or(s.status, status)
+				message = joined(message, attribute(xml.StartElement{Attr: c.attributes}, "message"), "; ")
+				text = joined(text, string(bytes.TrimSpace(c.text)), "\n")
+				for _, name := range c.names {
+					to, separator := &text, "\n"
+					if strings.EqualFold(name, "message") {
+						to, separator = &message, "; "
+					}
+					for _, inner := range c.children[name] {
+						*to = joined(*to, string(bytes.TrimSpace(inner.text)), separator)
+					}
+				}
+			}
 		}
 	}
 	var o record.Object
 	o.StringOrNull("suite", suite)
-	o.StringOrNull("name", attribute(e, "name"))
-	o.StringOrNull("class", attribute(e, "classname"))
-	time := strings.ReplaceAll(attribute(e, "time"), ",", "")
-	if seconds, err := strconv.ParseFloat(time, 64); err == nil && record.IsNumber(decimalOf(seconds)) {
-		o.Raw("time", decimalOf(seconds))
-	} else {
-		o.Raw("time", "null")
+	name, class := attribute(e, "testName", "name", "id"), attribute(e, "classname", "type")
+	if class == "" { // NUnit writes the class into the full name
+		name = cmp.Or(attribute(e, "fullname"), name)
 	}
+	o.StringOrNull("name", name)
+	o.StringOrNull("class", class)
+	o.Raw("time", seconds(attribute(e, "time", "duration")))
 	o.String("status", status)
 	o.StringOrNull("message", message)
 	o.StringOrNull("text", text)
 	if t.sink.Pointer != nil {
 		t.sink.Pointer(int64(test.line), "")
-		test.mark(func(line int64, _ string) { t.sink.Pointer(line, "/text") }, "")
+		test.mark(func(line int64, _ string) {
+			if line > int64(test.line) {
+				t.sink.Pointer(line, "/text")
+			}
+		}, "")
 	}
 	t.json = append(t.json[:0], o.Text()...)
 	if len(t.json) > MaxRecord {
@@ -113,7 +150,22 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 	return t.sink.Value(int64(test.line), t.json)
 }
 
-func decimalOf(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// seconds returns a duration as JSON: that of "1,200.5" or "00:20:00.5" in seconds, null for other words.
+func seconds(s string) string {
+	total, scale := 0.0, 1.0
+	parts := strings.Split(strings.ReplaceAll(s, ",", ""), ":")
+	for _, part := range slices.Backward(parts) {
+		f, err := strconv.ParseFloat(part, 64)
+		if err != nil || len(parts) > 3 {
+			return "null"
+		}
+		total, scale = total+f*scale, scale*60
+	}
+	if json := strconv.FormatFloat(total, 'f', -1, 64); record.IsNumber(json) {
+		return json
+	}
+	return "null"
+}
 
 // joined returns two texts with a separator, unless one is empty.
 func joined(a, b, separator string) string {
@@ -123,10 +175,13 @@ func joined(a, b, separator string) string {
 	return a + separator + b
 }
 
-func attribute(e xml.StartElement, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name && a.Name.Space == "" {
-			return a.Value
+// attribute returns the first of these attributes that is not empty.
+func attribute(e xml.StartElement, names ...string) string {
+	for _, name := range names {
+		for _, a := range e.Attr {
+			if a.Name.Local == name && a.Name.Space == "" && a.Value != "" {
+				return a.Value
+			}
 		}
 	}
 	return ""

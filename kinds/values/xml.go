@@ -93,23 +93,20 @@ type xmlElement struct {
 	children   map[string][]*xmlElement
 }
 
-// tree reads the rest of an element.
+// tree reads the rest of an element. With an error it returns what it read.
 func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlElement, error) {
 	if *count++; *count > maxElements {
-		return nil, fmt.Errorf("line %d: a record has more than %d elements; slice and grep read its text", line, maxElements)
+		return &xmlElement{}, fmt.Errorf("line %d: a record has more than %d elements; slice and grep read its text", line, maxElements)
 	}
 	e := &xmlElement{line: line, attributes: start.Attr}
 	for {
 		token, line, err := t.next()
 		if err != nil {
-			return nil, err
+			return e, err
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			child, err := t.tree(token, line, count)
-			if err != nil {
-				return nil, err
-			}
+			child, err := t.tree(token.Copy(), line, count)
 			name := xmlName(token.Name)
 			if e.children == nil {
 				e.children = map[string][]*xmlElement{}
@@ -118,6 +115,9 @@ func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlEleme
 				e.names = append(e.names, name)
 			}
 			e.children[name] = append(e.children[name], child)
+			if err != nil {
+				return e, err
+			}
 		case xml.CharData:
 			e.text = append(e.text, token...)
 		case xml.EndElement:
