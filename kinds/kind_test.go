@@ -42,6 +42,10 @@ func TestKindsInOrder(t *testing.T) {
 		{"table", "csv", "text/csv"},
 		{"junit", "junit", "application/xml"},
 		{"xml", "xml", "application/xml"},
+		{"toml", "toml", "application/toml"},
+		{"ini", "ini", "text/plain"},
+		{"properties", "properties", "text/plain"},
+		{"env", "env", "text/plain"},
 		{"yaml", "yaml", "application/yaml"},
 		{"template", "tpl", "text/plain"},
 		{"markdown", "md", "text/markdown"},
@@ -67,7 +71,7 @@ func TestShares(t *testing.T) {
 			0.3,
 			0,
 			0.7,
-		}, content.Log: {0.5, 0.2, 0.45}, content.Table: {0.3, 0.4, 0.3}, content.YAML: {0.3, 0.45, 0.6}, content.XML: {0.3, 0.45, 0.6}, content.JUnit: {0.3, 0.45, 0.6}, content.Template: {0.3, 0.3, 0.5}, content.Markdown: {0.3, 0.2, 0.7}, content.Text: {0.3, 0.3, 0.5},
+		}, content.Log: {0.5, 0.2, 0.45}, content.Table: {0.3, 0.4, 0.3}, content.YAML: {0.3, 0.45, 0.6}, content.XML: {0.3, 0.45, 0.6}, content.JUnit: {0.3, 0.45, 0.6}, content.TOML: {0.3, 0.45, 0.6}, content.INI: {0.3, 0.45, 0.6}, content.Properties: {0.3, 0.45, 0.6}, content.Env: {0.3, 0.45, 0.6}, content.Template: {0.3, 0.3, 0.5}, content.Markdown: {0.3, 0.2, 0.7}, content.Text: {0.3, 0.3, 0.5},
 	}
 	got := map[content.Kind]Shares{}
 	for _, k := range All {

@@ -161,7 +161,7 @@ func seconds(s string) string {
 		}
 		total, scale = total+f*scale, scale*60
 	}
-	if json := strconv.FormatFloat(total, 'f', -1, 64); record.IsNumber(json) {
+	if json := decimalOf(total); record.IsNumber(json) {
 		return json
 	}
 	return "null"

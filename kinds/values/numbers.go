@@ -2,6 +2,7 @@ package values
 
 import (
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -39,3 +40,6 @@ func integer(s string) string {
 	}
 	return i.String()
 }
+
+// decimalOf returns a number in decimal digits, with no more of them than tell it from others.
+func decimalOf(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

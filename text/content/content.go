@@ -28,6 +28,11 @@ const (
 	Template Kind = "template"
 	XML      Kind = "xml"
 	JUnit    Kind = "junit"
+	TOML     Kind = "toml"
+	INI      Kind = "ini"
+	Env      Kind = "env"
+
+	Properties Kind = "properties"
 	Text     Kind = "text"
 	Binary   Kind = "binary"
 )

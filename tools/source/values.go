@@ -23,6 +23,8 @@ type converted struct {
 
 	mu   sync.Mutex
 	said *content.Remarks // of a reader that reached the end
+
+	broken bool // a reader did not
 }
 
 // reader returns the records of a text as JSON, one a line. Its goroutine ends with the context.
@@ -33,11 +35,12 @@ func (c *converted) reader(text io.Reader) io.Reader {
 		defer stop()
 		b := bufio.NewWriterSize(in, 64<<10)
 		err := c.read.Objects(c.ctx, text, b)
+		c.mu.Lock()
 		if said, ok := errors.AsType[*content.Remarks](err); ok {
-			c.mu.Lock()
 			c.said, err = said, nil
-			c.mu.Unlock()
 		}
+		c.broken = err != nil
+		c.mu.Unlock()
 		_ = in.CloseWithError(errors.Join(b.Flush(), err))
 	}()
 	return out
@@ -47,6 +50,9 @@ func (c *converted) reader(text io.Reader) io.Reader {
 func (c *converted) notes(name string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.broken {
+		return nil
+	}
 	notes := []string{name + " is shown as JSON"}
 	if c.said != nil {
 		for _, n := range c.said.Notes {
