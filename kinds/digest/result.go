@@ -24,10 +24,12 @@ type Summary struct {
 	Total []string
 	// Says lists findings, most important first: the position where JSON breaks off, panics and errors of a log, files
 	// of a diff.
-	Says   []string
-	Damage []string // the lines of Says that name damage; an answer based on the text must repeat them
-	Listed List     // the list at the end of Says, if there is one
-	Shapes []string // shapes from most to least detailed, without "shape: "; empty if the kind has no shape
+	Says     []string
+	Damage   []string // the lines of Says that name damage; an answer based on the text must repeat them
+	Listed   List     // the list at the end of Says, if there is one
+	Shapes   []string // shapes from most to least detailed, without "shape: "; empty if the kind has no shape
+	Form     string   // keys and types, which texts of one form share; "" if the kind has no shape
+	Examples []string // shapes in which an example stands for the type of a scalar, from most to least detailed
 	// Body lists further lines, most important first: hunk headers, templates, headings, sentences, sample records, top
 	// files.
 	Body    []string
@@ -75,7 +77,7 @@ func (s *Summary) AddQuote(lead string, line int64, text, more string) string {
 
 // EachOneLine enforces the limits of Summary on all lines: no newline, at most 2,000 runes.
 func (s *Summary) EachOneLine() {
-	for _, group := range [][]string{s.Total, s.Says, s.Shapes, s.Body} {
+	for _, group := range [][]string{s.Total, s.Says, s.Shapes, s.Examples, s.Body} {
 		for i, line := range group {
 			group[i] = OneLine(line)
 		}

@@ -90,7 +90,9 @@ func (d *document) Finish(s *digest.Summary) {
 		top = "[" + digest.Number(records.n) + "] "
 	}
 	if shape.root.types() != "" {
-		s.Shapes = shapes(&shape.root, top, "null", word)
+		s.Shapes = shapes(details, &shape.root, top, "null", word)
+		s.Examples = shapes(exampleDetails, &shape.root, top, "null", word)
+		s.Form = form.write(&shape.root, "", "null", word)
 	}
 }
 

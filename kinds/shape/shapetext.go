@@ -15,6 +15,7 @@ type detail struct {
 	counts bool // show how often a key is present; otherwise only that the key may be missing
 	values bool // show values if they are few, minimum and maximum, dates, lengths of long strings
 	list   int  // maximum number of distinct values to list at one path
+	sample bool // show one value in place of its type
 	types  bool // show types; otherwise only keys and the containers that have keys
 	depth  int  // maximum nesting depth
 	keys   int  // maximum number of keys per object
@@ -37,6 +38,18 @@ var details = []detail{
 	{depth: 1, keys: 6, runes: 46},
 }
 
+// exampleDetails are the levels of detail of a shape with an example value of each scalar.
+var exampleDetails = []detail{
+	{sample: true, types: true, depth: 4, keys: 16, runes: 230},
+	{sample: true, types: true, depth: 3, keys: 16, runes: 170},
+	{sample: true, types: true, depth: 1, keys: 16, runes: 140},
+	{depth: 2, keys: 16, runes: 120},
+	{depth: 1, keys: 12, runes: 70},
+}
+
+// form is the detail by which texts of one form are told from others: keys and types.
+var form = detail{types: true, depth: 3, keys: 64, runes: 2000}
+
 // outline writes a shape.
 type outline struct {
 	detail
@@ -45,11 +58,11 @@ type outline struct {
 	record string // word for a record in "record 12"; "" if there are no records
 }
 
-// shapes writes n at every level of detail and drops results that are not shorter than the one before. top is the
+// shapes writes n at each level of detail and drops results that are not shorter than the one before. top is the
 // prefix, such as "[1204] " for NDJSON.
-func shapes(n *node, top, empty, record string) []string {
+func shapes(levels []detail, n *node, top, empty, record string) []string {
 	var out []string
-	for _, d := range details {
+	for _, d := range levels {
 		s := d.write(n, top, empty, record)
 		if len(out) == 0 || Weight(s) < Weight(out[len(out)-1]) {
 			out = append(out, s)
@@ -292,6 +305,8 @@ func (o *outline) mapping(x *objects, depth int) {
 func (o *outline) texts(t *texts) {
 	f := &t.few
 	switch {
+	case o.sample && len(t.example) <= exampleBytes && utf8.ValidString(t.example): // a cut secret would not be masked
+		o.b.WriteString(`"` + t.example + `"`)
 	case !o.values:
 		o.b.WriteString("string")
 	case !t.other && t.from != nil:
@@ -316,6 +331,8 @@ func (o *outline) texts(t *texts) {
 func (o *outline) numbers(t *numbers) {
 	f := &t.few
 	switch {
+	case o.sample && t.low != nil:
+		o.b.Write(t.low)
 	case !o.values || t.low == nil:
 		o.b.WriteString("number")
 	case f.listed(t.n, o.detail.list):
@@ -329,7 +346,7 @@ func (o *outline) numbers(t *numbers) {
 
 func (o *outline) truth(n *node) {
 	switch {
-	case !o.values:
+	case !o.values && !(o.sample && n.yes*n.no == 0):
 		o.b.WriteString("boolean")
 	case n.no == 0:
 		o.b.WriteString("true")

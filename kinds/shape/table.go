@@ -181,7 +181,10 @@ func (t *tableSummary) Finish(s *digest.Summary) {
 		row.n = 1
 	}
 	if t.wide > 0 {
-		s.Shapes = shapes(&node{object: row}, "["+digest.Number(t.rows)+"] ", "empty", "record")
+		top := "[" + digest.Number(t.rows) + "] "
+		s.Shapes = shapes(details, &node{object: row}, top, "empty", "record")
+		s.Examples = shapes(exampleDetails, &node{object: row}, top, "empty", "record")
+		s.Form = form.write(&node{object: row}, "", "empty", "record")
 	}
 	if t.files.MostOf(t.rows) {
 		s.Matches, s.Files = t.files.Elements, t.files.Distinct()

@@ -11,7 +11,9 @@ const (
 	fewValues = 12 // maximum number of distinct values listed
 	fewSlots  = 32 // slots of the hash of listed values, a power of 2
 	fewBytes  = 40 // maximum bytes of one listed value
-	dateBytes = 35 // maximum bytes of a date with time, fraction and zone
+
+	exampleBytes = 20 // maximum bytes of a string that is an example
+	dateBytes    = 35 // maximum bytes of a date with time, fraction and zone
 )
 
 // few counts values as long as there are at most fewValues distinct ones, all short and valid UTF-8.
@@ -75,7 +77,8 @@ func (f *few) merge(g *few) {
 type texts struct {
 	n       int64
 	few     few
-	other   bool // at least one string is not a date
+	example string // the first string, as written, up to exampleBytes
+	other   bool   // at least one string is not a date
 	from    []byte
 	to      []byte // earliest (from) and latest (to) date, as written
 	longest int64  // length of the longest string in bytes, as written
@@ -84,7 +87,9 @@ type texts struct {
 }
 
 func (t *texts) add(raw []byte, size, record int64) {
-	t.n++
+	if t.n++; t.n == 1 {
+		t.example = string(raw[:min(len(raw), exampleBytes+1)])
+	}
 	t.longest = max(t.longest, size)
 	t.few.add(raw, 1, record)
 	if t.other {
@@ -107,7 +112,7 @@ func (t *texts) merge(u *texts) {
 	t.few.merge(&u.few)
 	switch {
 	case t.n == 0:
-		t.other, t.from, t.to = u.other, u.from, u.to
+		t.example, t.other, t.from, t.to = u.example, u.other, u.from, u.to
 	case u.other || t.other:
 		t.other, t.from, t.to = true, nil, nil
 	default:

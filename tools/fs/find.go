@@ -20,7 +20,7 @@ type findArgs struct {
 	Glob   tools.Strings `json:"glob,omitempty" jsonschema:"default **; !p excludes" help:"Glob of the names to list, such as **/*.go or *.{md,txt}, or several; a pattern that begins with ! excludes. Default: **."`
 	Path   string        `json:"path,omitempty" jsonschema:"directory, or obs:" help:"Directory or file to list, or obs: for stored observations. Default: all roots."`
 	Type   string        `json:"type,omitempty" enum:"file|dir|link" help:"List only entries of this type. Default: every type."`
-	Show   string        `json:"show,omitempty" enum:"list|tree|count|stat" jsonschema:"stat adds lines, kind, tokens; count is per extension" help:"Output format: list prints one record per entry with size and time; tree prints indented names; count prints files and bytes per extension; stat prints the records of list with lines, kind and tokens of each file. Default: list."`
+	Show   string        `json:"show,omitempty" enum:"list|kinds|tree|count|stat" jsonschema:"kinds: first look at unknown files; stat adds tokens" help:"Output format: list prints one record per entry with size and time; tree prints indented names; count prints files and bytes per extension; stat prints the records of list with lines, kind and tokens of each file; kinds prints a record for each form of files, with kind, number of records, shape with example values, times and encoding: the first call for unknown files. Default: list."`
 	Sort   string        `json:"sort,omitempty" enum:"path|modified|size" jsonschema:"newest or largest first" help:"Sort order: by path, newest first (modified) or largest first (size). Default: path."`
 	Limit  int64         `json:"limit,omitempty" range:"0," help:"Maximum number of entries to show; 0 shows all. Default: 0."`
 	Offset int64         `json:"offset,omitempty" range:"0," help:"Rows of the list of obs: to skip; the call printed above a page sets it. Default: 0."`
@@ -75,7 +75,7 @@ func newFindQuery(a findArgs, now time.Time) (q findQuery, err error) {
 	if q.larger, err = parseSize(q.Larger); err != nil {
 		return q, err
 	}
-	if q.Sort != "" && q.Sort != "path" && (q.Show == "tree" || q.Show == "count") {
+	if q.Sort != "" && q.Sort != "path" && (q.Show == "tree" || q.Show == "count" || q.Show == "kinds") {
 		return q, fmt.Errorf("sort %s does not go with show %s; use show list", q.Sort, q.Show)
 	}
 	return q, nil
@@ -103,6 +103,8 @@ func find(ctx context.Context, a findArgs, in tools.Input, out tools.Output) err
 	}
 	f := &finder{findQuery: q, in: in, out: out}
 	switch {
+	case q.Show == "kinds":
+		f.page = out.Page()
 	case observations.IsName(a.Path) && q.Show != "count": // a page is not stored: such lists would fill the store
 		f.page = out.Page()
 		if f.Limit > 0 {

@@ -50,6 +50,8 @@ func (f *finder) newWriter(ctx context.Context, locations []source.Location) ent
 		return &treeWriter{f: f, top: topDirName(locations)}
 	case f.Show == "count":
 		return &extensionCounter{f: f, by: map[string]*extensionTotal{}}
+	case f.Show == "kinds":
+		return &kindWriter{f: f, ctx: ctx, groups: map[string]*kindGroup{}}
 	case f.page != nil:
 		write = &observationWriter{f}
 	case f.Show == "stat":

@@ -1,0 +1,342 @@
+package fs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
+	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/extract"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// Limits of show=kinds.
+const (
+	kindTokens   = 60        // of a row
+	maxKindGroup = 200       // rows; files of further forms are counted in one
+	maxKindText  = 64 << 20  // bytes of a file that are read for its shape
+	maxKindTexts = 512 << 20 // bytes of all; of files after them only the kind is told
+)
+
+// kindWriter writes a row for each form of files: of each file with a shape of its own, and of all files that share kind
+// and shape. It reads the files of a batch concurrently.
+type kindWriter struct {
+	f       *finder
+	ctx     context.Context
+	batch   []kindFile
+	read    int64 // bytes so far
+	groups  map[string]*kindGroup
+	order   []*kindGroup
+	others  kindGroup // of the forms after the first maxKindGroup
+	partial int64     // files that were read in part
+}
+
+// kindFile is a file and what is known of it.
+type kindFile struct {
+	foundEntry
+	kind, language string
+	form           string // equal for files that are one group
+	lines, records int64
+	about          []string // what a row says beside its numbers, most important first
+	shapes         []string // most detailed first
+	totals         []string // what is said of the text in numbers
+	failed         string
+	whole          bool
+}
+
+// kindGroup is the files of one form.
+type kindGroup struct {
+	first                  kindFile
+	files                  int64
+	size, lines, records   int64
+	prefix, suffix, folder string // that all paths have in common
+	shortest               int    // bytes of the shortest name
+	deep                   bool   // they are in several directories
+}
+
+func (w *kindWriter) streams() bool { return true }
+
+func (w *kindWriter) writeEntry(e foundEntry) error {
+	*w.f.shown.counter(e.Type)++
+	if e.Type != tree.File {
+		return nil
+	}
+	w.batch = append(w.batch, kindFile{foundEntry: e})
+	if len(w.batch) < statFiles {
+		return nil
+	}
+	return w.flush()
+}
+
+// flush reads the files of a batch and adds them to their groups.
+func (w *kindWriter) flush() error {
+	budget := make([]int64, len(w.batch))
+	for i := range w.batch {
+		if budget[i] = min(w.batch[i].Size+1, maxKindText); w.read > maxKindTexts {
+			budget[i] = content.SniffSize
+		}
+		w.read += min(w.batch[i].Size, budget[i])
+	}
+	panics.Each(len(w.batch), runtime.GOMAXPROCS(0), func(i int) {
+		if err := w.batch[i].look(w.ctx, w.f.in.Sources, budget[i]); err != nil {
+			w.batch[i].kind, w.batch[i].failed = "unreadable", content.ClipBytes(err.Error(), 200)
+		}
+	})
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	for i := range w.batch {
+		w.add(w.batch[i])
+	}
+	w.batch = w.batch[:0]
+	w.f.out.Progress(w.read, 0, "bytes read")
+	return nil
+}
+
+// look reads up to limit bytes of the file's text.
+func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) error {
+	src, err := sources.Open(ctx, k.Path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = src.Close() }()
+	name := path.Base(k.Path)
+	text, err := src.Text()
+	if err != nil {
+		return err
+	}
+	var lines runes.LineCounter
+	start := startOf{limit: content.SniffSize}
+	d := kinds.New(name)
+	n, err := io.Copy(io.MultiWriter(d, &lines, &start), io.LimitReader(content.WithContext(ctx, text), limit))
+	if err != nil {
+		return err
+	}
+	kind, s := src.Kind(), d.Close()
+	k.kind, k.language = string(kind), kinds.Language(name, start.b, kind)
+	k.lines, k.records, k.whole = lines.Lines(), s.Records, n < limit
+	if src.Document != nil {
+		k.kind = cmp.Or(extract.Format(name), k.kind)
+		k.about = append(k.about, src.Document.Failed)
+	}
+	if kind == content.Binary {
+		k.lines, s.Total = -1, []string{s.Media}
+	}
+	if !src.Plain() {
+		k.about = append(k.about, string(src.Encoding))
+	}
+	for _, damage := range s.Damage {
+		k.about = append(k.about, content.Clip(damage, 100))
+	}
+	for _, said := range s.Says {
+		if times, ok := strings.CutPrefix(said, "time: "); ok {
+			first, last, _ := strings.Cut(times, ", last ")
+			if n := len("2006-01-02 "); len(last) > n && strings.HasPrefix(first, last[:n]) {
+				last = last[n:] // of the same day
+			}
+			k.about = append(k.about, first+" … "+last)
+		}
+	}
+	for _, total := range s.Total {
+		if !strings.HasPrefix(total, fmt.Sprint(s.Records)+" ") { // the row has the number
+			k.totals = append(k.totals, total)
+		}
+	}
+	if kind == content.Log {
+		s = fieldsOf(ctx, kind, start.b)
+	}
+	k.shapes, k.form = s.Examples, k.kind+" "+path.Ext(name)
+	if s.Form != "" {
+		k.form = k.kind + " " + counts().ReplaceAllString(s.Form, "")
+	}
+	k.about = slices.DeleteFunc(k.about, func(s string) bool { return s == "" })
+	return nil
+}
+
+// counts matches what differs between the shapes of equal forms.
+var counts = content.Pattern(`\[[0-9-]+\] ?|\(\d+ of \d+\)`)
+
+// startOf keeps the first bytes that are written to it.
+type startOf struct {
+	b     []byte
+	limit int
+}
+
+func (s *startOf) Write(p []byte) (int, error) {
+	s.b = append(s.b, p[:min(len(p), s.limit-len(s.b))]...)
+	return len(p), nil
+}
+
+// fieldsOf summarises the fields in the lines of a log, without those that all lines have.
+func fieldsOf(ctx context.Context, kind content.Kind, start []byte) digest.Summary {
+	var records bytes.Buffer
+	start = start[:bytes.LastIndexByte(start, '\n')+1]
+	_ = kinds.Of(kind).Objects(ctx, bytes.NewReader(start), &records) // what it notices of the whole text is said there
+	d := kinds.New("fields.ndjson")
+	for line := range bytes.Lines(records.Bytes()) {
+		var fields map[string]any
+		if json.Unmarshal(line, &fields) != nil {
+			continue
+		}
+		for _, name := range []string{"line", "time", "text", "level"} {
+			delete(fields, name)
+		}
+		for name, v := range fields {
+			if v == nil {
+				delete(fields, name)
+			}
+		}
+		b, _ := json.Marshal(fields)
+		_, _ = d.Write(append(b, '\n'))
+	}
+	return d.Close()
+}
+
+// add adds a file to the group of its form.
+func (w *kindWriter) add(k kindFile) {
+	if !k.whole {
+		w.partial++
+	}
+	if k.failed != "" {
+		w.f.unreadable++
+		k.form, k.about = "unreadable "+k.failed, []string{k.failed}
+	}
+	g := w.groups[k.form]
+	if g == nil {
+		g = &w.others
+		if len(w.groups) < maxKindGroup {
+			g = &kindGroup{}
+			w.groups[k.form] = g
+			w.order = append(w.order, g)
+		}
+	}
+	dir, base := path.Split(k.Path)
+	if g.files == 0 {
+		g.first, g.folder, g.prefix, g.suffix, g.shortest = k, dir, base, base, len(base)
+	}
+	g.files, g.shortest = g.files+1, min(g.shortest, len(base))
+	g.size, g.lines, g.records = g.size+k.Size, g.lines+max(k.lines, 0), g.records+max(k.records, 0)
+	for !strings.HasPrefix(dir, g.folder) {
+		g.folder = g.folder[:strings.LastIndexByte(strings.TrimSuffix(g.folder, "/"), '/')+1]
+		g.deep = true
+	}
+	g.deep = g.deep || dir != g.folder
+	g.prefix = g.prefix[:same(g.prefix, base)]
+	for !strings.HasSuffix(base, g.suffix) {
+		g.suffix = g.suffix[1:]
+	}
+}
+
+// same returns the number of bytes that both texts begin with.
+func same(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return min(len(a), len(b))
+}
+
+// name returns the path of the only file, or a glob of the paths.
+func (g *kindGroup) name() string {
+	switch {
+	case g.files == 1:
+		return g.first.Path
+	case g.deep:
+		return g.folder + "**/*" + path.Ext(g.suffix)
+	}
+	return g.folder + g.prefix + "*" + g.suffix[max(0, len(g.prefix)+len(g.suffix)-g.shortest):]
+}
+
+func (w *kindWriter) finish() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if w.others.files > 0 {
+		w.others.first.about, w.others.first.shapes = []string{"files of further forms: narrow the path or the glob"}, nil
+		w.order = append(w.order, &w.others)
+	}
+	for _, g := range w.order {
+		if err := w.f.write(w.row(g)); err != nil {
+			return err
+		}
+	}
+	if w.partial > 0 {
+		w.f.out.Note(fmt.Sprintf("%s read in part, %d MiB at most: counts and shapes are of that part",
+			content.Plural(w.partial, "file was", "files were"), maxKindText>>20))
+	}
+	w.f.out.Note(fmt.Sprintf("%s of %s", content.Plural(int64(len(w.order)), "form", "forms"),
+		content.Plural(w.f.shown[0], "file", "files")))
+	return nil
+}
+
+// row returns the row of a group, with the most detailed shape that the limit of tokens leaves room for.
+func (w *kindWriter) row(g *kindGroup) []byte {
+	k := g.first
+	kind := k.kind
+	if kind == string(content.Text) && k.language != "Text" {
+		kind = k.language
+	}
+	text := g.name() + ": "
+	if g.files > 1 {
+		text += fmt.Sprintf("%d files, ", g.files)
+	}
+	text += kind + ", " + size(g.size)
+	if k.records >= 0 {
+		text += ", " + content.Plural(g.records, "record", "records")
+	} else if k.lines >= 0 {
+		text += ", " + content.Plural(g.lines, "line", "lines")
+	}
+	about, totals := k.about, k.totals
+	if g.files > 1 {
+		about, totals = nil, nil
+	}
+	for _, s := range about {
+		text += "; " + s
+	}
+	text = content.VisibleLine(text)
+	room := kindTokens - w.tokens(text) - 1
+	for i, s := range k.shapes {
+		s = strings.TrimLeft(counts().ReplaceAllString(s, ""), " ")
+		if last := i+1 == len(k.shapes); last || w.tokens(s) <= room {
+			text += "; " + content.VisibleLine(content.Clip(s, max(room, 8)*4))
+			break
+		}
+	}
+	for _, s := range totals {
+		if w.tokens(text+s) < kindTokens-1 {
+			text += "; " + content.VisibleLine(s)
+		}
+	}
+	return append([]byte(text), '\n')
+}
+
+// size returns a number of bytes in a unit that makes it short.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10_000_000:
+		return fmt.Sprintf("%d KB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+func (w *kindWriter) tokens(s string) int {
+	c := w.f.in.NewTokenCounter()
+	_, _ = io.WriteString(c, s)
+	n, _ := c.Total()
+	return int(n)
+}
