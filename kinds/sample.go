@@ -79,13 +79,17 @@ func splitLines(p []byte, whole bool) [][]byte {
 	return all
 }
 
-// parses reports whether a reader takes the sample; of a part of a text, up to the last line that is not indented.
+// parses reports whether a reader takes the sample; of a part of a text, up to the last line that is not indented, or to
+// the last line if all but the first are.
 func (s *Sample) parses(read values.Reader) bool {
 	text := s.text
-	for i := len(text); !s.whole && i > 0; {
-		if i = bytes.LastIndexByte(text[:i-1], '\n') + 1; i > 0 && i < len(text) && text[i] > ' ' {
-			text = text[:i]
-			break
+	if !s.whole {
+		text = text[:bytes.LastIndexByte(text, '\n')+1]
+		for end := len(text); end > 0; {
+			if end = bytes.LastIndexByte(text[:end-1], '\n') + 1; end > 0 && text[end] > ' ' {
+				text = text[:end]
+				break
+			}
 		}
 	}
 	err := read(context.Background(), bytes.NewReader(text), values.Sink{Value: func(int64, []byte) error { return nil }})

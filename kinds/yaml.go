@@ -57,10 +57,10 @@ var (
 	yamlStart = content.Pattern(`^(%YAML |---( |$))`)
 )
 
-// isYAML reports whether a text is YAML or meant to be: it has the name, and it parses or half of its lines are entries.
-// A text without a name must parse, half of its lines must be entries of mappings or items of sequences, none may
-// begin with another word, and one entry must have others below it, or another document: headers of mails and other
-// "name: value" lines have not.
+// isYAML reports whether a text is YAML or meant to be: it has the name, and it parses or an eighth of its lines are
+// entries; the others may be of long strings. A text without a name must parse, half of its lines must be entries of
+// mappings or items of sequences, none may begin with another word, and one entry must have others below it, or
+// another document: headers of mails and other "name: value" lines have not.
 func isYAML(s *Sample) bool {
 	named := s.ext == ".yaml" || s.ext == ".yml"
 	if !named && s.ext != "" {
@@ -93,8 +93,8 @@ func isYAML(s *Sample) bool {
 		}
 		open, depth = entry && bytes.HasSuffix(bytes.TrimRight(l, " "), []byte{':'}), indent
 	}
-	if most := entries*2 >= lines; named || !most {
-		return named && (most || s.parses(values.YAML))
+	if named {
+		return entries*8 >= lines || s.parses(values.YAML)
 	}
-	return lines >= 4 && nested > 0 && s.parses(values.YAML)
+	return entries*2 >= lines && lines >= 4 && nested > 0 && s.parses(values.YAML)
 }
