@@ -57,7 +57,7 @@ var (
 	yamlStart = content.Pattern(`^(%YAML |---( |$))`)
 )
 
-// isYAML reports whether a text is YAML or meant to be: it has the name, and it parses or an eighth of its lines are
+// isYAML reports whether a text is YAML or meant to be: it has the name, and it parses or a quarter of its lines are
 // entries; the others may be of long strings. A text without a name must parse, half of its lines must be entries of
 // mappings or items of sequences, none may begin with another word, and one entry must have others below it, or
 // another document: headers of mails and other "name: value" lines have not.
@@ -94,7 +94,7 @@ func isYAML(s *Sample) bool {
 		open, depth = entry && bytes.HasSuffix(bytes.TrimRight(l, " "), []byte{':'}), indent
 	}
 	if named {
-		return entries*8 >= lines || s.parses(values.YAML)
+		return entries*4 >= lines || s.parses(values.YAML)
 	}
 	return entries*2 >= lines && lines >= 4 && nested > 0 && s.parses(values.YAML)
 }
