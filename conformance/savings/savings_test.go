@@ -59,8 +59,9 @@ func TestSavings(t *testing.T) {
 	}
 }
 
-// askAll asks all questions, and checks that no answer costs more than the output, whole or as a client cuts it.
-func (f *fixture) askAll(s *client, counter *tokens.Counter) (rows []row, calls, shown int) {
+// askAll asks all questions, and checks that no answer costs more than the output, whole or as a client cuts it. read is
+// what the caller has read before.
+func (f *fixture) askAll(s *client, counter *tokens.Counter, read ...string) (rows []row, calls, shown int) {
 	outputs := map[string]output{}
 	for name, text := range f.outputs {
 		cut := truncate(text, headTail, counter)
@@ -68,7 +69,7 @@ func (f *fixture) askAll(s *client, counter *tokens.Counter) (rows []row, calls,
 	}
 	for _, q := range f.questions {
 		r := row{question: q, calls: len(q.calls), output: outputs[q.source]}
-		answer := f.run(s, q, func(text string) { r.tokens += counter.Count(text) })
+		answer := f.run(s, q, func(text string) { r.tokens += counter.Count(text) }, read...)
 		if !holds(answer, q.want) {
 			f.t.Errorf("%s: %s: not all of %v in the answer:\n%.2500s", q.source, q.text, q.want, answer)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // TOML reads a TOML 1.0 document, which is one record. Keys come out sorted; dates and times are strings, and so are inf
@@ -37,7 +38,7 @@ func readTOML(_ context.Context, r io.Reader, sink Sink) error {
 		return fmt.Errorf("it is not valid TOML: %w", err)
 	}
 	var m remarks
-	value, err := json.Marshal(m.tomlValue(all))
+	value, err := content.PlainJSON(m.tomlValue(all))
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,7 @@ func fieldsOf(ctx context.Context, kind content.Kind, start []byte) digest.Summa
 				delete(fields, name)
 			}
 		}
-		b, _ := json.Marshal(fields)
+		b, _ := content.PlainJSON(fields)
 		_, _ = d.Write(append(b, '\n'))
 	}
 	return d.Close()
