@@ -137,8 +137,10 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if !src.Plain() {
 		k.about = append(k.about, string(src.Encoding))
 	}
-	for _, damage := range s.Damage {
-		k.about = append(k.about, content.Clip(damage, 100))
+	if k.whole { // else the end of the part would be damage
+		for _, damage := range s.Damage {
+			k.about = append(k.about, content.Clip(damage, 100))
+		}
 	}
 	for _, said := range s.Says {
 		if times, ok := strings.CutPrefix(said, "time: "); ok {
