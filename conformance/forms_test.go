@@ -1,11 +1,12 @@
 package conformance
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
@@ -31,7 +32,7 @@ func TestIssueForms(t *testing.T) {
 			continue
 		}
 		text := expect.Value(os.ReadFile(file))(t)
-		expect.Must(t, yaml.UnmarshalWithOptions(text, &form, yaml.Strict()), name)
+		expect.Must(t, strictly(text, &form), name)
 		if form.Name == "" || form.Description == "" {
 			t.Errorf("%s has no name or no description", name)
 		}
@@ -57,6 +58,13 @@ func TestIssueForms(t *testing.T) {
 		Blank bool                                `yaml:"blank_issues_enabled"`
 		Links []struct{ Name, URL, About string } `yaml:"contact_links"`
 	}
-	expect.Must(t, yaml.UnmarshalWithOptions(expect.Value(os.ReadFile("../.github/ISSUE_TEMPLATE/config.yml"))(t), &config, yaml.Strict()))
+	expect.Must(t, strictly(expect.Value(os.ReadFile("../.github/ISSUE_TEMPLATE/config.yml"))(t), &config))
 	expect.Equal(t, config.Links[0].URL, "https://"+module+"/security/advisories/new")
+}
+
+// strictly decodes YAML without unknown fields.
+func strictly(text []byte, to any) error {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	return d.Decode(to)
 }

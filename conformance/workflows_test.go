@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-funnel/mcp-funnel/continuation/intent"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -116,7 +116,9 @@ func parse(file string) (Prompt, error) {
 		return Prompt{}, errors.New("the front matter must end with a line ---")
 	}
 	var p Prompt
-	if err := yaml.UnmarshalWithOptions([]byte(front), &p, yaml.DisallowUnknownField()); err != nil {
+	d := yaml.NewDecoder(strings.NewReader(front))
+	d.KnownFields(true)
+	if err := d.Decode(&p); err != nil {
 		return Prompt{}, err
 	}
 	if p.text = strings.TrimSpace(text); p.Name == "" || p.Title == "" || p.Description == "" || p.text == "" {

@@ -22,7 +22,7 @@ const maxAliased = 200_000
 // repeated values are refused. Members that occur twice are written twice. .inf and .nan are strings; keys that are no
 // scalars are written as JSON in a string, and tags of other schemas are dropped; remarks say so. Comments are dropped.
 //
-// go.yaml.in/yaml reads a document of 3 MB in a quarter of the time and an eighth of the memory of goccy/go-yaml.
+
 var YAML = guarded("YAML", readYAML)
 
 func readYAML(ctx context.Context, r io.Reader, sink Sink) error {

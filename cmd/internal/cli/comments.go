@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
 	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -16,49 +14,52 @@ import (
 // errComment is returned for a comment of JSON in YAML, which would be part of a key or of a value.
 var errComment = errors.New(`a comment is written with # here; put a text that begins with // or /* in quotes`)
 
-// isComment reports whether a token of YAML is a text without quotes that begins like a comment of JSON.
-func isComment(t *token.Token) bool {
-	return t.Type == token.StringType && (strings.HasPrefix(t.Value, "//") || strings.HasPrefix(t.Value, "/*"))
+// isComment reports whether a node of YAML is a text without quotes that begins like a comment of JSON.
+func isComment(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Style == 0 && (strings.HasPrefix(n.Value, "//") || strings.HasPrefix(n.Value, "/*"))
 }
 
 // commentIn returns the first key or value at or below a node that is a comment of JSON; nil if there is none.
-func commentIn(n ast.Node) *token.Token {
-	var f commentFinder
-	ast.Walk(&f, n)
-	return f.found
-}
-
-type commentFinder struct{ found *token.Token }
-
-// Visit implements [ast.Visitor].
-func (f *commentFinder) Visit(n ast.Node) ast.Visitor {
-	switch n.(type) {
-	case *ast.LiteralNode: // a block of text
-		return nil
-	case *ast.StringNode:
-		if t := n.GetToken(); f.found == nil && isComment(t) {
-			f.found = t
+func commentIn(n *yaml.Node) *yaml.Node {
+	if isComment(n) {
+		return n
+	}
+	for _, c := range n.Content {
+		if found := commentIn(c); found != nil {
+			return found
 		}
 	}
-	return f
+	return nil
 }
+
+var (
+	quotedText = content.Pattern(`"(?:[^"\\]|\\.)*"|'[^']*'|#.*`)
+	beginning  = content.Pattern(`(?:^|[\s,{\[])(//|/\*)`)
+)
 
 // invalid returns the error for a text that the parser of YAML refuses: its own, unless there is a comment of JSON.
 func invalid(path string, text []byte, err error) error {
-	for _, t := range lexer.Tokenize(string(text)) {
-		if isComment(t) {
-			return commented(path, text, t)
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = quotedText().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat("x", len(s)) })
+		if at := beginning().FindStringSubmatchIndex(line); at != nil {
+			return commented(path, text, &yaml.Node{Line: n, Column: at[2] + 1})
 		}
 	}
-	return fmt.Errorf("%s: %s", path, content.ClipBytes(err.Error(), 500)) // the parser quotes whole lines
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if line, after, ok := strings.Cut(strings.TrimPrefix(message, "line "), ": "); ok && line != message {
+		path, message = path+":"+line, after
+	}
+	return fmt.Errorf("%s: %s", path, content.ClipBytes(message, 500))
 }
 
 // commented returns the error for a comment of JSON. A file that is JSON as a whole may have comments: its error is
 // that of the parser of JSON.
-func commented(path string, text []byte, t *token.Token) error {
+func commented(path string, text []byte, n *yaml.Node) error {
 	_, err := hujson.Parse(text)
 	if err == nil || !isJSON(string(text)) {
-		return fmt.Errorf("%s:%d:%d: %w", path, t.Position.Line, t.Position.Column, errComment)
+		return fmt.Errorf("%s:%d:%d: %w", path, n.Line, n.Column, errComment)
 	}
 	var line, column int
 	message := strings.TrimPrefix(err.Error(), "hujson: ")

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,17 +15,19 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/tailscale/hujson"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
-// maxConfig bounds a configuration file, in bytes.
-const maxConfig = 1 << 20
+// Limits of a configuration file.
+const (
+	maxConfig = 1 << 20 // bytes
+	maxDepth  = 100     // open brackets
+)
 
 // FileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
 // environment variables take precedence.
@@ -176,8 +179,18 @@ func configText(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: over 1 MiB; a configuration file is smaller", path)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if err := checkFlat(path, text); err != nil {
-		return nil, err
+	depth := 0
+	for i, c := range text { // the parser of JSON needs stack for each level
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		if depth > maxDepth {
+			return nil, fmt.Errorf("%s:%d:1: over %d levels of brackets; a configuration file has a few", path,
+				bytes.Count(text[:i], []byte("\n"))+1, maxDepth)
+		}
 	}
 	if plain, err := hujson.Standardize(text); err == nil {
 		return plain, nil
@@ -196,36 +209,42 @@ func settingNames(app *kong.Application) map[string]*kong.Flag {
 }
 
 func (r *FileResolver) parse(path string, text []byte, known map[string]*kong.Flag) error {
-	file, err := parser.ParseBytes(text, 0)
-	if err != nil {
-		return invalid(path, text, err)
-	}
 	r.values = map[string]any{}
-	for i, doc := range file.Docs {
-		switch doc.Body.(type) {
-		case nil, *ast.NullNode, *ast.CommentGroupNode:
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for i := 0; ; i++ {
+		var doc yaml.Node
+		if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return invalid(path, text, err)
+		}
+		if len(doc.Content) == 0 || isNull(doc.Content[0]) {
 			continue
-		case *ast.MappingNode, *ast.MappingValueNode:
-		default:
-			return at(path, doc.Body, errors.New("a configuration file is a list of `name: value`"))
+		}
+		body := doc.Content[0]
+		if body.Kind != yaml.MappingNode {
+			return at(path, body, errors.New("a configuration file is a list of `name: value`"))
 		}
 		if i > 0 && len(r.values) > 0 {
-			return at(path, doc.Body, errors.New("a second document; a configuration file is one"))
+			return at(path, body, errors.New("a second document; a configuration file is one"))
 		}
-		for _, e := range entriesOf(doc.Body) {
-			name := keyOf(e)
-			if comment := commentIn(e.Key); comment != nil {
+		if twice := duplicateIn(body); twice != nil {
+			return at(path, twice, fmt.Errorf("duplicate key %q; remove one", content.ClipBytes(twice.Value, 60)))
+		}
+		for _, e := range entriesOf(body) {
+			name := e.key.Value
+			if comment := commentIn(e.key); comment != nil {
 				return commented(path, text, comment)
 			}
 			if name == upstreamsKey || name == clientsKey || name == tokenRootsKey {
-				if comment := commentIn(e.Value); comment != nil {
+				if comment := commentIn(e.value); comment != nil {
 					return commented(path, text, comment)
 				}
 				add := r.addServers
 				if name == tokenRootsKey {
 					add = r.setTokenRoots
 				}
-				if err := add(path, name, e.Value); err != nil {
+				if err := add(path, name, e.value); err != nil {
 					return err
 				}
 				continue
@@ -233,31 +252,30 @@ func (r *FileResolver) parse(path string, text []byte, known map[string]*kong.Fl
 			flag, ok := known[name]
 			if !ok {
 				if slices.Contains(otherClientsKeys, name) {
-					return at(path, e.Key,
+					return at(path, e.key,
 						fmt.Errorf("unknown key %q; write %s in its place for the servers of a client", name, clientsKey))
 				}
 				keys := append(slices.Sorted(maps.Keys(known)), upstreamsKey, clientsKey, tokenRootsKey)
 				if meant := content.Nearest(strings.ReplaceAll(strings.ToLower(name), "_", "-"), keys); meant != "" {
-					return at(path, e.Key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
+					return at(path, e.key, fmt.Errorf("unknown key %.60q; did you mean %s?", name, meant))
 				}
-				return at(path, e.Key,
+				return at(path, e.key,
 					fmt.Errorf("unknown key %.60q; valid keys: %s", name, strings.Join(keys, ", ")))
 			}
-			v, err := scalar(e.Value, flag)
+			v, err := scalar(e.value, flag)
 			if err == nil {
 				err = checkValue(v, flag)
 			}
 			if err != nil {
-				return at(path, e.Value, fmt.Errorf("%s: %w", name, err))
+				return at(path, e.value, fmt.Errorf("%s: %w", name, err))
 			}
 			r.values[name] = v
 		}
 	}
-	return nil
 }
 
 // setTokenRoots reads directories by claim and value. Relative ones are below the directory of the file.
-func (r *FileResolver) setTokenRoots(path, _ string, n ast.Node) error {
+func (r *FileResolver) setTokenRoots(path, _ string, n *yaml.Node) error {
 	v, err := valueOf(n)
 	if err == nil {
 		text, _ := json.Marshal(v) // plain values
@@ -277,67 +295,34 @@ func (r *FileResolver) setTokenRoots(path, _ string, n ast.Node) error {
 	return nil
 }
 
-// maxNested is the number of nesting characters that a configuration file may have: a server has three or four. The
-// parser's memory and time grow with the square of the nesting.
-const (
-	maxNested = 512
-	maxDepth  = 16 // that are open
-)
-
-// checkFlat refuses deeply nested and very long files before they are parsed.
-func checkFlat(path string, text []byte) error {
-	nested, depth := 0, 0
-	for n, line := range bytes.Split(text, []byte("\n")) {
-		for _, c := range line {
-			switch c {
-			case '[', '{':
-				nested++
-				depth++
-			case ']', '}':
-				depth = max(0, depth-1)
-			}
-			if depth > maxDepth {
-				break
-			}
-		}
-		nested += max(0, bytes.Count(line, []byte("- "))-1) + bytes.Count(line, []byte("? "))
-		if nested > maxNested || depth > maxDepth || n > 1000 {
-			return fmt.Errorf("%s:%d:1: a configuration file is a flat list of `name: value`, and of servers", path, n+1)
-		}
-	}
-	return nil
-}
+// errAlias is returned for an alias of YAML.
+var errAlias = errors.New("an alias is not understood here; write the value")
 
 // scalar returns a value as the text that a flag would take, or a list if the flag is repeatable.
-func scalar(n ast.Node, flag *kong.Flag) (any, error) {
-	switch v := n.(type) {
-	case *ast.SequenceNode:
-		if !flag.IsSlice() {
+func scalar(n *yaml.Node, flag *kong.Flag) (any, error) {
+	v, err := valueOf(n)
+	switch list := v.(type) {
+	case []any:
+		switch {
+		case !flag.IsSlice():
 			return nil, errors.New("takes one value, not a list")
-		}
-		if len(v.Values) == 0 {
+		case len(list) == 0:
 			return nil, errors.New("an empty list; leave the key out")
 		}
-		var list []any
-		for _, item := range v.Values {
-			s, err := scalar(item, flag)
-			if err != nil {
+		for i, item := range n.Content {
+			if list[i], err = scalar(item, flag); err != nil {
 				return nil, err
 			}
-			list = append(list, s)
 		}
-		return list, nil
-	case *ast.StringNode:
-		return v.Value, nil
-	case *ast.LiteralNode: // after | or >
-		return strings.TrimRight(v.Value.Value, "\n"), nil
-	case *ast.BoolNode:
-		return v.Value, nil
-	case *ast.IntegerNode, *ast.FloatNode:
-		return n.GetToken().Value, nil
+	case string:
+		if n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+			return strings.TrimRight(list, "\n"), nil
+		}
+	case bool:
 	default:
-		return nil, errors.New("takes a text, a number or true and false")
+		return nil, cmp.Or(err, errors.New("takes a text, a number or true and false"))
 	}
+	return v, err
 }
 
 // checkValue decodes a value as kong will, because kong's own error would name neither the file nor the line.
@@ -355,7 +340,6 @@ func checkValue(v any, flag *kong.Flag) error {
 	return nil
 }
 
-func at(path string, n ast.Node, err error) error {
-	p := n.GetToken().Position
-	return fmt.Errorf("%s:%d:%d: %w", path, p.Line, p.Column, err)
+func at(path string, n *yaml.Node, err error) error {
+	return fmt.Errorf("%s:%d:%d: %w", path, n.Line, n.Column, err)
 }

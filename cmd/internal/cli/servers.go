@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/mcp-funnel/mcp-funnel/system/mcpclient"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
@@ -79,24 +79,24 @@ type clientEntry struct {
 }
 
 // addServers adds the servers of a section of the configuration file.
-func (r *FileResolver) addServers(path, kind string, section ast.Node) error {
-	if _, empty := section.(*ast.NullNode); entriesOf(section) == nil && !empty {
+func (r *FileResolver) addServers(path, kind string, section *yaml.Node) error {
+	if section.Kind != yaml.MappingNode && !isNull(section) {
 		return at(path, section, fmt.Errorf("%s has an entry for each server, by its name", kind))
 	}
 	for _, e := range entriesOf(section) {
-		o, err := serverOf(kind, keyOf(e), e.Value)
+		o, err := serverOf(kind, e.key.Value, e.value)
 		if err != nil {
-			return at(path, e.Key, err)
+			return at(path, e.key, err)
 		}
 		if slices.ContainsFunc(r.Servers, func(other upstream.Options) bool { return o.Name == other.Name }) {
-			return at(path, e.Key, fmt.Errorf("two servers have the name %s", o.Name))
+			return at(path, e.key, fmt.Errorf("two servers have the name %s", o.Name))
 		}
 		if o.Name == "" {
 			continue
 		}
-		for _, member := range entriesOf(e.Value) {
-			if _, empty := member.Value.(*ast.NullNode); keyOf(member) == "envFile" && !empty {
-				return at(path, member.Key, fmt.Errorf("%s has an envFile, whose variables a server gets only "+
+		for _, member := range entriesOf(e.value) {
+			if member.key.Value == "envFile" && !isNull(member.value) {
+				return at(path, member.key, fmt.Errorf("%s has an envFile, whose variables a server gets only "+
 					"by name: give them in env, or name those of this program's environment in keep-env", o.Name))
 			}
 		}
@@ -105,36 +105,52 @@ func (r *FileResolver) addServers(path, kind string, section ast.Node) error {
 	return nil
 }
 
-// keyOf returns the key of an entry; JSON quotes it.
-func keyOf(e *ast.MappingValueNode) string { return strings.Trim(e.Key.String(), ` "'`) }
+// entry is a member of a mapping.
+type entry struct{ key, value *yaml.Node }
 
 // entriesOf returns the entries of a mapping; none of another node.
-func entriesOf(n ast.Node) []*ast.MappingValueNode {
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		return n.Values
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{n}
+func entriesOf(n *yaml.Node) (all []entry) {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		all = append(all, entry{n.Content[i], n.Content[i+1]})
+	}
+	return all
+}
+
+// duplicateIn returns the first key that a mapping at or below a node has twice; nil if there is none.
+func duplicateIn(n *yaml.Node) *yaml.Node {
+	seen := map[string]bool{}
+	for _, e := range entriesOf(n) {
+		if seen[e.key.Value] {
+			return e.key
+		}
+		seen[e.key.Value] = true
+	}
+	for _, c := range n.Content {
+		if twice := duplicateIn(c); twice != nil {
+			return twice
+		}
 	}
 	return nil
 }
 
-// valueOf returns the value of a YAML node in the types of package json.
-func valueOf(n ast.Node) (any, error) {
-	switch n := n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// valueOf returns the value of a YAML node in the types of package json; numbers are strings, as they are written.
+func valueOf(n *yaml.Node) (any, error) {
+	switch n.Kind {
+	case yaml.MappingNode:
 		out := map[string]any{}
 		for _, e := range entriesOf(n) {
-			v, err := valueOf(e.Value)
+			v, err := valueOf(e.value)
 			if err != nil {
 				return nil, err
 			}
-			out[keyOf(e)] = v
+			out[e.key.Value] = v
 		}
 		return out, nil
-	case *ast.SequenceNode:
+	case yaml.SequenceNode:
 		out := []any{}
-		for _, item := range n.Values {
+		for _, item := range n.Content {
 			v, err := valueOf(item)
 			if err != nil {
 				return nil, err
@@ -142,22 +158,20 @@ func valueOf(n ast.Node) (any, error) {
 			out = append(out, v)
 		}
 		return out, nil
-	case *ast.StringNode:
+	case yaml.ScalarNode:
+		switch n.ShortTag() {
+		case "!!null":
+			return nil, nil
+		case "!!bool":
+			return strings.EqualFold(n.Value, "true"), nil
+		}
 		return n.Value, nil
-	case *ast.LiteralNode:
-		return n.Value.Value, nil
-	case *ast.BoolNode:
-		return n.Value, nil
-	case *ast.NullNode:
-		return nil, nil
-	case *ast.IntegerNode, *ast.FloatNode:
-		return n.GetToken().Value, nil // as it is written
 	}
-	return nil, fmt.Errorf("%s is not understood here", n.Type())
+	return nil, errAlias
 }
 
 // serverOf returns the options of one server. Their name is "" if the server is disabled.
-func serverOf(kind, server string, n ast.Node) (o upstream.Options, err error) {
+func serverOf(kind, server string, n *yaml.Node) (o upstream.Options, err error) {
 	v, err := valueOf(n)
 	if err != nil {
 		return o, fmt.Errorf("%.60s: %w", server, err)
