@@ -32,13 +32,17 @@ import (
 )
 
 type hookCmd struct {
+	Event      string `arg:"" optional:"" enum:"post-tool-use,session-start" default:"post-tool-use" help:"Which hook of the client runs it: ${enum}."`
 	Configured bool   `env:"-" help:"The client has this server too: receipts name its tools. By default they name the command mcp-funnel call."`
 	Owner      string `env:"-" default:"${owner}" placeholder:"NAME" help:"Identity of the client at a server over HTTP."`
 }
 
 func (c *hookCmd) Help() string {
-	return `Claude Code runs it after a tool call (PostToolUse); docs/HOOK.md has the block for
-its settings. It always ends with code 0: where it prints nothing, the output passes as it is.`
+	return `Claude Code runs it after a tool call (PostToolUse), and with session-start when a
+session starts (SessionStart); docs/HOOK.md has the block for its settings. It always
+ends with code 0. After a tool call, where it prints nothing, the output passes as it
+is. After a compaction, or when a session is resumed, session-start prints at most ten
+stored outputs that the session used most and latest.`
 }
 
 // Run answers one hook. It never fails, and takes at most 5 s.
@@ -49,7 +53,13 @@ func (c *hookCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 	ended := make(chan error, 1)
 	go func() { // it may wait for standard input or a disk for longer
 		var err error
-		panics.Into(&err, func() { answer, err = c.answer(ctx, s, w) })
+		panics.Into(&err, func() {
+			if c.Event == sessionStart {
+				answer, err = c.started(ctx, s, w)
+				return
+			}
+			answer, err = c.answer(ctx, s, w)
+		})
 		ended <- err
 	}()
 	var err error
@@ -62,17 +72,20 @@ func (c *hookCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		_, err = w.Out.Write(answer)
 	}
 	if err != nil {
-		cli.PrintMessage(w.Err, fmt.Sprint("hook: the output passes as it is: ", err))
+		effect := "the output passes as it is"
+		if c.Event == sessionStart {
+			effect = "no stored output is listed"
+		}
+		cli.PrintMessage(w.Err, fmt.Sprintf("hook: %s: %s", effect, err))
 	}
 	return nil
 }
 
 // answer returns what to print; nil: nothing.
 func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) ([]byte, error) {
-	text, err := readBounded(w.In)
+	text, err := hookInput(w)
 	if err != nil {
-		_, _ = io.Copy(io.Discard, w.In) // else the client's write fails
-		return nil, fmt.Errorf("standard input: %w", err)
+		return nil, err
 	}
 	call, err := hook.Parse(text)
 	if err != nil || !s.Enabled {
@@ -107,6 +120,16 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 		}
 	}
 	return call.Answer(texts), nil
+}
+
+// hookInput returns what the client wrote for a hook.
+func hookInput(w *cli.Streams) ([]byte, error) {
+	text, err := readBounded(w.In)
+	if err != nil {
+		_, _ = io.Copy(io.Discard, w.In) // else the client's write fails
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return text, nil
 }
 
 // fingerprint returns the SHA-256 of a file, in hex, if it has the text that was shown of it; else "".

@@ -281,6 +281,16 @@ func (c *Client) lastIn(tail []byte) (Usage, error) {
 	return Usage{}, ErrUnknown
 }
 
+// Tail returns the whole lines among the last 4 MiB of a session file, which must be this user's and no link.
+func Tail(path string) ([]byte, error) {
+	f, _, err := osfile.OpenOwn(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return readTail(f, maxTail)
+}
+
 // readTail returns the whole lines among the last most bytes of a file. A last line without its end, which the client
 // may be writing, is among them.
 func readTail(f *os.File, most int64) ([]byte, error) {
