@@ -22,8 +22,8 @@ type install struct {
 	Scope  string   `env:"-" enum:"user,project,local" default:"user" placeholder:"SCOPE" help:"Whose configuration: user, or project, that of the current directory; for claude-code also local, that of the user for this directory."`
 	File   string   `env:"-" placeholder:"FILE" help:"Configuration file in another place than the client documents."`
 	Wrap   []string `env:"-" sep:"," placeholder:"NAME" help:"Also have this server start another one that is configured, and shorten its outputs; all: each of them; repeatable."`
-	Hook   bool     `env:"-" help:"For claude-code: also add a hook that shortens the outputs of its own tools."`
-	Remove bool     `env:"-" help:"Take the server and the hook out; with --wrap, only the wrapping."`
+	Hook   bool     `env:"-" help:"For claude-code: also add hooks that shorten the outputs of its own tools, and that list stored outputs after a compaction."`
+	Remove bool     `env:"-" help:"Take the server and the hooks out; with --wrap, only the wrapping."`
 	Yes    bool     `env:"-" help:"Write without asking."`
 	Print  bool     `env:"-" help:"Only print what a configuration needs, to be put in by hand."`
 }

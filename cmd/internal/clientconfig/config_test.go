@@ -268,7 +268,9 @@ func TestParticular(t *testing.T) {
 			Change{Self: "/a b/mcp-funnel", Hook: true},
 			`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"x"}]}, ` +
 				`{"hooks":[{"command":"'/a b/mcp-funnel' hook --configured","timeout":10,"type":"command"}],` +
-				`"matcher":"Bash|Grep|WebFetch|Read|mcp__.*"}]}}`, ""},
+				`"matcher":"Bash|Grep|WebFetch|Read|mcp__.*"}], "SessionStart": [` +
+				`{"hooks":[{"command":"'/a b/mcp-funnel' hook session-start --configured","timeout":10,"type":"command"}],` +
+				`"matcher":"compact|resume"}]}}`, ""},
 		{"claude-code", `{"hooks":{"PostToolUse":[{"hooks":[{"command":"/old/mcp-funnel hook"},{"command":"y"}]}]}}`,
 			Change{Self: self, Hook: true, Remove: true}, `{"hooks":{"PostToolUse":[{"hooks":[{"command":"y"}]}]}}`, ""},
 	} {
@@ -329,6 +331,13 @@ func TestHook(t *testing.T) {
 		if !add.Changed || again.Changed || string(out.After) != text {
 			t.Errorf("%q: %v %v %q", text, add.Changed, again.Changed, out.After)
 		}
+		// An installation with the first hook alone gets the second one, and both go.
+		first := operation{"", toAdd, []string{hookKinds[0].line(self, nil), hookKinds[0].event}}
+		before := expect.Value(c.apply([]byte(text), []operation{first}))(t)
+		more := expect.Value(c.Plan(before, []byte(text), Change{Self: self, Hook: true}))(t)
+		expect.Equal(t, string(more.After), string(add.After), "%q", text)
+		out = expect.Value(c.Plan(more.After, []byte(text), Change{Self: self, Hook: true, Remove: true}))(t)
+		expect.Equal(t, string(out.After), text)
 	}
 }
 
@@ -337,7 +346,7 @@ func TestHookOfTheDocumentation(t *testing.T) {
 	page := expect.Value(os.ReadFile("../../../docs/HOOK.md"))(t)
 	_, block, _ := strings.Cut(string(page), "```json\n")
 	block, _, _ = strings.Cut(block, "```")
-	block = strings.Replace(block, "/path/to/mcp-funnel/bin/mcp-funnel", self, 1)
+	block = strings.ReplaceAll(block, "/path/to/mcp-funnel/bin/mcp-funnel", self)
 	got, err := ByName("claude-code").Block(Change{Self: self, Hook: true})
 	expect.Must(t, err)
 	var want, have any
@@ -368,6 +377,7 @@ func TestHookThatIsThere(t *testing.T) {
 		`C:\tools\mcp-funnel.exe hook --configured`:                    {true, false},
 		"MCP_FUNNEL_STORE=/s mcp-funnel hook --configured 2>/dev/null": {true, false},
 		"mcp-funnel --store hook gc":                                   {false, false},
+		self + " hook session-start --configured":                      {false, false},
 		"other hook --configured":                                      {false, false},
 		"echo mcp-funnel hook":                                         {false, false},
 		"/usr/bin/log-it; mcp-funnel hook":                             {false, false},
@@ -377,10 +387,11 @@ func TestHookThatIsThere(t *testing.T) {
 	} {
 		quoted := expect.Value(json.Marshal(line))(t)
 		text := []byte(`{"hooks":{"PostToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":` +
-			string(quoted) + `}]},{"hooks":[{"command":"x"}]}]}}`)
+			string(quoted) + `}]},{"hooks":[{"command":"x"}]}],"SessionStart":[{"hooks":[{"command":"` +
+			self + ` hook session-start --configured"}]}]}}`)
 		lines := func(p Plan) []string {
 			d := expect.Value(c.parse(p.After))(t)
-			return slices.Concat(d.hooks()...)
+			return slices.Concat(d.hooks(hookKinds[0])...)
 		}
 		added := expect.Value(c.Plan(text, nil, Change{Self: self, Hook: true}))(t)
 		want := []string{"x", self + " hook --configured"}
