@@ -36,6 +36,7 @@ type Conn struct {
 	subscriber subscriber
 	roots      clientRoots
 	listed     sync.Once // the cost of the tool list is in the trace
+	servers    sync.Map  // names of upstream servers: the cost of their tools is in the trace
 
 	mu         sync.Mutex
 	calls      map[string]*call                // open calls by jsonrpc.Frame.Key

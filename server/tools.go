@@ -89,11 +89,19 @@ func (s toolArea) listTools(ctx context.Context, k *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
+		byServer := map[string][]any{}
 		for _, t := range listed {
 			list.Tools = append(list.Tools, s.masked(t.Listing))
+			name := up.ServerOf(t.Name)
+			byServer[name] = append(byServer[name], t.Listing)
+		}
+		for name, all := range byServer {
+			if _, before := k.conn.servers.LoadOrStore(name, true); !before {
+				s.traceList(k, all, name, "")
+			}
 		}
 	}
-	k.conn.listed.Do(func() { s.traceList(ctx, k, list.Tools[:len(s.offers.Tools)]) })
+	k.conn.listed.Do(func() { s.traceList(k, list.Tools[:len(s.offers.Tools)], "", s.ownInstructions(ctx, k)) })
 	if k.app() != nil {
 		list.Tools = s.withApp(list.Tools)
 	}
@@ -106,18 +114,19 @@ type toolList struct {
 	Tools []any `json:"tools"`
 }
 
-// traceList traces the tokens of our own tools and instructions. Those of upstream servers would cost the same without
-// us.
-func (s toolArea) traceList(ctx context.Context, k *call, own []any) {
-	text, err := json.Marshal(own)
-	if err != nil || len(own) == 0 {
+// traceList traces the tokens of tools and instructions as they are listed: our own, and in calls of their own, which
+// name it as the source, those of each upstream server.
+func (s toolArea) traceList(k *call, listed []any, server, instructions string) {
+	text, err := json.Marshal(listed)
+	if err != nil || len(listed) == 0 {
 		return
 	}
+	args, _ := json.Marshal(map[string]string{"source": server}) // cannot fail
 	r := funnel.Request{
-		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: json.RawMessage("{}"), Via: trace.ViaList, Uncut: true,
+		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: args, Via: trace.ViaList, Uncut: true,
 	}
 	if k.addMeta(&r) == nil {
-		s.options.Funnel.Show(r, string(text)+s.ownInstructions(ctx, k))
+		s.options.Funnel.Show(r, string(text)+instructions)
 	}
 }
 

@@ -1,22 +1,29 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
+	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
 type statsCmd struct {
 	Since cli.Age `env:"-" default:"30d" placeholder:"TIME" help:"Only calls of this last time: 90m, 12h, 7d. Default: 30d, which is all that is kept."`
 	JSON  bool    `env:"-" name:"json" help:"Print everything as JSON."`
-	Line  bool    `env:"-" help:"Print one line, for a status line."`
+	Line  bool    `env:"-" xor:"form" help:"Print one line, for a status line."`
+
+	Servers bool `env:"-" xor:"form" help:"Show what each wrapped server cost and was used for, and which one to drop."`
 }
 
 func (c *statsCmd) Help() string {
@@ -34,6 +41,16 @@ say little about the others.
 "reads of over half" counts reads and slices that showed over half of an output
 whose receipt said to direct jq, grep or slice at it. "receipts show too little"
 names tools of which over 30 % of the receipts were followed by a read.
+
+--servers has a row for each wrapped server:
+
+schemas    of its tools, as a session listed them last
+sessions   that listed them
+listed     of these lists together
+shown      of its answers, and of later ones that read its outputs again
+saved      seen - shown
+
+"drop this": the lists took more than all its outputs have, shown or saved.
 
 Examples:
 
@@ -59,6 +76,9 @@ func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
 		return err
 	}
 	r := sum.Report(skipped)
+	if c.Servers {
+		return errors.Join(c.servers(s, w, r), fail)
+	}
 	switch {
 	case c.JSON:
 		err = cli.WriteJSON(w.Out, r, "  ")
@@ -71,6 +91,52 @@ func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
 		return err
 	}
 	return fail
+}
+
+// servers prints what each wrapped server cost and was used for.
+func (c *statsCmd) servers(s *cli.Settings, w *cli.Streams, r stats.Report) error {
+	counter, err := s.Counter()
+	if err != nil {
+		return err
+	}
+	var own []string
+	for _, t := range server.Catalog(server.Parts{Toolsets: server.Toolsets}) {
+		own = append(own, t.Name)
+	}
+	var all []*upstream.Cost
+	if err := withRecords(s, func(known upstream.Records) (err error) {
+		all, err = known.Costs(r, own, counter.Count)
+		return err
+	}); err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(c *upstream.Cost) bool {
+		if c.Error != nil {
+			cli.PrintMessage(w.Err, c.Error)
+		}
+		return c.Error != nil
+	})
+	if c.JSON {
+		return cli.WriteJSON(w.Out, all, "  ")
+	}
+	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
+	_, _ = fmt.Fprintln(t, "SERVER\tTOOLS\tSCHEMAS\tSESSIONS\tLISTED\tCALLS\tSHOWN\tSAVED\tNEVER USED\t")
+	for _, of := range all {
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", cli.InLine(of.Server), of.Tools, of.Schemas,
+			of.Listed.Sessions, of.Listed.Tokens, of.Calls.Calls, of.Calls.Shown+of.Calls.Fetched, of.Calls.Net, len(of.Unused))
+	}
+	_, _ = fmt.Fprintln(t)
+	for _, of := range all {
+		name := cli.InLine(of.Server)
+		if of.Drop {
+			_, _ = fmt.Fprintf(t, "%s: drop this, or wrap it with --defer: its lists took %d tokens in %s, its outputs have %d\n",
+				name, of.Listed.Tokens, content.Plural(int64(of.Listed.Sessions), "session", "sessions"), of.Calls.Seen)
+		}
+		if len(of.Unused) > 0 {
+			_, _ = fmt.Fprintf(t, "%s: never used: %s\n", name, cli.InLine(strings.Join(of.Unused, ", ")))
+		}
+	}
+	return t.Flush()
 }
 
 // statsLine returns the sums in one line, and what is left of the context that was decided on last.

@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
-	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
 )
 
@@ -119,35 +117,24 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 	}
 	t := &table{Heads: heads(append([]string{"Server", "Cost"}, sums...)...), Key: "wrapped",
 		Caption: "Tools of one name count for each server that has one", Empty: "No server is wrapped: see mcp-funnel wrap."}
-	called, known := map[string]stats.Tool{}, upstream.RecordsIn(q.o.Records)
-	for _, of := range slices.Concat(r.Observed, r.Tools) { // a tool may have been passed on whole at first
-		sum := called[of.Name]
-		sum.Add(of)
-		called[of.Name] = sum
+	own := make([]string, len(q.o.Tools))
+	for i, t := range q.o.Tools {
+		own[i] = t.Name
 	}
-	keys, err := known.Keys()
-	for _, key := range keys {
-		name := words(key).to(q.url("servers") + href("#"+key))
-		one, wrong := known.Load(key)
-		if wrong != nil || one == nil {
+	costs, err := upstream.RecordsIn(q.o.Records).Costs(r, own, q.o.Counter.Count)
+	for _, of := range costs {
+		name := words(q.short(of.Server, 60)).to(q.url("servers") + href("#"+of.Key))
+		if of.Tools == 0 && of.Error != nil {
 			t.Rows = append(t.Rows, []cell{name, {Text: "it cannot be read: mcp-funnel upstream list says why", Class: "bad"}})
 			continue
 		}
-		schemas, sum := int64(0), stats.Tool{}
-		for _, raw := range one.Approved {
-			schemas += int64(q.o.Counter.Count(string(raw)))
-			var d struct{ Name string }
-			_ = json.Unmarshal(raw, &d) // it was approved by its name
-			of, ok := called[one.Server+"_"+d.Name]
-			if !ok && !slices.ContainsFunc(q.o.Tools, func(t tools.Tool) bool { return t.Name == d.Name }) {
-				of = called[d.Name]
-			}
-			sum.Add(of)
+		n := of.Calls.Calls
+		times := cmp.Or(map[int]string{0: "never", 1: "once", 2: "twice"}[n], grouped(int64(n))+" times")
+		cost := words(grouped(of.Schemas) + " tokens a session; called " + times)
+		if of.Drop {
+			cost.Text, cost.Class = cost.Text+"; drop this", "warn"
 		}
-		name.Text = q.short(cmp.Or(one.Server, key), 60)
-		times := cmp.Or(map[int]string{0: "never", 1: "once", 2: "twice"}[sum.Calls], grouped(int64(sum.Calls))+" times")
-		cost := words(grouped(schemas) + " tokens a session; called " + times)
-		t.Rows = append(t.Rows, append([]cell{name, cost}, sumCells(sum)...))
+		t.Rows = append(t.Rows, append([]cell{name, cost}, sumCells(of.Calls)...))
 	}
 	return t, err
 }

@@ -39,8 +39,10 @@ type Report struct {
 	// receipt would have shown and saved.
 	Observed []Tool `json:"observed,omitempty"`
 	List     int64  `json:"list"` // tokens of the tool list and instructions, once for each session that listed tools
-	Sessions int    `json:"sessions"`
-	Skipped  int    `json:"skipped"` // lines that are not of this version
+	// Lists are those of upstream servers by their names. They are not in the total: without us they would cost the same.
+	Lists    map[string]List `json:"lists,omitempty"`
+	Sessions int             `json:"sessions"`
+	Skipped  int             `json:"skipped"` // lines that are not of this version
 
 	Cuts []Cut `json:"client_cuts"` // limits that Client assumes
 
@@ -49,6 +51,13 @@ type Report struct {
 	Events Events `json:"events"`
 
 	Last trace.Call `json:"-"` // the last call that knew what was left
+}
+
+// List sums up the lists of one upstream server's tools.
+type List struct {
+	Sessions int   `json:"sessions"` // that listed them
+	Tokens   int64 `json:"tokens"`   // of the first list of each session
+	Last     int64 `json:"last"`     // of the latest one
 }
 
 // Command sums up the calls that ran the same programs. Figures without a unit are tokens.
@@ -124,7 +133,7 @@ func New() *Sum {
 		tools: map[string]*Tool{}, watched: map[string]*Tool{}, named: map[string]*Command{},
 		outputs: map[string]*output{}, listed: map[string]bool{}, seenBy: map[string]bool{},
 	}
-	s.report.Events.Decisions = map[string]int{}
+	s.report.Events.Decisions, s.report.Lists = map[string]int{}, map[string]List{}
 	return s
 }
 
@@ -134,9 +143,14 @@ func (s *Sum) Add(c trace.Call) {
 	s.seenBy[session] = true
 	switch c.Via {
 	case trace.ViaList:
-		if !s.listed[session] {
-			s.listed[session] = true
+		if session += "\x00" + c.Source; s.listed[session] {
+			return
+		}
+		s.listed[session] = true
+		if of := s.report.Lists[c.Source]; c.Source == "" {
 			s.report.List += c.ShownTokens
+		} else {
+			s.report.Lists[c.Source] = List{of.Sessions + 1, of.Tokens + c.ShownTokens, c.ShownTokens}
 		}
 		return
 	case trace.ViaCompaction:

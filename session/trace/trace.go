@@ -18,7 +18,7 @@ const (
 	ViaTool       = ""
 	ViaResource   = "resource"   // resources/read
 	ViaPrompt     = "prompt"     // prompts/get
-	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions
+	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions; see Source
 	ViaCompaction = "compaction" // of a transcript: tokens before and after it
 	ViaView       = "view"       // of a person who looks at an observation: it counts for no session and is not traced
 	ViaObserved   = "observed"   // tools/call that was passed on whole; shown is what its receipt would have had
@@ -72,7 +72,7 @@ type Call struct {
 	Error       string    `json:"error,omitempty"` // truncated to 200 bytes
 
 	Via    string   `json:"via,omitempty"`
-	Source string   `json:"source,omitempty"` // file or observation that the call names
+	Source string   `json:"source,omitempty"` // file or observation that the call names; of ViaList: the upstream server
 	Covers *Range   `json:"covers,omitempty"` // the part of it that was shown; nil: not a part
 	Origin []string `json:"origin,omitempty"` // what a stored output was derived from, at most 8 names
 	Opened []Opened `json:"opened,omitempty"` // files of which a line was shown, at most 200

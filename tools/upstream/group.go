@@ -234,6 +234,16 @@ func (s *Session) nameFor(tool route) string {
 	return ""
 }
 
+// ServerOf returns the name of the server whose tool is listed by a name; "" if there is none.
+func (s *Session) ServerOf(tool string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.owners[tool].server; of != nil {
+		return of.options.Name
+	}
+	return ""
+}
+
 // Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.
 func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool, err error) {
 	isIt := func(t tools.Tool) bool { return t.Name == name }
