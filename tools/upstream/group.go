@@ -28,12 +28,13 @@ type Common struct {
 	Version  string   // of this program
 	Records  *Records // nil: nothing is remembered, and all tools are trusted
 	Log      *slog.Logger
-	JQ       tools.Tool // runs the filters of references
-	Observe  bool       // pass results on whatever their size, and list outputSchema
-	Program  string     // how messages name this program: mcp-funnel, with --store if one is set
-	Optional bool       // it is no error if no server starts: other tools are offered too
-	NoDelta  bool       // do not compare a result with the previous one
-	Reserved []string   // names of other tools and prompts; a tool with such a name gets a prefix
+	JQ       tools.Tool            // runs the filters of references
+	Observe  bool                  // pass results on whatever their size, and list outputSchema
+	Program  string                // how messages name this program: mcp-funnel, with --store if one is set
+	Optional bool                  // it is no error if no server starts: other tools are offered too
+	NoDelta  bool                  // do not compare a result with the previous one
+	Count    func(text string) int // tokens, for Options.Defer
+	Reserved []string              // names of other tools and prompts; a tool with such a name gets a prefix
 }
 
 // atOnce is how many servers of a group are started at the same time.

@@ -59,7 +59,8 @@ func (s *Server) tools(ctx context.Context) (all []tools.Tool, version int, err 
 // the lock.
 func (s *Server) build() {
 	s.version++
-	s.listed, s.asTasks = nil, nil
+	s.listed, s.asTasks, s.deferred = nil, nil, map[string]json.RawMessage{}
+	room := s.options.Defer
 	for _, d := range s.record.Approved {
 		name := nameOf(d)
 		if s.present != nil && !s.present[name] || s.record.holds(name) || !s.options.allows(name) {
@@ -72,6 +73,14 @@ func (s *Server) build() {
 		if err != nil {
 			s.options.Log.Warn("a tool of an upstream server is not offered", "server", s.options.Name, "cause", err)
 			continue
+		}
+		if tokens := s.options.tokens(t); tokens <= room {
+			room -= tokens
+		} else if short, err := shortened(t); err == nil && s.options.tokens(short) < tokens {
+			s.deferred[name] = t.Listing
+			if !s.used[name] {
+				t = short
+			}
 		}
 		s.listed = append(s.listed, t)
 	}

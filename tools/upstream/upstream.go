@@ -52,6 +52,7 @@ type Options struct {
 	Allow       []string            // patterns of the tools that are offered, with * and ?; none: all
 	Deny        []string            // patterns of tools that are not
 	Timeout     time.Duration       // of a call; 0: none
+	Defer       int                 // tokens of the definitions that are listed whole; 0: all are
 	record      string              // distinguishes records of servers with the same command; "": no other has it
 	place       string              // distinguishes records of servers with the same words: see [mcpclient.Command.Place]
 	many        bool                // the group has other servers
@@ -76,10 +77,12 @@ type Server struct {
 	failure  error         // why the last start failed
 	damaged  error         // why its record cannot be read: the server is not started
 	record   *Record
-	before   []string        // names of the tools that a server of this name had when it last started; nil: it is known
-	present  map[string]bool // the tools that the process lists; nil: not known yet
-	asTasks  []string        // tools that are not listed because they run only as tasks
-	listed   []tools.Tool    // what [Server.tools] returns, in this version
+	before   []string                   // names of the tools that a server of this name had when it last started; nil: it is known
+	present  map[string]bool            // the tools that the process lists; nil: not known yet
+	asTasks  []string                   // tools that are not listed because they run only as tasks
+	listed   []tools.Tool               // what [Server.tools] returns, in this version
+	deferred map[string]json.RawMessage // whole entries of the tools beyond Options.Defer; they are listed short until used
+	used     map[string]bool            // tools of deferred that the client has called
 	version  int
 	failed   int // starts in a row
 	next     time.Time
@@ -130,7 +133,7 @@ func (o Options) key() string {
 func newServer(o Options, c Client) *Server {
 	s := &Server{
 		options: o, client: c, record: &Record{V: 1, Command: o.Words(), Dir: o.place}, waiting: map[string][]*exchange{},
-		watched: map[string]context.CancelFunc{}, changed: make(chan struct{}, 1),
+		watched: map[string]context.CancelFunc{}, changed: make(chan struct{}, 1), used: map[string]bool{},
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	if o.Records == nil {
@@ -259,6 +262,10 @@ func (s *Server) instructions(ctx context.Context) (string, error) {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n\n%d of its tools changed or are new, and are not listed before a person approves them: "+
 			"%s upstream diff %s", text, n, s.options.Program, s.options.key()))
 	}
+	if n := len(s.deferred); n > 0 {
+		text = strings.TrimSpace(fmt.Sprintf("%s\n\n%s listed without arguments: a call with the right ones works, "+
+			"and one with wrong ones is answered with their schema", text, content.Plural(int64(n), "tool is", "tools are")))
+	}
 	if len(s.asTasks) > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n\nNot listed, because tasks are not passed on: %s", text,
 			content.Clip(content.Visible(strings.Join(s.asTasks, ", "), false), maxAside)))
@@ -322,7 +329,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
 			}
-			if names.used {
+			if names.used && !s.isDeferred(name) {
 				err = conform(s.member(name, "inputSchema"), in.Args)
 			}
 			if err != nil {
@@ -330,6 +337,11 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			}
 			for _, note := range names.notes {
 				out.Note(note)
+			}
+		}
+		if whole := s.use(name); whole != nil {
+			if wrong := conform(s.member(name, "inputSchema"), in.Args); wrong != nil {
+				return explain(wrong, whole, in, out)
 			}
 		}
 		params, err := json.Marshal(struct {

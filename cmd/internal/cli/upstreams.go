@@ -21,7 +21,7 @@ type Upstreams struct {
 // offer adds upstream servers to an app whose catalog is complete.
 func (a *App) offer(up Upstreams, s *Settings) {
 	c := up.Common
-	c.Log, c.NoDelta, c.Program = a.Log, !s.Deltas, "mcp-funnel"
+	c.Log, c.NoDelta, c.Program, c.Count = a.Log, !s.Deltas, "mcp-funnel", a.Counter.Count
 	if a.Store != nil {
 		records := upstream.RecordsIn(a.Records)
 		c.Records = &records
