@@ -38,27 +38,33 @@ type hookCmd struct {
 }
 
 func (c *hookCmd) Help() string {
-	return `Claude Code runs it after a tool call (PostToolUse), and with session-start when a
-session starts (SessionStart); docs/HOOK.md has the block for its settings. It always
-ends with code 0. After a tool call, where it prints nothing, the output passes as it
-is. After a compaction, or when a session is resumed, session-start prints at most ten
-stored outputs that the session used most and latest.`
+	return `Claude Code runs it after a tool call (PostToolUse); docs/HOOK.md has the block for
+its settings. It always ends with code 0: where it prints nothing, the output passes as it is.
+
+session-start is its hook SessionStart: after a compaction, or when a session is resumed,
+it prints at most ten stored outputs that the session used most and latest.`
 }
 
 // Run answers one hook. It never fails, and takes at most 5 s.
 func (c *hookCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	respond, effect := c.answer, "the output passes as it is"
+	if c.Event == sessionStart {
+		respond, effect = c.started, "no stored output is listed"
+	}
 	var answer []byte
 	ended := make(chan error, 1)
 	go func() { // it may wait for standard input or a disk for longer
 		var err error
 		panics.Into(&err, func() {
-			if c.Event == sessionStart {
-				answer, err = c.started(ctx, s, w)
+			var text []byte
+			if text, err = readBounded(w.In); err != nil {
+				_, _ = io.Copy(io.Discard, w.In) // else the client's write fails
+				err = fmt.Errorf("standard input: %w", err)
 				return
 			}
-			answer, err = c.answer(ctx, s, w)
+			answer, err = respond(ctx, text, s, w)
 		})
 		ended <- err
 	}()
@@ -72,21 +78,13 @@ func (c *hookCmd) Run(ctx context.Context, s *cli.Settings, w *cli.Streams) erro
 		_, err = w.Out.Write(answer)
 	}
 	if err != nil {
-		effect := "the output passes as it is"
-		if c.Event == sessionStart {
-			effect = "no stored output is listed"
-		}
 		cli.PrintMessage(w.Err, fmt.Sprintf("hook: %s: %s", effect, err))
 	}
 	return nil
 }
 
 // answer returns what to print; nil: nothing.
-func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) ([]byte, error) {
-	text, err := hookInput(w)
-	if err != nil {
-		return nil, err
-	}
+func (c *hookCmd) answer(ctx context.Context, text []byte, s *cli.Settings, w *cli.Streams) ([]byte, error) {
 	call, err := hook.Parse(text)
 	if err != nil || !s.Enabled {
 		return nil, err
@@ -120,16 +118,6 @@ func (c *hookCmd) answer(ctx context.Context, s *cli.Settings, w *cli.Streams) (
 		}
 	}
 	return call.Answer(texts), nil
-}
-
-// hookInput returns what the client wrote for a hook.
-func hookInput(w *cli.Streams) ([]byte, error) {
-	text, err := readBounded(w.In)
-	if err != nil {
-		_, _ = io.Copy(io.Discard, w.In) // else the client's write fails
-		return nil, fmt.Errorf("standard input: %w", err)
-	}
-	return text, nil
 }
 
 // fingerprint returns the SHA-256 of a file, in hex, if it has the text that was shown of it; else "".

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/session/hook"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	clientusage "github.com/mcp-funnel/mcp-funnel/session/usage"
-	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -26,23 +26,16 @@ const sessionStart = "session-start"
 const (
 	startReferences = 10
 	startTokens     = 200
-	startAge        = 7 * 24 * time.Hour // calls before are not looked at: the client waits
+	startAge        = 7 * 24 * time.Hour // earlier calls are not read: the client waits
 )
 
-// widths are the lengths to which tool and arguments of an output are cut until all fit, in characters.
-var widths = []int{120, 60, 40, 24}
-
 // started returns what to print when a session starts; nil: nothing.
-func (c *hookCmd) started(ctx context.Context, s *cli.Settings, w *cli.Streams) ([]byte, error) {
-	in, err := hookInput(w)
-	if err != nil {
-		return nil, err
-	}
+func (c *hookCmd) started(_ context.Context, in []byte, s *cli.Settings, _ *cli.Streams) ([]byte, error) {
 	start, err := hook.ParseStart(in)
 	if err != nil || !start.Again || !s.Enabled {
 		return nil, err
 	}
-	ranked, err := c.used(ctx, s, start)
+	ranked, err := c.used(s, start)
 	if err != nil || len(ranked) == 0 {
 		return nil, err
 	}
@@ -51,7 +44,7 @@ func (c *hookCmd) started(ctx context.Context, s *cli.Settings, w *cli.Streams) 
 		return nil, err
 	}
 	var kept []observations.Observation
-	if err := s.WithStore(func(store *observations.Store) error {
+	err = s.WithStore(func(store *observations.Store) error {
 		for _, id := range ranked {
 			o, err := store.Stat(c.Owner, id) // an error: it can no longer be read
 			if err == nil && len(kept) < startReferences {
@@ -59,88 +52,60 @@ func (c *hookCmd) started(ctx context.Context, s *cli.Settings, w *cli.Streams) 
 			}
 		}
 		return nil
-	}); err != nil || len(kept) == 0 {
-		return nil, err
-	}
-	how := "slice, grep and jq read them at source obs:ID"
-	if command := c.command(s.Store); command != "" {
-		how = "a shell reads one by: " + command + " slice source=obs:ID lines=1-40"
-	}
-	for n := len(kept); ; n-- {
-		for _, width := range widths {
-			text := "Stored outputs that this session used; " + how + "\n" + describeKept(kept[:n], width)
-			if n == 0 {
-				return nil, fmt.Errorf("the command that reads one has over %d tokens", startTokens)
-			}
-			if counter.Count(text) <= startTokens {
-				return hook.AddContext(text), nil
-			}
-		}
-	}
-}
-
-// describeKept has a line for each output: its reference, the tool and what it was asked, in at most width characters,
-// its size and kind.
-func describeKept(all []observations.Observation, width int) string {
-	lines := make([]string, len(all))
-	for i, o := range all {
-		size := content.Plural(o.Stats.Lines, "line", "lines")
-		if o.Stats.Lines <= 1 {
-			size = short(o.Stats.Tokens) + " tokens"
-		}
-		asked := strings.Join(strings.Fields(content.Visible(o.Tool+" "+valuesOf(o.Args), false)), " ")
-		lines[i] = fmt.Sprintf("obs:%s %s: %s %s", o.ID, content.Clip(asked, width), size, o.Stats.Kind)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// valuesOf returns the values of arguments without their names: texts as they are, others as JSON.
-func valuesOf(args json.RawMessage) string {
-	var all []string
-	err := jsonrpc.EachMember(args, func(_ string, value, _ json.RawMessage) {
-		text := string(value)
-		_ = json.Unmarshal(value, &text) // of another type: as it is written
-		all = append(all, text)
 	})
-	if err != nil { // long arguments are stored as the beginning of their text
-		return string(args)
+	text := "Stored outputs that this session used; slice, grep and jq read them at source obs:ID"
+	if command := c.command(s.Store); command != "" {
+		text = "Stored outputs that this session used; a shell reads one by: " + command + " slice source=obs:ID lines=1-40"
 	}
-	return strings.Join(all, " ")
+	for width := 120; len(kept) > 0; {
+		lines := text
+		for _, o := range kept {
+			lines += "\n" + reference(o, width)
+		}
+		if counter.Count(lines) <= startTokens {
+			return hook.AddContext(lines), err
+		}
+		if width -= 12; width < 24 {
+			width, kept = 24, kept[:len(kept)-1]
+		}
+	}
+	return nil, err
 }
 
-// used returns the outputs that a session used, as its calls say that name its ID. A server that was not told the ID
-// has none: then the client's own transcript says which outputs it mentions.
-func (c *hookCmd) used(ctx context.Context, s *cli.Settings, start hook.Start) ([]observations.ID, error) {
-	var uses hook.Uses
+// reference returns a line for a stored output: its ID, tool and arguments in at most width characters, size and kind.
+func reference(o observations.Observation, width int) string {
+	asked, args := o.Tool, map[string]any{}
+	_ = json.Unmarshal(o.Args, &args) // long ones are stored as the beginning of their text, and left out
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		asked += " " + fmt.Sprint(args[name])
+	}
+	size := content.Plural(o.Stats.Lines, "line", "lines")
+	if o.Stats.Lines <= 1 {
+		size = short(o.Stats.Tokens) + " tokens"
+	}
+	asked = content.Clip(strings.Join(strings.Fields(content.Visible(asked, false)), " "), width)
+	return fmt.Sprintf("obs:%s %s: %s %s", o.ID, asked, size, o.Stats.Kind)
+}
+
+// used returns the outputs that a session used, by the calls that name its ID. If none does, because the server was not
+// told it, the client's own transcript says which outputs it mentions.
+func (c *hookCmd) used(s *cli.Settings, start hook.Start) (ranked []observations.ID, err error) {
 	var calls []trace.Call
-	err := s.WithTrace(func(log trace.Store) error {
+	err = s.WithTrace(func(log trace.Store) error {
 		for call, err := range log.Read(time.Now().Add(-startAge), nil) {
 			if err == nil && call.Session == start.Key() && call.Owner == c.Owner {
-				calls = append(calls, trace.Call{
-					At: call.At, Source: call.Source, Origin: call.Origin, Observation: call.Observation,
-				})
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
+				call.Opened = nil // it may be long
+				calls = append(calls, call)
 			}
 		}
 		return nil
 	})
-	slices.SortStableFunc(calls, func(a, b trace.Call) int { return a.At.Compare(b.At) }) // each process has a file
-	for _, call := range calls {
-		uses.AddCall(call)
+	if ranked = hook.Rank(calls); err == nil && len(ranked) == 0 && start.Transcript != "" {
+		var text []byte
+		if text, err = clientusage.Tail(start.Transcript); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		ranked = hook.Rank(hook.Mentions(text))
 	}
-	ranked := uses.Ranked()
-	if err != nil || len(ranked) > 0 || start.Transcript == "" {
-		return ranked, err
-	}
-	text, err := clientusage.Tail(start.Transcript)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the transcript: %w", err)
-	}
-	uses.AddTranscript(text)
-	return uses.Ranked(), nil
+	return ranked, err
 }

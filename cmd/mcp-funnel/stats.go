@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -96,46 +95,35 @@ func (c *statsCmd) Run(s *cli.Settings, w *cli.Streams) error {
 // servers prints what each wrapped server cost and was used for.
 func (c *statsCmd) servers(s *cli.Settings, w *cli.Streams, r stats.Report) error {
 	counter, err := s.Counter()
-	if err != nil {
-		return err
-	}
-	var own []string
-	for _, t := range server.Catalog(server.Parts{Toolsets: server.Toolsets}) {
-		own = append(own, t.Name)
-	}
 	var all []*upstream.Cost
-	if err := withRecords(s, func(known upstream.Records) (err error) {
-		all, err = known.Costs(r, own, counter.Count)
-		return err
-	}); err != nil {
-		return err
+	if err == nil {
+		err = withRecords(s, func(known upstream.Records) (err error) {
+			all, err = known.Costs(r, server.Catalog(server.Parts{Toolsets: server.Toolsets}), counter.Count)
+			return err
+		})
 	}
-	all = slices.DeleteFunc(all, func(c *upstream.Cost) bool {
-		if c.Error != nil {
-			cli.PrintMessage(w.Err, c.Error)
-		}
-		return c.Error != nil
-	})
-	if c.JSON {
-		return cli.WriteJSON(w.Out, all, "  ")
+	if err != nil || c.JSON {
+		return errors.Join(err, cli.WriteJSON(w.Out, all, "  "))
 	}
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
 	_, _ = fmt.Fprintln(t, "SERVER\tTOOLS\tSCHEMAS\tSESSIONS\tLISTED\tCALLS\tSHOWN\tSAVED\tNEVER USED\t")
-	for _, of := range all {
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", cli.InLine(of.Server), of.Tools, of.Schemas,
-			of.Listed.Sessions, of.Listed.Tokens, of.Calls.Calls, of.Calls.Shown+of.Calls.Fetched, of.Calls.Net, len(of.Unused))
-	}
-	_, _ = fmt.Fprintln(t)
+	said := "\n"
 	for _, of := range all {
 		name := cli.InLine(of.Server)
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, of.Tools, of.Schemas,
+			of.Listed.Sessions, of.Listed.Tokens, of.Calls.Calls, of.Calls.Shown+of.Calls.Fetched, of.Calls.Net, len(of.Unused))
+		if of.Error != "" {
+			said += name + ": " + of.Error + "\n"
+		}
 		if of.Drop {
-			_, _ = fmt.Fprintf(t, "%s: drop this, or wrap it with --defer: its lists took %d tokens in %s, its outputs have %d\n",
+			said += fmt.Sprintf("%s: drop this, or wrap it with --defer: its lists took %d tokens in %s, its outputs have %d\n",
 				name, of.Listed.Tokens, content.Plural(int64(of.Listed.Sessions), "session", "sessions"), of.Calls.Seen)
 		}
 		if len(of.Unused) > 0 {
-			_, _ = fmt.Fprintf(t, "%s: never used: %s\n", name, cli.InLine(strings.Join(of.Unused, ", ")))
+			said += name + ": never used: " + cli.InLine(strings.Join(of.Unused, ", ")) + "\n"
 		}
 	}
+	_, _ = fmt.Fprint(t, said)
 	return t.Flush()
 }
 

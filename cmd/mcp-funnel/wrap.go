@@ -19,12 +19,13 @@ import (
 
 // wrap is the command wrap.
 type wrap struct {
-	Env         []string  `env:"-" placeholder:"NAME" sep:"," help:"Variable of this process that the server gets, besides PATH, HOME, USER, LANG, LC_*, TZ and TMPDIR; repeatable."`
-	Header      []string  `env:"-" placeholder:"NAME=VALUE" sep:"none" help:"Header for a server at a URL; $$VAR and $${VAR} stand for variables; repeatable."`
-	Observe     bool      `env:"-" help:"Pass everything on as it is, and only measure: stats then says what receipts would have saved."`
-	NoReference []string  `env:"-" placeholder:"TOOL" sep:"," help:"Tool of the server whose arguments are passed on as they are, also obs:ID; repeatable."`
-	Defer       cli.Defer `env:"-" help:"List definitions of tools whole up to 1,000 tokens of each server, or --defer=TOKENS; of other tools the name and a line until they are used."`
-	Command     []string  `arg:"" optional:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, or its URL, after --."`
+	Env         []string `env:"-" placeholder:"NAME" sep:"," help:"Variable of this process that the server gets, besides PATH, HOME, USER, LANG, LC_*, TZ and TMPDIR; repeatable."`
+	Header      []string `env:"-" placeholder:"NAME=VALUE" sep:"none" help:"Header for a server at a URL; $$VAR and $${VAR} stand for variables; repeatable."`
+	Observe     bool     `env:"-" help:"Pass everything on as it is, and only measure: stats then says what receipts would have saved."`
+	NoReference []string `env:"-" placeholder:"TOOL" sep:"," help:"Tool of the server whose arguments are passed on as they are, also obs:ID; repeatable."`
+
+	Defer   cli.Defer `env:"-" help:"List definitions of tools up to 1,000 tokens of each server, or --defer=TOKENS; of other tools the name and one line until they are used."`
+	Command []string  `arg:"" optional:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, or its URL, after --."`
 }
 
 // Help returns the help of the command.

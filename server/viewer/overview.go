@@ -117,15 +117,11 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 	}
 	t := &table{Heads: heads(append([]string{"Server", "Cost"}, sums...)...), Key: "wrapped",
 		Caption: "Tools of one name count for each server that has one", Empty: "No server is wrapped: see mcp-funnel wrap."}
-	own := make([]string, len(q.o.Tools))
-	for i, t := range q.o.Tools {
-		own[i] = t.Name
-	}
-	costs, err := upstream.RecordsIn(q.o.Records).Costs(r, own, q.o.Counter.Count)
+	costs, err := upstream.RecordsIn(q.o.Records).Costs(r, q.o.Tools, q.o.Counter.Count)
 	for _, of := range costs {
 		name := words(q.short(of.Server, 60)).to(q.url("servers") + href("#"+of.Key))
-		if of.Tools == 0 && of.Error != nil {
-			t.Rows = append(t.Rows, []cell{name, {Text: "it cannot be read: mcp-funnel upstream list says why", Class: "bad"}})
+		if of.Error != "" {
+			t.Rows = append(t.Rows, []cell{name, {Text: of.Error, Class: "bad"}})
 			continue
 		}
 		n := of.Calls.Calls

@@ -49,20 +49,25 @@ var errNoObject = errors.New("not a value that begins with {")
 
 // Parse parses the input of a hook. The rules for names of sessions are those of [usage.ParseClientEvent]. Names that
 // stand twice are refused, because readers differ in which of them counts.
-func Parse(in []byte) (c Call, err error) {
-	all, err := jsontree.Parse(bytes.NewBuffer(in))
+func Parse(in []byte) (Call, error) {
+	c, _, err := parse(in, "PostToolUse")
+	return c, err
+}
+
+func parse(in []byte, event string) (c Call, all *jsontree.Node, err error) {
+	all, err = jsontree.Parse(bytes.NewBuffer(in))
 	if err == nil && all.Kind != '{' {
 		err = errNoObject
 	}
 	if err != nil {
-		return Call{}, fmt.Errorf("standard input is not the JSON of a hook: %w", err)
+		return Call{}, nil, fmt.Errorf("standard input is not the JSON of a hook: %w", err)
 	}
-	if event := all.Str("hook_event_name"); event != "PostToolUse" {
-		return Call{}, fmt.Errorf("the event %.40q is not PostToolUse: no other replaces an output", event)
+	if name := all.Str("hook_event_name"); name != event {
+		return Call{}, nil, fmt.Errorf("the event %.40q is not %s, which this hook answers", name, event)
 	}
 	c = Call{Tool: all.Str("tool_name"), text: in, input: all.Get("tool_input"), output: all.Get("tool_response")}
 	c.Event, err = usage.EventIn(in, all)
-	return c, err
+	return c, all, err
 }
 
 // Texts returns the texts of the output that may be replaced, or an error for an output of unknown shape.

@@ -36,13 +36,6 @@ func shortened(t tools.Tool) (tools.Tool, error) {
 	return t, err
 }
 
-// isDeferred reports whether a tool is beyond what is listed whole.
-func (s *Server) isDeferred(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.deferred[name] != nil
-}
-
 // use lists a tool whole from now on, and tells the client if it was listed short. It returns the whole entry; nil for
 // a tool that never was.
 func (s *Server) use(name string) json.RawMessage {
@@ -57,24 +50,11 @@ func (s *Server) use(name string) json.RawMessage {
 	return whole
 }
 
-// explain answers a call with wrong arguments with what the client has not seen of the tool. The answer is that of a
-// server, because an error of ours is cut at 2,000 characters.
+// explain answers a call with wrong arguments with the whole entry of the tool. The answer has the form of a server's,
+// because an error of ours is cut at 2,000 characters.
 func explain(wrong error, whole json.RawMessage, in tools.Input, out tools.Output) error {
-	var of struct {
-		Description string          `json:"description,omitempty"`
-		InputSchema json.RawMessage `json:"inputSchema"`
-	}
-	err := json.Unmarshal(whole, &of)
-	if err != nil {
-		return err
-	}
-	definition, err := content.PlainJSON(of)
-	if err != nil {
-		return err
-	}
 	raw, err := content.PlainJSON(map[string]any{
-		"content": []any{map[string]string{"type": "text", "text": wrong.Error() + "\n" + string(definition)}},
-		"isError": true,
+		"isError": true, "content": []any{map[string]string{"type": "text", "text": wrong.Error() + "\n" + string(whole)}},
 	})
 	if err != nil {
 		return err

@@ -28,13 +28,14 @@ type Common struct {
 	Version  string   // of this program
 	Records  *Records // nil: nothing is remembered, and all tools are trusted
 	Log      *slog.Logger
-	JQ       tools.Tool            // runs the filters of references
-	Observe  bool                  // pass results on whatever their size, and list outputSchema
-	Program  string                // how messages name this program: mcp-funnel, with --store if one is set
-	Optional bool                  // it is no error if no server starts: other tools are offered too
-	NoDelta  bool                  // do not compare a result with the previous one
-	Count    func(text string) int // tokens, for Options.Defer
-	Reserved []string              // names of other tools and prompts; a tool with such a name gets a prefix
+	JQ       tools.Tool // runs the filters of references
+	Observe  bool       // pass results on whatever their size, and list outputSchema
+	Program  string     // how messages name this program: mcp-funnel, with --store if one is set
+	Optional bool       // it is no error if no server starts: other tools are offered too
+	NoDelta  bool       // do not compare a result with the previous one
+	Reserved []string   // names of other tools and prompts; a tool with such a name gets a prefix
+
+	Count func(text string) int // tokens, for Options.Defer
 }
 
 // atOnce is how many servers of a group are started at the same time.
@@ -235,14 +236,11 @@ func (s *Session) nameFor(tool route) string {
 	return ""
 }
 
-// ServerOf returns the name of the server whose tool is listed by a name; "" if there is none.
+// ServerOf returns the name of the server whose tool is listed by a name.
 func (s *Session) ServerOf(tool string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.owners[tool].server; of != nil {
-		return of.options.Name
-	}
-	return ""
+	return s.owners[tool].server.options.Name
 }
 
 // Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.

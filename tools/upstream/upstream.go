@@ -52,8 +52,8 @@ type Options struct {
 	Allow       []string            // patterns of the tools that are offered, with * and ?; none: all
 	Deny        []string            // patterns of tools that are not
 	Timeout     time.Duration       // of a call; 0: none
-	Defer       int                 // tokens of the definitions that are listed whole; 0: all are
 	record      string              // distinguishes records of servers with the same command; "": no other has it
+	Defer       int                 // tokens of the definitions that are listed whole; 0: all are
 	place       string              // distinguishes records of servers with the same words: see [mcpclient.Command.Place]
 	many        bool                // the group has other servers
 	awaited     bool                // tools waits until the start has ended, not only listTime
@@ -77,12 +77,12 @@ type Server struct {
 	failure  error         // why the last start failed
 	damaged  error         // why its record cannot be read: the server is not started
 	record   *Record
-	before   []string                   // names of the tools that a server of this name had when it last started; nil: it is known
-	present  map[string]bool            // the tools that the process lists; nil: not known yet
-	asTasks  []string                   // tools that are not listed because they run only as tasks
-	listed   []tools.Tool               // what [Server.tools] returns, in this version
-	deferred map[string]json.RawMessage // whole entries of the tools beyond Options.Defer; they are listed short until used
-	used     map[string]bool            // tools of deferred that the client has called
+	before   []string        // names of the tools that a server of this name had when it last started; nil: it is known
+	present  map[string]bool // the tools that the process lists; nil: not known yet
+	asTasks  []string        // tools that are not listed because they run only as tasks
+	listed   []tools.Tool    // what [Server.tools] returns, in this version
+	deferred map[string]json.RawMessage // whole entries of the tools beyond Options.Defer
+	used     map[string]bool            // tools of deferred that were called: they are listed whole
 	version  int
 	failed   int // starts in a row
 	next     time.Time
@@ -320,6 +320,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 				fmt.Errorf("the server has not answered within its timeout of %s", s.options.Timeout))
 			defer stop()
 		}
+		whole := s.use(name)
 		call, err := json.Marshal([]any{name, in.Args})
 		if err != nil {
 			return err
@@ -329,7 +330,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
 			}
-			if names.used && !s.isDeferred(name) {
+			if names.used && whole == nil {
 				err = conform(s.member(name, "inputSchema"), in.Args)
 			}
 			if err != nil {
@@ -339,10 +340,8 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 				out.Note(note)
 			}
 		}
-		if whole := s.use(name); whole != nil {
-			if wrong := conform(s.member(name, "inputSchema"), in.Args); wrong != nil {
-				return explain(wrong, whole, in, out)
-			}
+		if wrong := conform(s.member(name, "inputSchema"), in.Args); whole != nil && wrong != nil {
+			return explain(wrong, whole, in, out)
 		}
 		params, err := json.Marshal(struct {
 			Name      string                     `json:"name"`

@@ -47,33 +47,23 @@ type serverEntry struct {
 	Deny        []word          `json:"deny"`
 	NoReference []word          `json:"no-reference"`
 	Timeout     word            `json:"timeout"` // of a call
-	Defer       word            `json:"defer"`   // as [Defer] reads it
+	Defer       word            `json:"defer"`   // tokens
 }
 
-// Defer is how many tokens of definitions of a server's tools are listed whole; 0: all are.
+// Defer is how many tokens of the definitions of a server's tools are listed whole; 0: all are.
 type Defer int
 
-// UnmarshalText implements [encoding.TextUnmarshaler]: a number, or true for 1,000.
-func (d *Defer) UnmarshalText(text []byte) error {
-	n, err := strconv.Atoi(string(text))
-	switch {
-	case string(text) == "true":
-		n = 1000
-	case string(text) == "false":
-	case err != nil || n < 0:
-		return fmt.Errorf("%.40q is no number of tokens, such as 1000", text)
-	}
-	*d = Defer(n)
-	return nil
-}
-
-// Decode is part of kong's interface: the flag may stand without a value.
+// Decode is part of kong's interface: the flag alone stands for 1,000.
 func (d *Defer) Decode(ctx *kong.DecodeContext) error {
-	text := "true"
+	text := "1000"
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
 		text = fmt.Sprint(ctx.Scan.Pop().Value)
 	}
-	return d.UnmarshalText([]byte(text))
+	n, err := strconv.Atoi(text)
+	if *d = Defer(n); err != nil || n < 0 {
+		return fmt.Errorf("%.40q is no number of tokens, such as 1000", text)
+	}
+	return nil
 }
 
 // IsBool is part of kong's interface: the next word is no value.
@@ -268,11 +258,9 @@ func (e serverEntry) options() (o upstream.Options, err error) {
 	if o.Timeout, err = time.ParseDuration(string(e.Timeout)); e.Timeout != "" && (err != nil || o.Timeout <= 0) {
 		return o, fmt.Errorf("timeout: %.40q is no time, such as 5m", e.Timeout)
 	}
-	var defers Defer
-	if err := defers.UnmarshalText([]byte(cmp.Or(e.Defer, "false"))); err != nil {
-		return o, fmt.Errorf("defer: %w", err)
+	if o.Defer, err = strconv.Atoi(cmp.Or(string(e.Defer), "0")); err != nil || o.Defer < 0 {
+		return o, fmt.Errorf("defer: %.40q is no number of tokens, such as 1000", e.Defer)
 	}
-	o.Defer = int(defers)
 	for _, pattern := range texts(slices.Concat(e.Allow, e.Deny)) {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return o, fmt.Errorf("%.60q is no pattern of tools", pattern)
