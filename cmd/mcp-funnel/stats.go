@@ -102,8 +102,11 @@ func (c *statsCmd) servers(s *cli.Settings, w *cli.Streams, r stats.Report) erro
 			return err
 		})
 	}
-	if err != nil || c.JSON {
-		return errors.Join(err, cli.WriteJSON(w.Out, all, "  "))
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return cli.WriteJSON(w.Out, all, "  ")
 	}
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', tabwriter.AlignRight) // it writes at Flush, which returns the error
 	_, _ = fmt.Fprintln(t, "SERVER\tTOOLS\tSCHEMAS\tSESSIONS\tLISTED\tCALLS\tSHOWN\tSAVED\tNEVER USED\t")

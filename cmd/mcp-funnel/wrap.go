@@ -60,11 +60,10 @@ func (c *wrap) Run(
 	if err != nil {
 		return err
 	}
-	if c.Observe && c.Defer > 0 {
-		return cli.Usagef("--observe passes the list on as it is: leave --defer out")
-	}
 	for i := range servers {
-		servers[i].Defer = cmp.Or(servers[i].Defer, int(c.Defer))
+		if servers[i].Defer = cmp.Or(servers[i].Defer, int(c.Defer)); c.Observe && servers[i].Defer > 0 {
+			return cli.Usagef("--observe passes the list on as it is: leave --defer out, and defer of the file")
+		}
 	}
 	up := cli.Upstreams{Servers: servers, Common: upstream.Common{Version: versionText(), Observe: c.Observe}}
 	if len(s.Root) == 0 {

@@ -11,29 +11,26 @@ import (
 // maxLine is how many characters of its description a short entry of a tool has.
 const maxLine = 100
 
-// tokens counts the entry of a tool in the list; 0 if no tool is listed short.
-func (o *Options) tokens(t tools.Tool) int {
-	if o.Defer <= 0 || o.Count == nil || o.Observe {
-		return 0
+// fitted returns a tool as it is listed: whole if there is room for its entry or if it was used, else with the first
+// line of its description and a schema that allows any arguments. What is approved is the whole definition.
+func (s *Server) fitted(t tools.Tool, room *int) tools.Tool {
+	size := s.options.Count(string(t.Listing))
+	if size <= *room {
+		*room -= size
+		return t
 	}
-	return o.Count(string(t.Listing))
-}
-
-// shortened returns a tool whose entry has the first line of its description, and a schema that allows any arguments.
-// What is approved is the whole definition.
-func shortened(t tools.Tool) (tools.Tool, error) {
 	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
-	if sentence, _, more := strings.Cut(line, ". "); more {
-		line = sentence + "."
-	}
 	short, err := without(t.Listing, "inputSchema")
 	if err == nil {
 		short, err = withMember(short, "description", content.Clip(line, maxLine))
 	}
-	if err == nil {
+	if err != nil || s.options.Count(string(short)) >= size {
+		return t
+	}
+	if s.deferred[t.Name] = t.Listing; !s.used[t.Name] {
 		t.Listing = append(short[:len(short)-1], `,"inputSchema":{"type":"object"}}`...)
 	}
-	return t, err
+	return t
 }
 
 // use lists a tool whole from now on, and tells the client if it was listed short. It returns the whole entry; nil for

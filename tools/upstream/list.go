@@ -74,13 +74,8 @@ func (s *Server) build() {
 			s.options.Log.Warn("a tool of an upstream server is not offered", "server", s.options.Name, "cause", err)
 			continue
 		}
-		if tokens := s.options.tokens(t); tokens <= room {
-			room -= tokens
-		} else if short, err := shortened(t); err == nil && s.options.tokens(short) < tokens {
-			s.deferred[name] = t.Listing
-			if !s.used[name] {
-				t = short
-			}
+		if s.options.Defer > 0 {
+			t = s.fitted(t, &room)
 		}
 		s.listed = append(s.listed, t)
 	}

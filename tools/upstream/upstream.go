@@ -81,8 +81,6 @@ type Server struct {
 	present  map[string]bool // the tools that the process lists; nil: not known yet
 	asTasks  []string        // tools that are not listed because they run only as tasks
 	listed   []tools.Tool    // what [Server.tools] returns, in this version
-	deferred map[string]json.RawMessage // whole entries of the tools beyond Options.Defer
-	used     map[string]bool            // tools of deferred that were called: they are listed whole
 	version  int
 	failed   int // starts in a row
 	next     time.Time
@@ -90,6 +88,9 @@ type Server struct {
 	watched  map[string]context.CancelFunc // subscriptions of the stateless protocol, by URI; "" is that of the lists
 	open     []*exchange
 	waiting  map[string][]*exchange // exchanges that wait for a repeated call, by call
+
+	deferred map[string]json.RawMessage // whole entries of the tools beyond Options.Defer
+	used     map[string]bool            // tools of deferred that were called: they are listed whole
 }
 
 // connection is a running server: a process, or a session over HTTP.
@@ -340,8 +341,10 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 				out.Note(note)
 			}
 		}
-		if wrong := conform(s.member(name, "inputSchema"), in.Args); whole != nil && wrong != nil {
-			return explain(wrong, whole, in, out)
+		if whole != nil {
+			if wrong := conform(s.member(name, "inputSchema"), in.Args); wrong != nil {
+				return explain(wrong, whole, in, out)
+			}
 		}
 		params, err := json.Marshal(struct {
 			Name      string                     `json:"name"`

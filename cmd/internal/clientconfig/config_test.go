@@ -332,7 +332,7 @@ func TestHook(t *testing.T) {
 			t.Errorf("%q: %v %v %q", text, add.Changed, again.Changed, out.After)
 		}
 		// An installation with the first hook alone gets the second one, and both go.
-		first := operation{"", toAdd, []string{hookKinds[0].line(self, nil), hookKinds[0].event}}
+		first := operation{"", toAdd, []string{hookLine(self, nil, toolHook)}}
 		before := expect.Value(c.apply([]byte(text), []operation{first}))(t)
 		more := expect.Value(c.Plan(before, []byte(text), Change{Self: self, Hook: true}))(t)
 		expect.Equal(t, string(more.After), string(add.After), "%q", text)
@@ -391,7 +391,7 @@ func TestHookThatIsThere(t *testing.T) {
 			self + ` hook session-start --configured"}]}]}}`)
 		lines := func(p Plan) []string {
 			d := expect.Value(c.parse(p.After))(t)
-			return slices.Concat(d.hooks(hookKinds[0])...)
+			return slices.Concat(d.hooks([]string{"hooks", "PostToolUse"})...)
 		}
 		added := expect.Value(c.Plan(text, nil, Change{Self: self, Hook: true}))(t)
 		want := []string{"x", self + " hook --configured"}

@@ -24,8 +24,7 @@ type document struct {
 }
 
 // operation is one change of a document: words come in place of the first n of a server's argv. If n is toAdd, the
-// entry is new, and if it is toRemove, the entry goes. Without a name, the operation is on the hook words[0] for the
-// event words[1] of the client.
+// entry is new, and if it is toRemove, the entry goes. Without a name, the operation is on the hook words[0].
 type operation struct {
 	name  string
 	n     int
@@ -165,10 +164,11 @@ func (d *document) ours(self string) (all []operation) {
 			all = append(all, operation{name, toAdd, argv[name]})
 		}
 	}
-	for _, h := range hookKinds {
-		for _, command := range slices.Concat(d.hooks(h)...) {
-			if h.words(command, self) != nil {
-				all = append(all, operation{"", toAdd, []string{command, h.event}})
+	for _, kind := range []string{toolHook, " " + startHook} {
+		keys, _ := hookKeys(kind)
+		for _, command := range slices.Concat(d.hooks(keys)...) {
+			if hookWords(command, self) != nil && sameHook(command, kind) {
+				all = append(all, operation{"", toAdd, []string{command}})
 			}
 		}
 	}
@@ -192,9 +192,9 @@ func (c *Client) apply(src []byte, all []operation) ([]byte, error) {
 		}
 		switch {
 		case o.name == "" && o.n == toAdd:
-			err = d.addHook(kindOf(o), o.words[0])
+			err = d.addHook(o.words[0])
 		case o.name == "":
-			d.removeHook(kindOf(o), o.words[0])
+			d.removeHook(o.words[0])
 		case o.n == toRemove && c.toml:
 			d.removeTOML(o.name)
 		case o.n == toRemove:
@@ -229,7 +229,8 @@ func (c *Client) apply(src []byte, all []operation) ([]byte, error) {
 		keys := append(slices.Clone(d.keys), o.name)
 		switch {
 		case o.name == "":
-			before, now = without(before, kindOf(o).keys()), without(now, kindOf(o).keys())
+			keys, _ = hookKeys(o.words[0])
+			before, now = without(before, keys), without(now, keys)
 			continue
 		case o.n >= 0:
 			before, now = without(before, append(keys, "command")), without(now, append(keys, "command"))

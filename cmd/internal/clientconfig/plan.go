@@ -57,7 +57,7 @@ func (c *Client) Plan(current, backup []byte, ch Change) (p Plan, err error) {
 	}
 	mine = slices.DeleteFunc(mine, func(o operation) bool {
 		return slices.ContainsFunc(wanted, func(w operation) bool {
-			return w.name == o.name && (w.name != "" || w.words[1] == o.words[1])
+			return w.name == o.name && (w.name != "" || sameHook(w.words[0], o.words[0]))
 		})
 	})
 	for _, o := range wanted {
@@ -92,30 +92,26 @@ func (d *document) operations(mine []operation, ch Change, p *Plan) (all []opera
 			all = append(all, operation{ServerName, len(words), own})
 		}
 	}
-	missing := map[string]string{} // commands of hooks that are to be added, by event
-	for _, h := range hookKinds {
-		if ch.Hook && !ch.Remove {
-			missing[h.event] = h.line(ch.Self, ch.Args)
-		}
+	var missing []string // commands of hooks
+	if ch.Hook && !ch.Remove {
+		missing = []string{hookLine(ch.Self, ch.Args, toolHook), hookLine(ch.Self, ch.Args, startHook)}
 	}
 	for _, o := range mine {
-		isThere := func() bool {
-			line := missing[o.words[1]]
-			return line == o.words[0] || line != "" && len(ch.Args) == 0 && kindOf(o).isConfigured(o.words[0], ch.Self)
-		}
+		at := slices.IndexFunc(missing, func(line string) bool {
+			return o.name == "" && sameHook(line, o.words[0]) &&
+				(o.words[0] == line || len(ch.Args) == 0 && isConfigured(o.words[0], ch.Self))
+		})
 		switch {
-		case o.name == "" && isThere():
-			delete(missing, o.words[1])
+		case at >= 0:
+			missing = slices.Delete(missing, at, at+1)
 		case o.name == "" && ch.Hook: // also that of another place, which is replaced
 			all = append(all, operation{"", toRemove, o.words})
 		case o.n == 0 && ch.Server && ch.Remove:
 			note("%s is still wrapped; --remove --wrap %[1]s takes that out", o.name)
 		}
 	}
-	for _, h := range hookKinds {
-		if line := missing[h.event]; line != "" {
-			all = append(all, operation{"", toAdd, []string{line, h.event}})
-		}
+	for _, line := range missing {
+		all = append(all, operation{"", toAdd, []string{line}})
 	}
 	for _, name := range ch.Wrap {
 		_, there := argv[name]
