@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
+	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 )
 
 // hookEvent returns the input of a hook in a directory.
@@ -59,7 +61,7 @@ func TestHookSurvivesDefects(t *testing.T) {
 func TestOnlyTheHookHidesMistakes(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for line, want := range map[string]int{
-		"--nosuch hook": done, "hook --nosuch": done, "hook a": done, "--config " + none + " hook": done,
+		"--nosuch hook": done, "hook --nosuch": done, "hook a": done, "hook session-start --nosuch": done, "--config " + none + " hook": done,
 		"--nosuch keep --name hook": usage, "keep --nosuch hook": usage, "--config " + none + " keep --name hook": usage,
 		"--nosuch usage": failed, "--nosuch call hook": usage,
 	} {
@@ -134,5 +136,100 @@ func TestHookTracesFiles(t *testing.T) {
 			}
 			expect.Same(t, got, c.want)
 		})
+	}
+}
+
+// startEvent returns the input of a hook of a session that starts.
+func startEvent(session, source, transcript string) string {
+	return fmt.Sprintf(`{"session_id":%q,"source":%q,"transcript_path":%q,"cwd":"/","hook_event_name":"SessionStart"}`,
+		session, source, transcript)
+}
+
+// TestSessionStart: after a compaction, and when a session is resumed, its stored outputs are listed in few tokens: the
+// one that was used most and latest first, and none that is gone or of another session.
+func TestSessionStart(t *testing.T) {
+	store, dir := filepath.Join(t.TempDir(), "store"), t.TempDir()
+	large := strings.Repeat("a line of some length\n", 300)
+	keep := func(session, command string) (id string) {
+		t.Helper()
+		event := strings.Replace(hookEvent(t, dir, "Bash", map[string]any{"command": command},
+			map[string]any{"stdout": large + command}), `"agent_id":"a1",`, "", 1)
+		_, out, said := runIn(t, strings.Replace(event, "s-1", session, 1), "--store", store, "hook", "--configured")
+		if id = regexp.MustCompile(`obs:[0-9a-z]{12}`).FindString(out); id == "" {
+			t.Fatalf("%s%s", out, said)
+		}
+		return id
+	}
+	context := func(in string, flags ...string) string {
+		t.Helper()
+		code, out, said := runIn(t, in, append([]string{"--store", store, "hook", "session-start"}, flags...)...)
+		if out == "" {
+			expect.Equal(t, fmt.Sprint(code, said), "0", in)
+			return ""
+		}
+		var answer struct {
+			Out struct{ HookEventName, AdditionalContext string } `json:"hookSpecificOutput"`
+		}
+		expect.Must(t, json.Unmarshal([]byte(out), &answer))
+		expect.Equal(t, fmt.Sprint(code, said, answer.Out.HookEventName), "0SessionStart")
+		if n := tokens.New(tokens.O200k).Count(answer.Out.AdditionalContext); n > startTokens {
+			t.Errorf("%d tokens: %s", n, answer.Out.AdditionalContext)
+		}
+		return answer.Out.AdditionalContext
+	}
+	expect.Equal(t, context(startEvent("s-1", "compact", "/none")), "")
+	if _, err := os.Stat(store); err == nil {
+		t.Error("a store was made for nothing")
+	}
+	first, gone := keep("s-1", "make all"), keep("s-1", "make gone")
+	keep("s-2", "make other")
+	last := keep("s-1", "make last")
+	if code, _, said := runIn(t, "", "--store", store, "observations", "rm", "--yes", gone); code != done {
+		t.Fatal(said)
+	}
+	const head = "Stored outputs that this session used; slice, grep and jq read them at source obs:ID\n"
+	want := head + last + " Bash make last: 301 lines text\n" + first + " Bash make all: 301 lines text"
+	for _, source := range []string{"compact", "resume"} {
+		expect.Equal(t, context(startEvent("s-1", source, "/none"), "--configured"), want, source)
+	}
+	expect.Contains(t, context(startEvent("s-1", "compact", "")), "a shell reads one by: ", " call slice source=obs:ID", last)
+	for _, in := range []string{
+		startEvent("s-1", "startup", "/none"), startEvent("s-1", "clear", "/none"), startEvent("s-1", "new", "/none"),
+		startEvent("s-3", "compact", "/none"), startEvent("s-3", "compact", ""), startEvent("s-1/a1", "compact", ""),
+	} {
+		expect.Equal(t, context(in), "", in)
+	}
+	expect.Equal(t, context(startEvent("s-1", "compact", ""), "--owner", "anna"), "")
+	// The server was not told the session: its transcript mentions what it used.
+	transcript := filepath.Join(dir, "transcript.jsonl")
+	write(t, transcript, `{"a":"`+last+` and `+gone+`"}`+"\n"+`{"a":"obs:000000000000"}`+"\n"+`{"a":"`+first+`, see `+last+`"}`)
+	expect.Equal(t, context(startEvent("s-4", "resume", transcript), "--configured"), want)
+	expect.Must(t, os.Symlink(transcript, filepath.Join(dir, "link")))
+	code, out, said := runIn(t, startEvent("s-4", "resume", filepath.Join(dir, "link")), "--store", store, "hook", "session-start")
+	if code != done || out != "" || strings.Count(said, "\n") != 1 {
+		t.Errorf("a link: code %d: %q, %q", code, out, said)
+	}
+	// Of many, as many as there is room for, at most ten, each with its reference.
+	for i := range 12 {
+		keep("s-5", fmt.Sprintf("make a target with a name that is much longer than the others %d", i))
+	}
+	text := context(startEvent("s-5", "compact", ""), "--configured")
+	if n := strings.Count(text, "obs:") - 1; n < 7 || n > startReferences {
+		t.Errorf("%d references: %s", n, text)
+	}
+}
+
+// TestSessionStartBadInput: whatever the client writes, the session goes on, and one line says what was wrong.
+func TestSessionStartBadInput(t *testing.T) {
+	for _, in := range []string{
+		"", "x", "[]", "null", `{"hook_event_name":"SessionStart"`, `{"hook_event_name":"SessionStart"}`,
+		`{"hook_event_name":"PostToolUse","session_id":"s"}`, `{"session_id":"s"}`, "\x00\xff",
+		strings.Replace(startEvent("s", "compact", ""), `"s"`, `"\n"`, 1), strings.Repeat("[", 100_000),
+		`{"session_id":"s","session_id":"t","source":"compact","hook_event_name":"SessionStart"}`,
+	} {
+		code, out, said := runIn(t, in, "--store", filepath.Join(t.TempDir(), "store"), "hook", "session-start")
+		if code != done || out != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "mcp-funnel: hook: no stored") {
+			t.Errorf("%.80q: code %d: %q, %q", in, code, out, said)
+		}
 	}
 }
