@@ -102,6 +102,8 @@ func TestServerCosts(t *testing.T) {
 		Owner: observations.Local, Session: "s", Tool: "list_issues", Via: trace.ViaObserved, SeenTokens: 100, ShownTokens: 40,
 	}, "", "")
 	expect.Has(t, f.page(""), "tracker "+cost+" tokens a session; called 3 times 3 5,130 670 0 4,460 0")
+	f.traced(trace.Call{Owner: observations.Local, Session: "s", Via: trace.ViaList, Source: "tracker", ShownTokens: 6000}, "", "")
+	expect.Has(t, f.page(""), "tracker 6,000 tokens a session; called 3 times; drop this 3 5,130")
 	f.who = Who{Owner: "ann"}
 	expect.Lacks(t, f.page(""), "tracker", "Whole store")
 }
