@@ -46,13 +46,19 @@ func (c *hookCmd) started(_ context.Context, in []byte, s *cli.Settings, _ *cli.
 	var kept []observations.Observation
 	err = s.WithStore(func(store *observations.Store) error {
 		for _, id := range ranked {
-			o, err := store.Stat(c.Owner, id) // an error: it can no longer be read
-			if err == nil && len(kept) < startReferences {
+			if o, data, err := store.Backend.Open(c.Owner, id); err == nil { // it can be read
+				_ = data.Close()
 				kept = append(kept, maskFields(s, o))
+			}
+			if len(kept) == startReferences {
+				break
 			}
 		}
 		return nil
 	})
+	if err != nil || len(kept) == 0 {
+		return nil, err
+	}
 	text := "Stored outputs that this session used; slice, grep and jq read them at source obs:ID"
 	if command := c.command(s.Store); command != "" {
 		text = "Stored outputs that this session used; a shell reads one by: " + command + " slice source=obs:ID lines=1-40"
@@ -63,13 +69,13 @@ func (c *hookCmd) started(_ context.Context, in []byte, s *cli.Settings, _ *cli.
 			lines += "\n" + reference(o, width)
 		}
 		if counter.Count(lines) <= startTokens {
-			return hook.AddContext(lines), err
+			return hook.AddContext(lines), nil
 		}
 		if width -= 12; width < 24 {
 			width, kept = 24, kept[:len(kept)-1]
 		}
 	}
-	return nil, err
+	return nil, fmt.Errorf("the command that reads one has over %d tokens: hook it up with --configured", startTokens)
 }
 
 // reference returns a line for a stored output: its ID, tool and arguments in at most width characters, size and kind.

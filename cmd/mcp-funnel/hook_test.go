@@ -181,12 +181,17 @@ func TestSessionStart(t *testing.T) {
 	if _, err := os.Stat(store); err == nil {
 		t.Error("a store was made for nothing")
 	}
-	first, gone := keep("s-1", "make all"), keep("s-1", "make gone")
+	first, gone, lost := keep("s-1", "make all"), keep("s-1", "make gone"), keep("s-1", "make lost")
 	keep("s-2", "make other")
 	last := keep("s-1", "make last")
 	if code, _, said := runIn(t, "", "--store", store, "observations", "rm", "--yes", gone); code != done {
 		t.Fatal(said)
 	}
+	data := expect.Value(filepath.Glob(filepath.Join(store, "observations", "*_"+strings.TrimPrefix(lost, "obs:")+"*")))(t)
+	if len(data) != 1 {
+		t.Fatalf("data of %s: %q", lost, data)
+	}
+	expect.Must(t, os.Remove(data[0]))
 	const head = "Stored outputs that this session used; slice, grep and jq read them at source obs:ID\n"
 	want := head + last + " Bash make last: 301 lines text\n" + first + " Bash make all: 301 lines text"
 	for _, source := range []string{"compact", "resume"} {

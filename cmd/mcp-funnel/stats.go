@@ -41,15 +41,9 @@ say little about the others.
 whose receipt said to direct jq, grep or slice at it. "receipts show too little"
 names tools of which over 30 % of the receipts were followed by a read.
 
---servers has a row for each wrapped server:
-
-schemas    of its tools, as a session listed them last
-sessions   that listed them
-listed     of these lists together
-shown      of its answers, and of later ones that read its outputs again
-saved      seen - shown
-
-"drop this": the lists took more than all its outputs have, shown or saved.
+--servers: schemas of a server's tools as a session listed them last, listed by
+all sessions together, and what was shown and saved of its outputs. "drop this":
+the lists took more than all its outputs have, shown or saved.
 
 Examples:
 

@@ -8,11 +8,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
-// maxLine is how many characters of its description a short entry of a tool has.
-const maxLine = 100
-
 // fitted returns a tool as it is listed: whole if there is room for its entry or if it was used, else with the first
-// line of its description and a schema that allows any arguments. What is approved is the whole definition.
+// line of its description (100 characters) and a schema that allows any arguments. The whole definition is approved.
 func (s *Server) fitted(t tools.Tool, room *int) tools.Tool {
 	size := s.options.Count(string(t.Listing))
 	if size <= *room {
@@ -20,10 +17,8 @@ func (s *Server) fitted(t tools.Tool, room *int) tools.Tool {
 		return t
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
-	short, err := without(t.Listing, "inputSchema")
-	if err == nil {
-		short, err = withMember(short, "description", content.Clip(line, maxLine))
-	}
+	rest, _ := without(t.Listing, "inputSchema") // it was read before
+	short, err := withMember(rest, "description", content.Clip(line, 100))
 	if err != nil || s.options.Count(string(short)) >= size {
 		return t
 	}
@@ -50,11 +45,8 @@ func (s *Server) use(name string) json.RawMessage {
 // explain answers a call with wrong arguments with the whole entry of the tool. The answer has the form of a server's,
 // because an error of ours is cut at 2,000 characters.
 func explain(wrong error, whole json.RawMessage, in tools.Input, out tools.Output) error {
-	raw, err := content.PlainJSON(map[string]any{
+	raw, _ := content.PlainJSON(map[string]any{ // plain values
 		"isError": true, "content": []any{map[string]string{"type": "text", "text": wrong.Error() + "\n" + string(whole)}},
 	})
-	if err != nil {
-		return err
-	}
 	return writeResult(raw, in, out, func(string) {})
 }
