@@ -78,7 +78,7 @@ func (c *hookCmd) started(_ context.Context, in []byte, s *cli.Settings, _ *cli.
 	return nil, fmt.Errorf("the command that reads one has over %d tokens: hook it up with --configured", startTokens)
 }
 
-// reference returns a line for a stored output: its ID, tool and arguments in at most width characters, size and kind.
+// reference returns a line for a stored output: its ID, tool and arguments in at most width bytes, size and kind.
 func reference(o observations.Observation, width int) string {
 	asked, args := o.Tool, map[string]any{}
 	_ = json.Unmarshal(o.Args, &args) // long ones are stored as the beginning of their text, and left out
@@ -89,7 +89,7 @@ func reference(o observations.Observation, width int) string {
 	if o.Stats.Lines <= 1 {
 		size = short(o.Stats.Tokens) + " tokens"
 	}
-	asked = content.Clip(strings.Join(strings.Fields(content.Visible(asked, false)), " "), width)
+	asked = content.ClipBytes(strings.Join(strings.Fields(content.Visible(asked, false)), " "), width)
 	return fmt.Sprintf("obs:%s %s: %s %s", o.ID, asked, size, o.Stats.Kind)
 }
 

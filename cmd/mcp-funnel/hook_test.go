@@ -219,7 +219,7 @@ func TestSessionStart(t *testing.T) {
 		keep("s-5", fmt.Sprintf("make a target with a name that is much longer than the others %d", i))
 	}
 	text := context(startEvent("s-5", "compact", ""), "--configured")
-	if n := strings.Count(text, "obs:") - 1; n < 7 || n > startReferences {
+	if n := strings.Count(text, "obs:") - 1; n < 5 || n > startReferences {
 		t.Errorf("%d references: %s", n, text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // fitted returns a tool as it is listed: whole if there is room for its entry or if it was used, else with the first
-// line of its description (100 characters) and a schema that allows any arguments. The whole definition is approved.
+// line of its description (100 bytes) and a schema that allows any arguments. The whole definition is approved.
 func (s *Server) fitted(t tools.Tool, room *int) tools.Tool {
 	size := s.options.Count(string(t.Listing))
 	if size <= *room {
@@ -18,7 +18,7 @@ func (s *Server) fitted(t tools.Tool, room *int) tools.Tool {
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 	rest, _ := without(t.Listing, "inputSchema") // it was read before
-	short, err := withMember(rest, "description", content.Clip(line, 100))
+	short, err := withMember(rest, "description", content.ClipEnd(line, 100))
 	if err != nil || s.options.Count(string(short)) >= size {
 		return t
 	}
