@@ -102,21 +102,21 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 	status := strings.ToLower(attribute(e, "result", "outcome"))
 	status = cmp.Or(statuses[status], status, "passed")
 	message, text := "", ""
-	said := slices.Concat([]*xmlElement{test}, test.children["Output"], test.children["output"])
+	said := slices.Concat([]*xmlElement{test}, test.child("Output"), test.child("output"))
 	for _, s := range []struct{ element, status string }{
 		{"skipped", "skipped"}, {"reason", ""}, {"failure", "failed"}, {"ErrorInfo", ""}, {"error", "error"},
 	} {
 		for _, from := range said {
-			for _, c := range from.children[s.element] {
+			for _, c := range from.child(s.element) {
 				status = cmp.Or(s.status, status)
 				message = joined(message, attribute(xml.StartElement{Attr: c.attributes}, "message"), "; ")
 				text = joined(text, string(bytes.TrimSpace(c.text)), "\n")
-				for _, name := range c.names {
+				for _, child := range c.children {
 					to, separator := &text, "\n"
-					if strings.EqualFold(name, "message") {
+					if strings.EqualFold(child.name, "message") {
 						to, separator = &message, "; "
 					}
-					for _, inner := range c.children[name] {
+					for _, inner := range child.all {
 						*to = joined(*to, string(bytes.TrimSpace(inner.text)), separator)
 					}
 				}

@@ -18,6 +18,7 @@ import (
 const (
 	xmlAhead    = 1 << 20 // bytes at the start that decide which element is the record
 	maxElements = 200_000 // of one record
+	maxNames    = 5_000   // of the children of one element: each child is compared with them
 )
 
 // XML reads the elements of an XML text. The record is the shallowest element that is repeated, as far as the first MiB
@@ -89,8 +90,34 @@ type xmlElement struct {
 	line       int
 	attributes []xml.Attr
 	text       []byte
-	names      []string // of the children, in order of first occurrence
-	children   map[string][]*xmlElement
+	children   []xmlChildren // in order of first occurrence
+}
+
+// xmlChildren are the children of one name.
+type xmlChildren struct {
+	name string
+	all  []*xmlElement
+}
+
+// child returns the children of a name.
+func (e *xmlElement) child(name string) []*xmlElement {
+	for _, c := range e.children {
+		if c.name == name {
+			return c.all
+		}
+	}
+	return nil
+}
+
+// addChild adds a child. It looks first at the name of the one before, because most lists have one name.
+func (e *xmlElement) addChild(name string, child *xmlElement) {
+	for i := len(e.children) - 1; i >= 0; i-- {
+		if e.children[i].name == name {
+			e.children[i].all = append(e.children[i].all, child)
+			return
+		}
+	}
+	e.children = append(e.children, xmlChildren{name, []*xmlElement{child}})
 }
 
 // tree reads the rest of an element. With an error it returns what it read.
@@ -106,22 +133,19 @@ func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlEleme
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			child, err := t.tree(token.Copy(), line, count)
-			name := xmlName(token.Name)
-			if e.children == nil {
-				e.children = map[string][]*xmlElement{}
+			child, err := t.tree(token, line, count)
+			e.addChild(xmlName(token.Name), child)
+			if err == nil && len(e.children) > maxNames {
+				err = fmt.Errorf("line %d: the children of an element have more than %d names; slice and grep read its text",
+					line, maxNames)
 			}
-			if e.children[name] == nil {
-				e.names = append(e.names, name)
-			}
-			e.children[name] = append(e.children[name], child)
 			if err != nil {
 				return e, err
 			}
 		case xml.CharData:
 			e.text = append(e.text, token...)
 		case xml.EndElement:
-			if len(e.names) > 0 {
+			if len(e.children) > 0 {
 				e.text = bytes.TrimSpace(e.text)
 			}
 			return e, nil
@@ -146,10 +170,10 @@ func (e *xmlElement) appendJSON(b []byte) []byte {
 		name("#text")
 		b = record.Quote(b, string(e.text))
 	}
-	for _, child := range e.names {
-		name(child)
+	for _, child := range e.children {
+		name(child.name)
 		b = append(b, '[')
-		for i, c := range e.children[child] {
+		for i, c := range child.all {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -170,9 +194,9 @@ func (e *xmlElement) mark(pointer func(int64, string), at string) {
 	var walk func(e *xmlElement, at string)
 	walk = func(e *xmlElement, at string) {
 		all = append(all, place{e.line, at})
-		for _, name := range e.names {
-			for i, c := range e.children[name] {
-				walk(c, element(member(at, name), i))
+		for _, child := range e.children {
+			for i, c := range child.all {
+				walk(c, element(member(at, child.name), i))
 			}
 		}
 	}
@@ -267,7 +291,7 @@ func (t *elements) each(open func(e xml.StartElement, line int) error) error {
 		switch token := token.(type) {
 		case xml.StartElement:
 			t.in.reset()
-			if err := open(token.Copy(), line); err != nil {
+			if err := open(token, line); err != nil {
 				return err
 			}
 		case xml.CharData:
