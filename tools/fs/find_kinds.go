@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/extract"
@@ -25,10 +26,13 @@ import (
 // Limits of show=kinds.
 const (
 	kindTokens   = 60        // of a row
-	maxKindGroup = 200       // rows; files of further forms are counted in one
+	maxKindGroup = 200       // rows before the last one, which counts the files of further forms
 	maxKindText  = 64 << 20  // bytes of a file that are read for its shape
 	maxKindTexts = 512 << 20 // bytes of all; of files after them only the kind is told
 )
+
+// unreadable is in place of the kind of a file that cannot be read.
+const unreadable = "unreadable"
 
 // kindWriter writes a row for each form of files: of each file with a shape of its own, and of all files that share kind
 // and shape. It reads the files of a batch concurrently.
@@ -39,8 +43,7 @@ type kindWriter struct {
 	read    int64 // bytes so far
 	groups  map[string]*kindGroup
 	order   []*kindGroup
-	others  kindGroup // of the forms after the first maxKindGroup
-	partial int64     // files that were read in part
+	partial int64 // files that were read in part
 }
 
 // kindFile is a file and what is known of it.
@@ -49,11 +52,10 @@ type kindFile struct {
 	kind, language string
 	form           string // equal for files that are one group
 	lines, records int64
-	about          []string // what a row says beside its numbers, most important first
+	about, times   []string // what a row says beside its numbers: damage and encoding; the first and last time of a log
 	shapes         []string // most detailed first
 	totals         []string // what is said of the text in numbers
-	failed         string
-	whole          bool
+	whole          bool     // all of it was read
 }
 
 // kindGroup is the files of one form.
@@ -91,7 +93,11 @@ func (w *kindWriter) flush() error {
 	}
 	panics.Each(len(w.batch), runtime.GOMAXPROCS(0), func(i int) {
 		if err := w.batch[i].look(w.ctx, w.f.in.Sources, budget[i]); err != nil {
-			w.batch[i].kind, w.batch[i].failed = "unreadable", content.ClipBytes(err.Error(), 200)
+			said := content.ClipBytes(err.Error(), 200)
+			w.batch[i] = kindFile{
+				foundEntry: w.batch[i].foundEntry, kind: unreadable, form: said, about: []string{said}, lines: -1, records: -1,
+				whole: true,
+			}
 		}
 	})
 	if err := w.ctx.Err(); err != nil {
@@ -117,19 +123,25 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if err != nil {
 		return err
 	}
+	text = io.LimitReader(content.WithContext(ctx, text), limit)
+	start, err := io.ReadAll(io.LimitReader(text, content.SniffSize))
+	if err != nil {
+		return err
+	}
 	var lines runes.LineCounter
-	start := startOf{limit: content.SniffSize}
 	d := kinds.New(name)
-	n, err := io.Copy(io.MultiWriter(d, &lines, &start), io.LimitReader(content.WithContext(ctx, text), limit))
+	n, err := io.Copy(io.MultiWriter(d, &lines), io.MultiReader(bytes.NewReader(start), text))
 	if err != nil {
 		return err
 	}
 	kind, s := src.Kind(), d.Close()
-	k.kind, k.language = string(kind), kinds.Language(name, start.b, kind)
+	k.kind, k.language = string(kind), kinds.Language(name, start, kind)
 	k.lines, k.records, k.whole = lines.Lines(), s.Records, n < limit
 	if src.Document != nil {
 		k.kind = cmp.Or(extract.Format(name), k.kind)
-		k.about = append(k.about, src.Document.Failed)
+		if failed := src.Document.Failed; failed != "" {
+			k.about = append(k.about, failed)
+		}
 	}
 	if kind == content.Binary {
 		k.lines, s.Total = -1, []string{s.Media}
@@ -142,13 +154,14 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 			k.about = append(k.about, content.Clip(damage, 100))
 		}
 	}
+	k.form = strings.Join(k.about, "; ") // files that are damaged alike are one form
 	for _, said := range s.Says {
 		if times, ok := strings.CutPrefix(said, "time: "); ok {
 			first, last, _ := strings.Cut(times, ", last ")
 			if n := len("2006-01-02 "); len(last) > n && strings.HasPrefix(first, last[:n]) {
 				last = last[n:] // of the same day
 			}
-			k.about = append(k.about, first+" … "+last)
+			k.times = []string{first + " … " + last}
 		}
 	}
 	for _, total := range s.Total {
@@ -157,29 +170,18 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 		}
 	}
 	if kind == content.Log {
-		s = fieldsOf(ctx, kind, start.b)
+		s = fieldsOf(ctx, kind, start)
 	}
-	k.shapes, k.form = s.Examples, k.kind+" "+path.Ext(name)
+	form := path.Ext(name)
 	if s.Form != "" {
-		k.form = k.kind + " " + counts().ReplaceAllString(s.Form, "")
+		form = counts().ReplaceAllString(s.Form, "")
 	}
-	k.about = slices.DeleteFunc(k.about, func(s string) bool { return s == "" })
+	k.shapes, k.form = s.Examples, strings.Join([]string{k.kind, form, k.form}, " ")
 	return nil
 }
 
 // counts matches what differs between the shapes of equal forms.
 var counts = content.Pattern(`\[[0-9-]+\] ?|\(\d+ of \d+\)`)
-
-// startOf keeps the first bytes that are written to it.
-type startOf struct {
-	b     []byte
-	limit int
-}
-
-func (s *startOf) Write(p []byte) (int, error) {
-	s.b = append(s.b, p[:min(len(p), s.limit-len(s.b))]...)
-	return len(p), nil
-}
 
 // fieldsOf summarises the fields in the lines of a log, without those that all lines have.
 func fieldsOf(ctx context.Context, kind content.Kind, start []byte) digest.Summary {
@@ -211,18 +213,17 @@ func (w *kindWriter) add(k kindFile) {
 	if !k.whole {
 		w.partial++
 	}
-	if k.failed != "" {
+	if k.kind == unreadable {
 		w.f.unreadable++
-		k.form, k.about = "unreadable "+k.failed, []string{k.failed}
+	}
+	if w.groups[k.form] == nil && len(w.order) >= maxKindGroup {
+		k.form, k.shapes, k.about = "", nil, []string{"files of further forms: narrow the path or the glob"}
 	}
 	g := w.groups[k.form]
 	if g == nil {
-		g = &w.others
-		if len(w.groups) < maxKindGroup {
-			g = &kindGroup{}
-			w.groups[k.form] = g
-			w.order = append(w.order, g)
-		}
+		g = &kindGroup{}
+		w.groups[k.form] = g
+		w.order = append(w.order, g)
 	}
 	dir, base := path.Split(k.Path)
 	if g.files == 0 {
@@ -266,10 +267,6 @@ func (w *kindWriter) finish() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	if w.others.files > 0 {
-		w.others.first.about, w.others.first.shapes = []string{"files of further forms: narrow the path or the glob"}, nil
-		w.order = append(w.order, &w.others)
-	}
 	for _, g := range w.order {
 		if err := w.f.write(w.row(g)); err != nil {
 			return err
@@ -295,15 +292,15 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 	if g.files > 1 {
 		text += fmt.Sprintf("%d files, ", g.files)
 	}
-	text += kind + ", " + size(g.size)
+	text += kind + ", " + backend.FormatBytes(g.size)
 	if k.records >= 0 {
 		text += ", " + content.Plural(g.records, "record", "records")
 	} else if k.lines >= 0 {
 		text += ", " + content.Plural(g.lines, "line", "lines")
 	}
-	about, totals := k.about, k.totals
+	about, totals := slices.Concat(k.about, k.times), k.totals
 	if g.files > 1 {
-		about, totals = nil, nil
+		about, totals = k.about, nil
 	}
 	for _, s := range about {
 		text += "; " + s
@@ -323,17 +320,6 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 		}
 	}
 	return append([]byte(text), '\n')
-}
-
-// size returns a number of bytes in a unit that makes it short.
-func size(n int64) string {
-	switch {
-	case n < 10_000:
-		return fmt.Sprintf("%d bytes", n)
-	case n < 10_000_000:
-		return fmt.Sprintf("%d KB", n/1000)
-	}
-	return fmt.Sprintf("%d MB", n/1_000_000)
 }
 
 func (w *kindWriter) tokens(s string) int {

@@ -47,7 +47,7 @@ func TestFindKinds(t *testing.T) {
 		`wide.csv: table, 28 bytes, 2 records; utf-16le; {id: 1, n: 2}`,
 		`data.bin: binary, 6 bytes; application/octet-stream`,
 		`bad.toml: toml, 11 bytes, 0 records; it is not valid TOML: line 1, column 5`,
-		`ev/2026-*.ndjson: 412 files, ndjson, 19 KB, 824 records; {id: 0, took: "0ms"}`,
+		`ev/2026-*.ndjson: 412 files, ndjson, 19.1 KiB, 824 records; {id: 0, took: "0ms"}`,
 		`sub/**/*.go: 2 files, Go, 31 bytes, 4 lines`,
 		`empty: text, 0 bytes`,
 	} {
