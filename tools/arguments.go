@@ -62,6 +62,9 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 	if f.kind == stringsKind {
 		return v, f.checkStrings(v, fields)
 	}
+	if f.kind == queriesKind {
+		return v, f.checkQueries(v, fields)
+	}
 	wrong := func(want string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("argument %q must be %s, not %s", f.name, want, content.ClipBytes(string(v), 200))
 	}

@@ -63,6 +63,8 @@ func jsonType(t reflect.Type) string {
 	switch t {
 	case stringsType:
 		return stringsKind
+	case queriesType:
+		return queriesKind
 	case textType:
 		return textKind
 	case objectType:
@@ -98,6 +100,8 @@ func schemaOf(fields []field) json.RawMessage {
 		switch f.kind {
 		case stringsKind:
 			b = append(b, stringsSchema...)
+		case queriesKind:
+			b = append(b, queriesSchema...)
 		case textKind: // other JSON values are accepted too, but not offered
 			b = append(b, `"type":"string"`...)
 		default:

@@ -2,6 +2,7 @@ package jq
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -18,7 +19,7 @@ type Options struct {
 
 type args struct {
 	Source tools.Strings              `json:"source" jsonschema:"path, glob or obs:ID" help:"File, obs:ID, a glob of files, or an array of these: the filter runs on each in turn, and input_filename names it; with slurp on the records of all."`
-	Filter string                     `json:"filter" help:"Filter in the language of jq."`
+	Filter tools.Queries              `json:"filter" help:"Filter in the language of jq; or several, an array or an object by name, which run in one reading of the source: the answer has a row for each, an error of one is its row. Then offset and save are not taken, and limit is for each."`
 	Raw    bool                       `json:"raw,omitempty" jsonschema:"strings unquoted" help:"Print strings without quotes, as jq -r does. Default: false."`
 	Slurp  bool                       `json:"slurp,omitempty" jsonschema:"all records as one array" help:"Give all records to the filter as one array, as jq -s does; with text all of it as one string, as jq -R -s does. Default: false."`
 	Text   bool                       `json:"text,omitempty" jsonschema:"lines as strings" help:"Take the source for text: each line is a string. Default: false."`
@@ -28,8 +29,14 @@ type args struct {
 	Save   bool                       `json:"save,omitempty" jsonschema:"keep as obs:" help:"Keep all results as a new observation, and print its receipt. Default: false."`
 }
 
-// Check implements [tools.Checker].
+// Check implements [tools.Checker]. Several filters are checked when they run, because the others run if one is wrong.
 func (a args) Check() error {
-	_, err := (&engine.Job{Filter: a.Filter, Args: a.Args, Slurp: a.Slurp, Text: a.Text}).Prepare()
+	if a.Filter.Several {
+		if a.Offset > 0 || a.Save {
+			return errors.New("jq: offset and save go with one filter; give it as a string")
+		}
+		return nil
+	}
+	_, err := (&engine.Job{Filter: a.Filter.Text(), Args: a.Args, Slurp: a.Slurp, Text: a.Text}).Prepare()
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
@@ -30,7 +31,7 @@ const chooseFor = 2 * time.Minute
 // of memory, for at most 2 minutes. A row on which the filter fails is no result, but an error after the others.
 func (c Choice) Rows(ctx context.Context, text func() (io.Reader, error), visit func(row int64) bool) error {
 	for _, f := range []string{c.Test, c.Shown} { // a condition with a bracket too many would not be what is shown
-		if err := (args{Filter: f}).Check(); err != nil {
+		if err := (args{Filter: tools.OneQuery(f)}).Check(); err != nil {
 			return err
 		}
 	}

@@ -63,6 +63,9 @@ func rules() []string {
 }
 
 func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Output) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
 	names, err := sourceNames(ctx, a.Source, in, out)
 	if err != nil {
 		return err
@@ -76,6 +79,9 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 			g.timer.Stop()
 		}
 	}()
+	if a.Filter.Several {
+		return r.runFilters(ctx, work, names, g, in)
+	}
 	if len(names) > 1 {
 		return r.runSeveral(ctx, work, names, g, in)
 	}
@@ -100,7 +106,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 		return err
 	}
 	if o.Results == 0 || g.empty && o.Results == 1 {
-		r.explain(ctx, names, g, in)
+		g.noteWhy(r.explain(ctx, names, a, g.size, in))
 	}
 	return nil
 }

@@ -196,6 +196,13 @@ func (g *page) setNext(total int64) {
 	g.rows.Next(tools.Call{Tool: "jq", Args: a})
 }
 
+// noteWhy adds the explanation of a page without results; "" is none.
+func (g *page) noteWhy(explanation string) {
+	if explanation != "" {
+		g.out.Note(explanation)
+	}
+}
+
 // noteNoResults says why a page of a filter without an error is empty.
 func (g *page) noteNoResults(total int64) {
 	switch {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -52,18 +53,18 @@ type text struct {
 	input engine.WorkerInput
 	said  *remarks // of its records; nil if the filter reads the text itself
 
-	filter string         // what runs on it: that of the call, or one that knows the lines of the records
+	before string         // of the filter that runs on it: defines the lines of the records; "": nothing
 	source *source.Source // nil for several in a row
 }
 
 // remarks collects the notes of the goroutines that write the records of a text as objects.
 type remarks struct {
-	filter string
-	mu     sync.Mutex
-	open   []*io.PipeReader
-	said   content.Remarks
-	whole  bool // said is of a writer that read the whole text
-	wg     sync.WaitGroup
+	filters []string
+	mu      sync.Mutex
+	open    []*io.PipeReader
+	said    content.Remarks
+	whole   bool // said is of a writer that read the whole text
+	wg      sync.WaitGroup
 }
 
 // start runs a writer of objects in a goroutine. It ends with ctx, or with end.
@@ -108,7 +109,12 @@ func (r *remarks) end(name string, out tools.Output) {
 	r.wg.Wait()
 	notes := r.said.Notes
 	if len(r.said.OfFields) > 0 {
-		for _, field := range plan.FieldsOf(r.filter) {
+		var read []string
+		for _, filter := range r.filters {
+			read = append(read, plan.FieldsOf(filter)...)
+		}
+		slices.Sort(read)
+		for _, field := range slices.Compact(read) {
 			if note := r.said.OfFields[field]; note != "" {
 				notes = append(notes[:len(notes):len(notes)], note)
 			}
@@ -125,16 +131,16 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 	if err != nil {
 		return text{}, err
 	}
-	filter := a.Filter
-	if strings.Contains(filter, lineNumber) {
-		if write, filter, err = withLines(src, a, write); err != nil {
+	before := ""
+	if strings.Contains(a.Filter.All(), lineNumber) {
+		if write, before, err = withLines(src, a, write); err != nil {
 			return text{}, err
 		}
 	}
 	var said *remarks
 	open := src.Text
 	if write != nil {
-		said = &remarks{filter: a.Filter}
+		said = &remarks{filters: a.Filter.Texts}
 		open = func() (io.Reader, error) {
 			t, err := src.Text()
 			if err != nil {
@@ -143,7 +149,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 			return said.start(ctx, write, t), nil
 		}
 	}
-	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said, filter, src}, nil
+	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said, before, src}, nil
 }
 
 // classes matches a class of a regular expression in a string of a filter: "\\b".
@@ -154,7 +160,7 @@ const maxLetters = 64 << 20
 
 // noteLetters adds a note if the filter has a class such as \w, which does not match all letters of the text.
 func (t text) noteLetters(ctx context.Context, g *page) {
-	if !classes().MatchString(g.args.Filter) || t.source == nil || g.letters {
+	if !classes().MatchString(g.args.Filter.All()) || t.source == nil || g.letters {
 		return
 	}
 	r, err := t.source.Text()
@@ -194,7 +200,7 @@ func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o e
 // job returns the job of a call on one source.
 func (a args) job(name string, offset int64) engine.Job {
 	return engine.Job{
-		Name: name, Filter: a.Filter, Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: offset, Limit: a.Limit,
+		Name: name, Filter: a.Filter.Text(), Args: a.Args, Raw: a.Raw, Slurp: a.Slurp, Text: a.Text, Offset: offset, Limit: a.Limit,
 	}
 }
 
@@ -218,8 +224,8 @@ func (r runner) runJob(ctx context.Context, t text, j engine.Job, to sink) (engi
 // runOnce runs a filter in this process if the text is small and the filter is safe, else in a worker.
 func (r runner) runOnce(ctx context.Context, t text, j engine.Job, to sink) (o engine.Outcome, err error) {
 	p, err := j.Prepare()
-	if err == nil && t.filter != j.Filter { // an error shows the place in the filter of the call
-		j.Filter = t.filter
+	if err == nil && t.before != "" { // an error shows the place in the filter of the call
+		j.Filter = t.before + j.Filter
 		p, err = j.Prepare()
 	}
 	if err != nil {
@@ -300,8 +306,8 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 // lineNumber is the function of jq that returns the line number of a record.
 const lineNumber = "input_line_number"
 
-// withLines makes lineNumber work. It returns a writer of records with their line numbers, and a filter that takes the
-// number from a record, defines lineNumber by it and runs the filter of the call.
+// withLines makes lineNumber work. It returns a writer of records with their line numbers, and what must stand before a
+// filter: it takes the number from a record and defines lineNumber by it.
 func withLines(src *source.Source, a args, write objects) (objects, string, error) {
 	k := kinds.Of(src.Kind())
 	from, value := "", "."
@@ -318,7 +324,7 @@ func withLines(src *source.Source, a args, write objects) (objects, string, erro
 		return nil, "", fmt.Errorf("jq: %s knows the line of a record of NDJSON, a table, a log or text, one at a time: "+
 			"%s is %s; leave out slurp and text, or read it with slice", lineNumber, decode.Clip(src.Name), k.Name)
 	}
-	return write, fmt.Sprintf("%s as $__line | def %s: $__line; %s | %s", from, lineNumber, value, a.Filter), nil
+	return write, fmt.Sprintf("%s as $__line | def %s: $__line; %s | ", from, lineNumber, value), nil
 }
 
 // objects writes the records of a text as JSON objects, one a line.

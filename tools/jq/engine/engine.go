@@ -29,11 +29,16 @@ func (j *Job) Run(ctx context.Context, r io.Reader, out Rows) (Outcome, error) {
 func (j *Job) RunPlan(ctx context.Context, p *plan.Plan, r io.Reader, out Rows) (Outcome, error) {
 	e := &engine{Job: j, ctx: ctx, out: out, Plan: p}
 	e.again, _ = r.(byPosition)
-	var err error
+	err := e.read(r)
+	return e.Outcome, err
+}
+
+// read runs the filter over the whole text.
+func (e *engine) read(r io.Reader) (err error) {
 	switch {
-	case j.Text && j.Slurp:
+	case e.Text && e.Slurp:
 		err = e.whole(r)
-	case j.Text:
+	case e.Text:
 		err = e.lines(r)
 	default:
 		err = e.records(r)
@@ -41,7 +46,7 @@ func (j *Job) RunPlan(ctx context.Context, p *plan.Plan, r io.Reader, out Rows) 
 	if errors.Is(err, errHalted) || errors.Is(err, errBroken) {
 		err = nil
 	}
-	return e.Outcome, err
+	return err
 }
 
 // whole runs the filter on the text as one string.
@@ -117,6 +122,9 @@ func (e *engine) slurp() error {
 // next runs the filter on the next record. The error is io.EOF if there is none.
 func (e *engine) next() error {
 	s, kind := e.Stream, byte(e.d.Kind())
+	if e.fanout != nil && e.fanout.element != nil && kind == '[' {
+		return e.feedArray()
+	}
 	stream := s != nil && kind == s.Opens()
 	if stream && s.Once() {
 		return e.elements(e.d, true)
@@ -189,6 +197,9 @@ func (e *engine) decoderAt(at int64) *decode.Decoder {
 // the text may be cut off: a record is accepted, as in jq, and the outcome mentions it; inside a record it is an error.
 // The error is io.EOF after the last record.
 func (e *engine) decode(d *decode.Decoder, n *decode.Projection) (any, error) {
+	if e.feed != nil {
+		return e.feed.next()
+	}
 	kind := d.Kind()
 	v, err := d.Next(n)
 	if err == nil && d.OpenEnded(kind) {
@@ -210,6 +221,9 @@ var errBroken = errors.New("broken")
 
 // syntax records a syntax error in the outcome and returns errBroken; an error of the reader is returned as it is.
 func (e *engine) syntax(d *decode.Decoder, err error) error {
+	if e.feed != nil { // the reader has recorded it
+		return err
+	}
 	b := d.Broken(err)
 	if b == nil {
 		return err

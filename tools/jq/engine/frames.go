@@ -141,3 +141,54 @@ func (u *unframe) frame(kind byte, b []byte) error {
 		return errFrame
 	}
 }
+
+// tagged returns receivers for the rows of a group, which write each row to one receiver after a byte with its number.
+// A receiver wants no more rows after maxShare bytes.
+func tagged(to Rows, n int) []Rows {
+	all := make([]Rows, n)
+	for i := range all {
+		all[i] = &tag{Rows: to, number: byte(i)}
+	}
+	return all
+}
+
+// maxShare is how many bytes of rows of one filter of a group are passed on: more than a page shows.
+const maxShare = 256 << 10
+
+type tag struct {
+	Rows
+	number byte
+	sent   int
+}
+
+func (t *tag) Wanted() bool { return t.sent < maxShare && t.Rows.Wanted() }
+
+func (t *tag) Part(b []byte, last bool) error {
+	t.sent += len(b) + 1
+	return t.Rows.Part(append([]byte{t.number}, b...), last)
+}
+
+// Untag returns a receiver of the rows of a group that passes each on to the receiver of its filter.
+func Untag(to []Rows) Rows { return &untag{all: to} }
+
+type untag struct {
+	all []Rows
+	now Rows // of the row that is being received; nil: the next part begins a row
+}
+
+func (u *untag) Wanted() bool     { return true }
+func (u *untag) Progress(n int64) { u.all[0].Progress(n) }
+
+func (u *untag) Part(b []byte, last bool) error {
+	if u.now == nil {
+		if len(b) == 0 || int(b[0]) >= len(u.all) {
+			return errFrame
+		}
+		u.now, b = u.all[b[0]], b[1:]
+	}
+	to := u.now
+	if last {
+		u.now = nil
+	}
+	return to.Part(b, last)
+}

@@ -9,16 +9,18 @@ import (
 
 // Job is one run of a filter over a text, in this process or in a worker: the answers are the same.
 type Job struct {
-	Name   string                     `json:"name"` // name of the source
-	Filter string                     `json:"filter"`
-	Args   map[string]json.RawMessage `json:"args,omitempty"`
-	Raw    bool                       `json:"raw,omitempty"`
-	Slurp  bool                       `json:"slurp,omitempty"`
-	Text   bool                       `json:"text,omitempty"`
-	Offset int64                      `json:"offset,omitempty"` // results to skip, which are only counted
-	Limit  int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
-	Size   int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
-	Whole  bool                       `json:"whole,omitempty"`  // run on the array of all records, without a stream
+	Name   string `json:"name"` // name of the source
+	Filter string `json:"filter,omitempty"`
+	// Filters are those of a group; Filter is empty then, and Limit counts the results of each.
+	Filters []string                   `json:"filters,omitempty"`
+	Args    map[string]json.RawMessage `json:"args,omitempty"`
+	Raw     bool                       `json:"raw,omitempty"`
+	Slurp   bool                       `json:"slurp,omitempty"`
+	Text    bool                       `json:"text,omitempty"`
+	Offset  int64                      `json:"offset,omitempty"` // results to skip, which are only counted
+	Limit   int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
+	Size    int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
+	Whole   bool                       `json:"whole,omitempty"`  // run on the array of all records, without a stream
 
 	Largest int64 `json:"-"` // bytes of a record that are decoded before it is read by element, for tests; 0: the default
 }
@@ -46,6 +48,9 @@ type Outcome struct {
 	Open    bool              `json:"open,omitempty"`    // the text ends with a number or literal, which may be cut off
 	Compile string            `json:"compile,omitempty"` // the filter does not compile: nothing was run
 	Unsure  bool              `json:"unsure,omitempty"`  // there are no results: run the job again with Whole
+
+	Uncounted bool      `json:"uncounted,omitempty"` // of a group: Results are not all
+	Each      []Outcome `json:"each,omitempty"`      // of the filters of a group
 }
 
 // Failure is a record on which the filter failed.

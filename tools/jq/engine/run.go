@@ -21,6 +21,8 @@ type engine struct {
 	d        *decode.Decoder
 	again    byPosition // the text; nil if it cannot be read twice
 	reported int64      // offset of the last progress
+	feed     *feed      // has the values of the text, for one filter of several; nil: d has
+	fanout   *fanout    // receives the values of the text; nil: the filter does
 	Outcome
 }
 
@@ -73,6 +75,9 @@ func (e *engine) run(f *gojq.Code, v any, emit func(any) error) (r runResult) {
 
 // record runs the filter on one value.
 func (e *engine) record(v any) error {
+	if e.fanout != nil {
+		return e.fanout.send(v)
+	}
 	before := e.Results
 	r := e.run(e.Code, v, e.result)
 	e.endRecord(before, Failure{Record: e.Records, Element: -1, Message: r.message})
@@ -102,7 +107,9 @@ func (e *engine) wanted() bool {
 // result encodes a result and passes it to the caller of the run, or only counts it.
 func (e *engine) result(v any) error {
 	if !e.wanted() {
-		e.Results++
+		if e.Results++; e.feed != nil && e.Results%256 == 0 && e.feed.overdue() {
+			return errUncounted
+		}
 		return nil
 	}
 	b, err := e.encode(v, e.Raw)

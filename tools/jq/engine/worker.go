@@ -40,7 +40,12 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 			w.enough.Store(true)
 		}()
 	}
-	o, err := j.Run(ctx, text, w)
+	var o Outcome
+	if len(j.Filters) > 0 {
+		o.Each, err = j.RunGroup(ctx, text, tagged(w, len(j.Filters)))
+	} else {
+		o, err = j.Run(ctx, text, w)
+	}
 	if err != nil {
 		return err
 	}
