@@ -48,6 +48,9 @@ func (q Queries) From(n int) Queries {
 	return q
 }
 
+// Numbered reports whether the texts are those of an array, so that their names are numbers.
+func (q Queries) Numbered() bool { return q.Several && !q.named }
+
 // queriesKind is the kind of a [Queries] argument in messages.
 const queriesKind = "string, or array or object of strings"
 

@@ -137,6 +137,7 @@ type toolSchema struct {
 type property struct {
 	Type, Description string
 	Enum              []string
+	AnyOf             []struct{ Type string }
 	Minimum, Maximum  *float64
 }
 

@@ -35,7 +35,8 @@ type fileBatch struct {
 type fileResult struct {
 	status     fileStatus
 	err        error
-	matches    int64
+	matches    int64            // of all patterns
+	counts     []int64          // of each of several patterns
 	window     *linesearch.Line // the first truncated match
 	notUTF8    bool             // a line that is shown is not UTF-8
 	short      bool             // not searched to its end: linesearch.Totals.Short

@@ -186,6 +186,11 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	}
 	s.matches += j.matches
 	s.files++
+	for i, n := range j.counts {
+		if s.patterns[i].matches += n; n > 0 {
+			s.patterns[i].files++
+		}
+	}
 	if j.stored != source.Mixed {
 		s.decoded.Add(t.name(), j.stored)
 	}
@@ -210,7 +215,8 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	}
 }
 
-// writeCounts writes the records of show=counts, dirs and groups: most matches or occurrences first, then by name.
+// writeCounts writes the records of show=counts, dirs and groups: most matches or occurrences first, then by name; or
+// one record for each of several patterns, in their order.
 func (s *searcher) writeCounts() error {
 	slices.SortStableFunc(s.counts, func(a, b fileCount) int {
 		return cmp.Or(cmp.Compare(b.matches, a.matches), strings.Compare(a.name, b.name))
@@ -218,6 +224,13 @@ func (s *searcher) writeCounts() error {
 	b := bufio.NewWriterSize(&s.rows, chunkSize)
 	for _, c := range s.counts {
 		_, _ = b.Write(appendCount(nil, c)) // Flush returns its error
+	}
+	for i, c := range s.patterns {
+		name := s.Pattern.Names[i]
+		if s.Pattern.Numbered() {
+			name = s.Pattern.Texts[i]
+		}
+		_, _ = fmt.Fprintf(b, `{"pattern":%s,"matches":%d,"files":%d}`+"\n", jsonString(nil, name), c.matches, c.files)
 	}
 	for _, dir := range sortedDirs(s.dirs) {
 		d := s.dirs[dir]

@@ -30,11 +30,12 @@ type searchWorker struct {
 
 func newWorker(ctx context.Context, s *searcher) *searchWorker {
 	w := &searchWorker{searcher: s, ctx: ctx, records: matchRecorder{ctx: ctx, context: s.Context, multi: s.Multiline}}
-	switch s.Show {
-	case "", "matches":
+	switch {
+	case s.Pattern.Several:
+	case s.Show == "" || s.Show == "matches":
 		w.visit = w.records.addLine
-	case "groups":
-		w.visit = func(l linesearch.Line) error { w.groups.addLine(w.m, l); return nil }
+	case s.Show == "groups":
+		w.visit = func(l linesearch.Line) error { w.groups.addLine(s.all[0], l); return nil }
 	}
 	return w
 }
@@ -65,6 +66,16 @@ func (w *searchWorker) searchBatch(j *fileBatch) {
 }
 
 func (w *searchWorker) searchFile(t *target, r *fileResult) error {
+	for _, m := range w.all {
+		if err := w.searchFor(m, t, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchFor searches a file for one pattern, and adds what it finds to the result.
+func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
@@ -85,21 +96,25 @@ func (w *searchWorker) searchFile(t *target, r *fileResult) error {
 		// A decoded text may be longer than its file.
 		o.Progress = func(done int64) { w.fileRead.Store(min(done, f.size)) }
 	}
-	totals, err := w.m.Scan(w.ctx, f.Reader, o, w.visit)
+	totals, err := m.Scan(w.ctx, f.Reader, o, w.visit)
 	r.groups, w.groups = w.groups, groupCounts{}
-	r.matches, r.short, r.letters, r.stored = totals.Matches, totals.Short, totals.Letters, f.stored
-	if r.matches > 0 && f.use != nil {
+	r.matches += totals.Matches
+	if w.Pattern.Several {
+		r.counts = append(r.counts, totals.Matches)
+	}
+	r.short, r.letters, r.stored = r.short || totals.Short, r.letters || totals.Letters, f.stored
+	if totals.Matches > 0 && f.use != nil {
 		f.use()
 	}
 	switch p := f.Reader.(type) {
 	case *smallFile: // was read at once
 		r.stored = p.stored
 	case *io.SectionReader:
-		r.shrunk = t.entry.IsFile() && err == nil && !r.short && totals.Bytes < p.Size()
+		r.shrunk = r.shrunk || t.entry.IsFile() && err == nil && !r.short && totals.Bytes < p.Size()
 	default: // a decoded text has another size than its file: ask the file
-		r.shrunk = t.entry.IsFile() && f.document == nil && w.file.Shrunk()
+		r.shrunk = r.shrunk || t.entry.IsFile() && f.document == nil && w.file.Shrunk()
 	}
-	if w.beyond && r.matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
+	if w.beyond && totals.Matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
 		r.stored = source.Mixed
 	}
 	r.window, r.notUTF8 = w.records.window, w.records.notUTF8

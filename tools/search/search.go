@@ -33,12 +33,15 @@ func Search() tools.Tool {
 }
 
 func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output) error {
-	m, glob, err := a.compile()
+	all, glob, err := a.compile()
 	if err != nil {
 		return err
 	}
-	s := &searcher{searchArgs: a, m: m, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
-	s.beyond = source.BeyondASCII(a.Pattern)
+	s := &searcher{searchArgs: a, all: all, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
+	s.beyond = source.BeyondASCII(a.Pattern.All())
+	if a.Pattern.Several {
+		s.patterns = make([]dirCount, len(all))
+	}
 	locations, err := in.Sources.Locate(ctx, a.Path)
 	if err != nil {
 		return err
@@ -150,7 +153,7 @@ func (s *searcher) continuationNote(ctx context.Context) string {
 	what := "to see more of it: "
 	if src.Kind() == content.JSON || src.Kind() == content.NDJSON {
 		if long, err := hasLongLines(ctx, src); err == nil && long {
-			a := grepArgs{Source: s.windowFile, Pattern: s.Pattern, Literal: s.Literal, IgnoreCase: s.IgnoreCase}
+			a := grepArgs{Source: s.windowFile, Pattern: s.Pattern.Text(), Literal: s.Literal, IgnoreCase: s.IgnoreCase}
 			if s.window.Size <= maxSaved || s.grepFindsValue(ctx, src, a) {
 				call, what = tools.Call{Tool: "grep", Args: a}, "to see the matching values by JSON Pointer: "
 			}

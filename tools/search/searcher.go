@@ -17,7 +17,7 @@ import (
 
 // searchArgs are the arguments of search. Every conversation pays for the words of the jsonschema tags.
 type searchArgs struct {
-	Pattern    string        `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for."`
+	Pattern    tools.Queries `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for; or several, an array or an object by name: then the answer has the matches and files of each, and show, context and limit are not taken."`
 	Path       string        `json:"path,omitempty" jsonschema:"file, directory or obs:" help:"File or directory to search, obs:ID, or obs: for all stored observations. Default: all roots."`
 	Glob       tools.Strings `json:"glob,omitempty" jsonschema:"*.go; !*_test.go excludes" help:"Search only files that match this glob, such as **/*.go, or one of several. A pattern that begins with ! excludes. Default: **."`
 	Literal    bool          `json:"literal,omitempty" help:"Search for the pattern as plain text, not as a regular expression. Default: false."`
@@ -35,17 +35,27 @@ func (a searchArgs) Check() error {
 	return err
 }
 
-// compile compiles the pattern and the glob; a nil glob matches everything.
-func (a searchArgs) compile() (m *linesearch.Matcher, glob *tree.Glob, err error) {
+// compile compiles the patterns and the glob; a nil glob matches everything.
+func (a searchArgs) compile() (all []*linesearch.Matcher, glob *tree.Glob, err error) {
 	if err := checkGroups(a.Show, false, a.Context); err != nil {
 		return nil, nil, err
 	}
-	p := linesearch.Pattern{Expr: a.Pattern, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline}
-	if m, err = compilePattern(p, "set multiline"); err != nil {
-		return nil, nil, err
+	if a.Pattern.Several && (a.Show != "" || a.Context > 0 || a.Limit > 0) {
+		return nil, nil, errors.New("several patterns are only counted: leave out show, context and limit, or give one pattern")
+	}
+	for i, expr := range a.Pattern.Texts {
+		p := linesearch.Pattern{Expr: expr, Literal: a.Literal, IgnoreCase: a.IgnoreCase, Multiline: a.Multiline}
+		m, err := compilePattern(p, "set multiline")
+		if err != nil && a.Pattern.Several {
+			err = fmt.Errorf("pattern %s: %w", a.Pattern.Names[i], err)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, m)
 	}
 	glob, err = tree.CompileGlobs(a.Glob)
-	return m, glob, err
+	return all, glob, err
 }
 
 // compilePattern compiles a pattern. Its error says what to do: acrossLines if the pattern matches line ends, else how
@@ -74,8 +84,8 @@ func anyForm(p linesearch.Pattern) linesearch.Pattern {
 // searcher runs one call.
 type searcher struct {
 	searchArgs
-	m    *linesearch.Matcher
-	glob *tree.Glob // nil: everything
+	all  []*linesearch.Matcher // of each pattern
+	glob *tree.Glob            // nil: everything
 	in   tools.Input
 	out  tools.Output
 	rows rows // what is printed
@@ -106,6 +116,7 @@ type searcher struct {
 	matches      int64
 	files        int64
 	counts       []fileCount
+	patterns     []dirCount          // of each of several patterns
 	dirs         map[string]dirCount // with show=dirs, by name
 	groups       groupCounts         // with show=groups
 	decoded      source.Decoded      // files with matches that were decoded
