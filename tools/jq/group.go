@@ -34,6 +34,7 @@ type share struct {
 	uncounted bool // there are more
 	failed    sayings
 	compile   error
+	alone     bool   // the source is the only one
 	why       string // why there are no results
 }
 
@@ -72,6 +73,9 @@ func (s *share) drop(n int) {
 // add adds the outcome of the filter on a source.
 func (s *share) add(source string, o engine.Outcome, err error) {
 	s.results += o.Results
+	if s.alone {
+		source = "" // needs no name
+	}
 	s.uncounted = s.uncounted || o.Uncounted
 	switch {
 	case err != nil:
@@ -85,7 +89,7 @@ func (s *share) add(source string, o engine.Outcome, err error) {
 func (r runner) runFilters(ctx, work context.Context, names []string, g *page, in tools.Input) error {
 	var all, good []*share
 	for i, name := range g.args.Filter.Names {
-		s := &share{name: name, args: g.args}
+		s := &share{name: name, args: g.args, alone: len(names) == 1}
 		s.args.Filter = tools.OneQuery(g.args.Filter.Texts[i])
 		if all = append(all, s); s.args.Check() == nil {
 			good = append(good, s)

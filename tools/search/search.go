@@ -22,7 +22,7 @@ func Search() tools.Tool {
 		Name:        "search",
 		Opens:       tools.OpensHits,
 		Title:       "Search files",
-		Description: "Search files, or stored observations (path obs:), for matching lines.",
+		Description: "Search files or observations (path obs:).",
 		Rules: []string{
 			countingRule, "show=groups cannot be combined with context.",
 			"Of documents (docx, xlsx, pptx, odt, pdf, eml …) the text is searched; place is a paragraph, cell, slide or page.",

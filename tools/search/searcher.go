@@ -17,16 +17,16 @@ import (
 
 // searchArgs are the arguments of search. Every conversation pays for the words of the jsonschema tags.
 type searchArgs struct {
-	Pattern    tools.Queries `json:"pattern" jsonschema:"RE2" help:"Regular expression (RE2 syntax) to search for; or several, an array or an object by name: then the answer has the matches and files of each, and show, context and limit are not taken."`
-	Path       string        `json:"path,omitempty" jsonschema:"file, directory or obs:" help:"File or directory to search, obs:ID, or obs: for all stored observations. Default: all roots."`
-	Glob       tools.Strings `json:"glob,omitempty" jsonschema:"*.go; !*_test.go excludes" help:"Search only files that match this glob, such as **/*.go, or one of several. A pattern that begins with ! excludes. Default: **."`
+	Pattern    tools.Queries `json:"pattern" jsonschema:"RE2; several: counts" help:"Regular expression (RE2 syntax) to search for; or several, an array or an object by name: then the answer has the matches and files of each, and show, context and limit are not taken."`
+	Path       string        `json:"path,omitempty" help:"File or directory to search, obs:ID, or obs: for all stored observations. Default: all roots."`
+	Glob       tools.Strings `json:"glob,omitempty" jsonschema:"!p excludes" help:"Search only files that match this glob, such as **/*.go, or one of several. A pattern that begins with ! excludes. Default: **."`
 	Literal    bool          `json:"literal,omitempty" help:"Search for the pattern as plain text, not as a regular expression. Default: false."`
 	IgnoreCase bool          `json:"ignore_case,omitempty" help:"Ignore the case of letters. Default: false."`
-	Multiline  bool          `json:"multiline,omitempty" jsonschema:"match across lines" help:"Let a match span several lines. Default: false."`
+	Multiline  bool          `json:"multiline,omitempty" help:"Let a match span several lines. Default: false."`
 	Context    int           `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
 	Show       string        `json:"show,omitempty" enum:"matches|files|counts|dirs|groups" help:"What to print: matches (matching lines), files (names of files with a match), counts (matching lines of each file), dirs (of each directory), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
 	Limit      int64         `json:"limit,omitempty" range:"0," help:"Maximum number of rows to print; the totals count all. 0: all. Default: 0."`
-	All        bool          `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored files. Default: false."`
+	All        bool          `json:"all,omitempty" jsonschema:"hidden, ignored too" help:"Include hidden and ignored files. Default: false."`
 }
 
 // Check implements [tools.Checker].
