@@ -19,7 +19,7 @@ var GitLog = &Kind{
 	Records:    gitlog.Spans,
 	Objects:    gitlog.Objects,
 	RecordIs:   "a commit {commit, author, date, subject, files, added, deleted}",
-	RecordNote: "the last three only with --stat; files is a number",
+	RecordNote: "files is a number; the last three are null without --stat or --numstat",
 	Shares:     Shares{Says: 0.3, Shape: 0, Body: 0.7},
 }
 

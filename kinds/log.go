@@ -21,7 +21,7 @@ var Log = &Kind{
 	Objects:    logs.Objects,
 	RecordIs:   "a line {line, time, level, source, text, and each key=value pair}",
 	RecordNote: "text is the whole line, time is on a 24-hour clock; service is the container before it; a line of an " +
-		"access log has address, user, method, path, status, bytes, referrer, agent; a pair never replaces these",
+		"access log has address, user, method, path, status, bytes, referrer, agent; a pair never replaces these; took=1.5s also is the number took_ms, size=2KiB the number size_bytes",
 	Shares: Shares{Says: 0.5, Shape: 0.2, Body: 0.45},
 }
 

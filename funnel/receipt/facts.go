@@ -207,6 +207,12 @@ func (f Facts) matchCounts() string {
 	if files != nil {
 		word += in + content.Plural(*files, "file", "files")
 	}
+	if n, ok := f.Counts["dirs_with_matches"]; ok {
+		word += ", " + content.Plural(int64(n), "directory", "directories")
+	}
+	if n, ok := f.Counts["groups"]; ok {
+		word += ", " + content.Plural(int64(n), "group", "groups")
+	}
 	return word
 }
 

@@ -120,8 +120,12 @@ func markStderr(shown string, s *capture.Streams, n int64) string {
 	return out.String()
 }
 
-// wholeNotes returns the notes below an output that is shown whole: a receipt says more in its line of totals.
+// wholeNotes returns the notes below an output that is shown whole: a receipt says more in its line of totals. A list
+// that counts matches ends with their totals.
 func (f Facts) wholeNotes() string {
+	if _, list := f.Counts["rows"]; list && f.Counts["total_matches"] > 0 {
+		return strings.TrimSuffix("total: "+f.matchCounts()+"; "+f.Notes, "; ")
+	}
 	code, ok := f.Counts["exit_code"]
 	if !ok || code == 0 {
 		return f.Notes

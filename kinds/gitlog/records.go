@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
@@ -16,25 +18,45 @@ import (
 //	{"commit", "author", "date", "subject", "files": 3, "added": 10, "deleted": 2}
 //
 // author is the name without the address. date is in the form 2026-11-20T14:30:22+01:00 if the log has the zone, else
-// as written. files, added and deleted are absent from a commit without --stat.
+// as written. files, added and deleted are null for a commit without --stat or --numstat, and the error of a log with
+// such commits is a [*content.Remarks].
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	var failed error
+	var commits, uncounted int64
 	var o record.Object
 	err := each(ctx, r, func(c *commit) bool {
 		o.String("commit", string(c.hash))
 		o.StringOrNull("author", string(c.author))
 		o.StringOrNull("date", c.isoDate())
 		o.String("subject", string(c.subject))
+		commits++
 		if c.stat {
 			o.Int("files", c.files)
 			o.Int("added", c.added)
 			o.Int("deleted", c.deleted)
+		} else {
+			uncounted++
+			for _, field := range counted {
+				o.Raw(field, "null")
+			}
 		}
 		failed = o.WriteLine(w)
 		return failed == nil
 	})
-	return cmp.Or(failed, err)
+	if err := cmp.Or(failed, err); err != nil || uncounted == 0 {
+		return err
+	}
+	note := fmt.Sprintf("%d of %s no --stat or --numstat: %s are null", uncounted,
+		content.Plural(commits, "commit has", "commits have"), strings.Join(counted, ", "))
+	notes := map[string]string{}
+	for _, field := range counted {
+		notes[field] = note
+	}
+	return &content.Remarks{OfFields: notes}
 }
+
+// counted are the fields that a commit has from --stat or --numstat.
+var counted = []string{"files", "added", "deleted"}
 
 // Spans calls visit with the number, from 0, and the place of each commit until visit returns false.
 func Spans(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error {

@@ -115,7 +115,7 @@ func (r *remarks) end(name string, out tools.Output) {
 		}
 		slices.Sort(read)
 		for _, field := range slices.Compact(read) {
-			if note := r.said.OfFields[field]; note != "" {
+			if note := r.said.OfFields[field]; note != "" && !slices.Contains(notes, note) {
 				notes = append(notes[:len(notes):len(notes)], note)
 			}
 		}

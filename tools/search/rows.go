@@ -8,17 +8,27 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
+// maxWhole is how many bytes of rows are held to be stored if a limit leaves some out.
+const maxWhole = 8 << 20
+
 // rows passes on whole lines, up to a limit, and counts all.
 type rows struct {
 	to    io.Writer
 	limit int64 // 0: none
 	count int64
+	whole []byte // all lines if there is a limit; nil once they are over maxWhole
+	over  bool   // they are
 }
 
-// Write implements [io.Writer]. It writes b without the lines over the limit, and counts all lines.
+// Write implements [io.Writer]. It writes b without the lines over the limit, and counts and holds all lines.
 func (r *rows) Write(b []byte) (int, error) {
 	if r.limit == 0 {
 		return r.to.Write(b)
+	}
+	if r.over = r.over || len(r.whole)+len(b) > maxWhole; r.over {
+		r.whole = nil
+	} else {
+		r.whole = append(r.whole, b...)
 	}
 	kept := 0
 	for at := 0; at < len(b); {
@@ -43,11 +53,16 @@ func (r *rows) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// note says that rows are left out; "" if none are.
-func (r *rows) note() string {
+// note says that rows are left out, and stores all of them; "" if none are.
+func (r *rows) note(store func(whole []byte) (id string, err error)) string {
 	if r.limit == 0 || r.count <= r.limit {
 		return ""
 	}
-	all := content.Plural(r.count, "row", "rows")
-	return fmt.Sprintf("the first %d of %s are shown: raise limit for more", r.limit, all)
+	said := fmt.Sprintf("the first %d of %s are shown", r.limit, content.Plural(r.count, "row", "rows"))
+	if !r.over {
+		if id, err := store(r.whole); err == nil && id != "" {
+			return said + ", all kept whole as obs:" + id
+		}
+	}
+	return said + ": raise limit for more"
 }

@@ -67,8 +67,18 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	s.out.Count("total_matches", float64(s.matches))
 	s.out.Count("files_with_matches", float64(s.files))
 	s.out.Count("files_searched", float64(s.searched))
-	if s.Show == "groups" {
+	switch {
+	case s.Pattern.Several:
+		s.out.Count("rows", float64(len(s.patterns)))
+	case s.Show == "groups":
 		s.out.Count("occurrences", float64(s.groups.occurrences))
+		s.out.Count("groups", float64(len(s.groups.n)))
+		s.out.Count("rows", float64(len(s.groups.n)))
+	case s.Show == "dirs":
+		s.out.Count("dirs_with_matches", float64(len(s.dirs)))
+		s.out.Count("rows", float64(len(s.dirs)))
+	case s.Show == "files" || s.Show == "counts":
+		s.out.Count("rows", float64(s.files))
 	}
 	for _, note := range slices.Concat(s.matchNotes(ctx), s.coverageNotes()) {
 		if note != "" {
@@ -85,7 +95,9 @@ func (s *searcher) matchNotes(ctx context.Context) (notes []string) {
 	if s.matches == 0 {
 		notes = append(notes, s.explainNoMatch())
 	}
-	notes = append(notes, s.rows.note())
+	notes = append(notes, s.rows.note(func(whole []byte) (string, error) {
+		return s.out.Store(tools.Stored{Text: whole, Name: "search", Args: s.searchArgs})
+	}))
 	if s.letters {
 		notes = append(notes, linesearch.LettersNote)
 	}
