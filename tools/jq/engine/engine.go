@@ -122,7 +122,7 @@ func (e *engine) slurp() error {
 // next runs the filter on the next record. The error is io.EOF if there is none.
 func (e *engine) next() error {
 	s, kind := e.Stream, byte(e.d.Kind())
-	if e.fanout != nil && e.fanout.element != nil && kind == '[' {
+	if e.fanout != nil && e.fanout.byElement && kind == '[' {
 		return e.feedArray()
 	}
 	stream := s != nil && kind == s.Opens()

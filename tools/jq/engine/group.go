@@ -34,7 +34,7 @@ type feed struct {
 }
 
 // countFor is how long a filter of several counts results that are not wanted: the others wait for it.
-const countFor = 2 * time.Second
+var countFor = 2 * time.Second
 
 // errUncounted ends a filter whose results are too many to be counted.
 var errUncounted = errors.New("uncounted")
@@ -69,8 +69,9 @@ func (f *feed) overdue() bool {
 
 // fanout passes the values of a text to all engines of a group.
 type fanout struct {
-	of      []*engine
-	element *decode.Projection // parts that the filters read of the elements of an array
+	of        []*engine
+	byElement bool               // arrays are passed by element
+	element   *decode.Projection // parts that the filters read of the elements
 }
 
 // send passes a value to each engine. The error is errHalted if all have ended.
@@ -95,7 +96,7 @@ func (g *fanout) send(v any) error {
 // RunGroup runs each filter of j.Filters over the text; out has the receiver of its results. Its outcome is that of the
 // filter alone. With Unsure it must be run alone. The error is that of [Job.Run].
 func (j *Job) RunGroup(ctx context.Context, r io.Reader, out []Rows) ([]Outcome, error) {
-	g := &fanout{element: &decode.Projection{}}
+	g := &fanout{byElement: !j.Slurp, element: &decode.Projection{}}
 	of := &decode.Projection{} // parts that the filters read of a record
 	for i, filter := range j.Filters {
 		one := *j
@@ -124,7 +125,7 @@ func (j *Job) RunGroup(ctx context.Context, r io.Reader, out []Rows) ([]Outcome,
 	one.Slurp = j.Slurp && j.Text
 	reader := &engine{Job: &one, ctx: ctx, out: out[0], Plan: &plan.Plan{Reads: of}, fanout: g}
 	if j.Slurp {
-		reader.Reads, g.element = g.element, nil
+		reader.Reads = g.element
 	}
 	err := reader.read(r)
 	outcomes := make([]Outcome, len(g.of))
