@@ -59,14 +59,12 @@ type Checker interface{ Check() error }
 
 // check validates a value and returns it in the form to decode: an integer such as 1e3 or 2.0 as plain digits.
 func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error) {
-	if f.kind == stringsKind {
+	if f.kind == stringsKind || f.kind == queriesKind {
 		return v, f.checkStrings(v, fields)
 	}
-	if f.kind == queriesKind {
-		return v, f.checkQueries(v, fields)
-	}
 	wrong := func(want string) (json.RawMessage, error) {
-		return nil, fmt.Errorf("argument %q must be %s, not %s", f.name, want, content.ClipBytes(string(v), 200))
+		return nil, fmt.Errorf("argument %q must be %s, not %s", f.name, want,
+			content.ClipBytes(string(v), 200))
 	}
 	got := jsonTypeOf(v)
 	if f.kind == textKind && got != "string" {
@@ -212,12 +210,14 @@ func nearestArgument(name string, fields []field) string {
 	return content.Nearest(strings.ReplaceAll(name, "-", "_"), names)
 }
 
-// checkStrings returns an error if the value is not a string or an array of strings.
+// checkStrings returns an error if the value is not that of a [Strings] or [Queries] argument.
 func (f field) checkStrings(v json.RawMessage, fields []field) error {
-	var s Strings
-	if jsonTypeOf(v) != "string" && jsonTypeOf(v) != "array" || json.Unmarshal(v, &s) != nil {
-		return fmt.Errorf("argument %q must be a string or an array of strings, not %s; valid arguments: %s",
-			f.name, content.ClipBytes(string(v), 200), fieldNames(fields))
+	into, want := any(new(Strings)), "string or an array of strings"
+	if f.kind == queriesKind {
+		into, want = new(Queries), queriesKind
+	}
+	if json.Unmarshal(v, into) != nil {
+		return fmt.Errorf("argument %q must be a %s, not %s; valid arguments: %s", f.name, want, content.ClipBytes(string(v), 200), fieldNames(fields))
 	}
 	return nil
 }

@@ -97,15 +97,14 @@ func arguments(t tools.Tool, words []string) (json.RawMessage, error) {
 		p, known := schema.Properties[key]
 		raw := json.RawMessage(value)
 		// A value of another type is passed as a string, so that the tool's own error names it.
-		list := known && p.Type == "" // one string or several: as a JSON array, or KEY= given several times
-		texts := len(p.AnyOf) > 2     // also objects: what looks like JSON may be a filter or a pattern
-		if !known || texts || p.Type == "string" || !json.Valid(raw) || list && json.Unmarshal(raw, new([]string)) != nil {
+		list := known && p.Type == "" && len(p.AnyOf) < 3 // one string or several: as a JSON array, or KEY= given several times
+		if !known || p.Type == "string" || p.Type == "" && !list || !json.Valid(raw) || list && json.Unmarshal(raw, new([]string)) != nil {
 			raw, _ = json.Marshal(value)
 		}
 		if before, twice := args[key]; twice && !list {
 			return nil, cli.Usagef("%s= is given twice", key)
 		} else if twice {
-			raw = appendStrings(before, raw, texts)
+			raw = appendStrings(before, raw)
 		}
 		args[key] = raw
 	}
@@ -148,16 +147,8 @@ func (s toolSchema) onlyRequired() string {
 	return s.Required[0]
 }
 
-// appendStrings returns the strings of both values, each a string or an array of strings, as one array. With texts a
-// string is never an array.
-func appendStrings(a, b json.RawMessage, texts bool) json.RawMessage {
-	if texts {
-		var all, more tools.Queries
-		_ = json.Unmarshal(a, &all)
-		_ = json.Unmarshal(b, &more)
-		raw, _ := json.Marshal(append(all.Texts, more.Texts...))
-		return raw
-	}
+// appendStrings returns the strings of both values, each a string or an array of strings, as one array.
+func appendStrings(a, b json.RawMessage) json.RawMessage {
 	var all, more tools.Strings
 	_ = json.Unmarshal(a, &all) // both were checked or written here
 	_ = json.Unmarshal(b, &more)

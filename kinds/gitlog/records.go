@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
@@ -29,16 +28,15 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 		o.StringOrNull("author", string(c.author))
 		o.StringOrNull("date", c.isoDate())
 		o.String("subject", string(c.subject))
-		commits++
-		if c.stat {
+		if commits++; c.stat {
 			o.Int("files", c.files)
 			o.Int("added", c.added)
 			o.Int("deleted", c.deleted)
 		} else {
 			uncounted++
-			for _, field := range counted {
-				o.Raw(field, "null")
-			}
+			o.StringOrNull("files", "")
+			o.StringOrNull("added", "")
+			o.StringOrNull("deleted", "")
 		}
 		failed = o.WriteLine(w)
 		return failed == nil
@@ -46,17 +44,10 @@ func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	if err := cmp.Or(failed, err); err != nil || uncounted == 0 {
 		return err
 	}
-	note := fmt.Sprintf("%d of %s no --stat or --numstat: %s are null", uncounted,
-		content.Plural(commits, "commit has", "commits have"), strings.Join(counted, ", "))
-	notes := map[string]string{}
-	for _, field := range counted {
-		notes[field] = note
-	}
-	return &content.Remarks{OfFields: notes}
+	note := fmt.Sprintf("%d of %s no --stat or --numstat: files, added, deleted are null", uncounted,
+		content.Plural(commits, "commit has", "commits have"))
+	return &content.Remarks{OfFields: map[string]string{"files": note, "added": note, "deleted": note}}
 }
-
-// counted are the fields that a commit has from --stat or --numstat.
-var counted = []string{"files", "added", "deleted"}
 
 // Spans calls visit with the number, from 0, and the place of each commit until visit returns false.
 func Spans(ctx context.Context, r io.Reader, visit func(index int64, at content.Span) bool) error {

@@ -24,8 +24,7 @@ import (
 // trace. source is the program or logger named after time and level, and service the container before the line, such as
 // "web-1" or "pod/container"; both are absent if none is named. A line of an access log has the fields of [addRequest].
 // Each key=value pair of the line follows, numbers as numbers; the first of several pairs with one key counts, and none
-// replaces the fields above. Then come the numbers of pairs with a unit: took=1.5s also is took_ms 1500, size=2KiB
-// size_bytes 2048, unless the line has a pair of that name. If most lines have no time or no level, the error is a [*content.Remarks].
+// replaces the fields above. Then come the numbers of values with a unit, as [twinOf] says. If most lines have no time or no level, the error is a [*content.Remarks].
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	lines := record.NewLines(ctx, r, record.MaxLine)
 	var o record.Object
@@ -173,7 +172,7 @@ func isLevel(name string) bool {
 // numbers too, and "-" is null.
 func addPairs(o *record.Object, line string, fixed []string, request bool) {
 	var seen map[string]bool
-	var twins []twin
+	var twins []string // a name and a number each
 	for p := range Pairs(line) {
 		key, value := line[p.From:p.Value-1], line[p.Value:p.To]
 		switch {
@@ -188,8 +187,8 @@ func addPairs(o *record.Object, line string, fixed []string, request bool) {
 		if quoted {
 			value = unquoted
 		}
-		if t, ok := twinOf(key, value); ok {
-			twins = append(twins, t)
+		if name, number := twinOf(key, value); name != "" {
+			twins = append(twins, name, number)
 		}
 		switch {
 		case request && value == "-":
@@ -200,7 +199,12 @@ func addPairs(o *record.Object, line string, fixed []string, request bool) {
 			o.Scalar(key, value)
 		}
 	}
-	addTwins(o, twins, seen, fixed)
+	for i := 0; i < len(twins); i += 2 {
+		if name := twins[i]; !seen[name] && !slices.Contains(fixed, name) {
+			seen[name] = true
+			o.Raw(name, twins[i+1])
+		}
+	}
 }
 
 // Pair is a key=value pair of a line: the offsets of its key, of its value, and of its end.

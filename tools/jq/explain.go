@@ -62,15 +62,16 @@ type explanation struct {
 	fields [][]string
 }
 
-// explain returns why the selection of a filter without results gives nothing: what each predicate leaves, and what is
-// known of the fields of the one that leaves nothing; "" if it does not know. size is that of all sources, in bytes.
-func (r runner) explain(ctx context.Context, names []string, a args, size int64, in tools.Input) string {
-	selection, ok := plan.SelectionOf(a.Filter.Text())
-	if !ok || a.Text || size > maxExplained || strings.Contains(a.Filter.Text(), lineNumber) {
-		return ""
+// explain notes why the selection of a filter without results gives nothing: what each predicate leaves, and what is
+// known of the fields of the one that leaves nothing.
+func (r runner) explain(ctx context.Context, names []string, g *page, in tools.Input) {
+	selection, ok := plan.SelectionOf(g.args.Filter.Text())
+	if !ok || g.args.Text || g.size > maxExplained || strings.Contains(g.args.Filter.Text(), lineNumber) {
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainFor)
 	defer cancel()
+	a := g.args
 	a.Offset, a.Limit, a.Raw, a.Save = 0, 0, false, false
 	e := explanation{runner: r, ctx: ctx, in: in, args: a, names: names, Selection: selection}
 	for _, p := range e.Predicates {
@@ -80,10 +81,9 @@ func (r runner) explain(ctx context.Context, names []string, a args, size int64,
 			}
 		}
 	}
-	if note := e.note(); ctx.Err() == nil {
-		return note
+	if note := e.note(); note != "" && ctx.Err() == nil {
+		g.out.Note(note)
 	}
-	return ""
 }
 
 // indexOf returns the index of a field among those whose types are counted; -1: they are not.

@@ -106,7 +106,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 		return err
 	}
 	if o.Results == 0 || g.empty && o.Results == 1 {
-		g.noteWhy(r.explain(ctx, names, a, g.size, in))
+		r.explain(ctx, names, g, in)
 	}
 	return nil
 }

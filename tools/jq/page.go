@@ -38,6 +38,8 @@ type page struct {
 	ended  bool            // no more rows are wanted
 	enough chan struct{}   // closed when ended is set
 
+	shares []*share // of several filters
+
 	whenFull func()
 	timer    *time.Timer
 }
@@ -194,13 +196,6 @@ func (g *page) setNext(total int64) {
 	a := g.args
 	a.Offset = end
 	g.rows.Next(tools.Call{Tool: "jq", Args: a})
-}
-
-// noteWhy adds the explanation of a page without results; "" is none.
-func (g *page) noteWhy(explanation string) {
-	if explanation != "" {
-		g.out.Note(explanation)
-	}
 }
 
 // noteNoResults says why a page of a filter without an error is empty.

@@ -132,7 +132,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 		return text{}, err
 	}
 	before := ""
-	if strings.Contains(a.Filter.All(), lineNumber) {
+	if strings.Contains(a.Filter.Text(), lineNumber) {
 		if write, before, err = withLines(src, a, write); err != nil {
 			return text{}, err
 		}
@@ -160,7 +160,7 @@ const maxLetters = 64 << 20
 
 // noteLetters adds a note if the filter has a class such as \w, which does not match all letters of the text.
 func (t text) noteLetters(ctx context.Context, g *page) {
-	if !classes().MatchString(g.args.Filter.All()) || t.source == nil || g.letters {
+	if !classes().MatchString(g.args.Filter.Text()) || t.source == nil || g.letters {
 		return
 	}
 	r, err := t.source.Text()
@@ -190,6 +190,9 @@ func (e badFilter) Unwrap() error { return e.error }
 func (r runner) runText(ctx context.Context, t text, g *page, offset int64) (o engine.Outcome, err error) {
 	defer t.said.end(t.name, g.out)
 	defer t.noteLetters(ctx, g)
+	if g.shares != nil {
+		return r.runGroup(ctx, t, g), nil
+	}
 	output := engine.PageOutput(r.Memory)
 	if g.args.Save {
 		output = 0

@@ -94,7 +94,7 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 	if g.args.Save {
 		g.out.Keep(names...)
 	}
-	if g.args.Slurp {
+	if g.args.Slurp && len(names) > 1 {
 		return r.runTogether(ctx, work, names, g, in)
 	}
 	var failed, noted sayings
@@ -136,7 +136,7 @@ func (r runner) runSeveral(ctx, work context.Context, names []string, g *page, i
 	}
 	g.noteNoResults(total)
 	if total == 0 {
-		g.noteWhy(r.explain(ctx, names, g.args, g.size, in))
+		r.explain(ctx, names, g, in)
 	}
 	return nil
 }
@@ -173,50 +173,39 @@ func (r runner) runNamed(
 
 // runTogether runs the filter once, on the records of all sources as one array.
 func (r runner) runTogether(ctx, work context.Context, names []string, g *page, in tools.Input) error {
+	var texts []text
 	var failed sayings
-	all, texts := r.together(ctx, work, names, g, in, &failed)
-	if len(texts) == 0 {
-		return failed.err()
-	}
-	o, err := r.runText(work, all, g, g.args.Offset)
-	for _, t := range texts {
-		t.said.end(t.name, g.out)
-		t.noteLetters(ctx, g)
-		tools.CloseSource(t.source, g.out)
-	}
-	if errors.As(err, new(badFilter)) {
-		return err
-	}
-	err = g.finish(ctx, nil, o, err)
-	return errors.Join(err, failed.err())
-}
-
-// together returns the texts of all sources in a row, and each of them; the caller closes their sources. An error of a
-// source is added to failed.
-func (r runner) together(
-	ctx, work context.Context, names []string, g *page, in tools.Input, failed *sayings,
-) (all text, texts []text) {
 	for _, name := range names {
 		src, err := openRecords(ctx, in, name)
 		if err == nil {
+			defer tools.CloseSource(src, g.out)
 			var t text
 			if t, err = textOf(work, src, g.args); err == nil {
 				texts = append(texts, t)
 				g.size += t.size
-			} else {
-				tools.CloseSource(src, g.out)
 			}
 		}
 		if err != nil {
 			failed.add(name, err.Error())
 		}
 	}
-	if len(texts) > 0 {
-		all = text{name: texts[len(texts)-1].name, size: g.size}
+	if len(texts) == 0 {
+		return failed.err()
 	}
+	last := texts[len(texts)-1]
+	all := text{name: last.name, size: g.size}
 	all.open = func() (io.Reader, error) { return concatenated(texts) }
 	all.input = engine.WorkerInput{Open: all.open, Small: all.size <= smallText}
-	return all, texts
+	o, err := r.runText(work, all, g, g.args.Offset)
+	for _, t := range texts {
+		t.said.end(t.name, g.out)
+		t.noteLetters(ctx, g)
+	}
+	if errors.As(err, new(badFilter)) {
+		return err
+	}
+	err = g.finish(ctx, nil, o, err)
+	return errors.Join(err, failed.err())
 }
 
 // concatenated returns a reader of the texts in a row, a newline between them.

@@ -227,7 +227,7 @@ func (s *searcher) writeCounts() error {
 	}
 	for i, c := range s.patterns {
 		name := s.Pattern.Names[i]
-		if s.Pattern.Numbered() {
+		if !s.Pattern.Named {
 			name = s.Pattern.Texts[i]
 		}
 		_, _ = fmt.Fprintf(b, `{"pattern":%s,"matches":%d,"files":%d}`+"\n", jsonString(nil, name), c.matches, c.files)

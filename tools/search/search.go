@@ -38,7 +38,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 		return err
 	}
 	s := &searcher{searchArgs: a, all: all, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
-	s.beyond = source.BeyondASCII(a.Pattern.All())
+	s.beyond = source.BeyondASCII(a.Pattern.Text())
 	if a.Pattern.Several {
 		s.patterns = make([]dirCount, len(all))
 	}

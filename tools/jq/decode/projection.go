@@ -1,7 +1,5 @@
 package decode
 
-import "maps"
-
 // Projection says which parts of a value a filter reads; nil is the whole value. The other parts are checked to be JSON
 // but not decoded.
 //
@@ -65,32 +63,4 @@ func (n *Projection) Element() *Projection {
 		return n
 	}
 	return n.Each
-}
-
-// Union returns the projection of what two filters read.
-func (n *Projection) Union(o *Projection) *Projection {
-	switch {
-	case n == nil || o == nil || n.All || o.All:
-		return nil
-	case n.Empty():
-		return &Projection{Indexed: n.Indexed || o.Indexed, Each: o.Each, Keys: o.Keys}
-	case o.Empty():
-		return o.Union(n)
-	case n.Each != nil && o.Each != nil:
-		each := n.Each.Union(o.Each)
-		if each == nil {
-			return nil
-		}
-		return &Projection{Indexed: n.Indexed || o.Indexed, Each: each}
-	case n.Keys == nil || o.Keys == nil:
-		return nil
-	}
-	keys := maps.Clone(n.Keys)
-	for k, at := range o.Keys {
-		if before, both := keys[k]; both {
-			at = before.Union(at)
-		}
-		keys[k] = at
-	}
-	return &Projection{Indexed: n.Indexed || o.Indexed, Keys: keys}
 }

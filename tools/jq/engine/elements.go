@@ -36,7 +36,7 @@ func (s *elements) Next() (any, bool) {
 
 // read decodes the parts of the next element that n reads.
 func (s *elements) read(n *decode.Projection) (v any, ok bool) {
-	if s.ended || s.array && s.e.atEnd(s.d) {
+	if s.ended || s.array && s.d.Kind() == ']' {
 		s.ended = true
 		return nil, false
 	}
@@ -63,25 +63,7 @@ func (s *elements) close() error {
 	if s.err != nil || !s.array {
 		return s.err
 	}
-	return s.e.bracket(s.d)
-}
-
-// atEnd reports whether the closing bracket of an array comes next.
-func (e *engine) atEnd(d *decode.Decoder) bool {
-	if e.feed != nil {
-		v, err := e.feed.peek()
-		return err == nil && v == bracket(']')
-	}
-	return d.Kind() == ']'
-}
-
-// bracket reads the opening or closing bracket of an array.
-func (e *engine) bracket(d *decode.Decoder) error {
-	if e.feed != nil {
-		_, err := e.feed.next()
-		return err
-	}
-	return d.Bracket()
+	return s.d.Bracket()
 }
 
 // elements runs the filter on the elements of the array that comes next, or on all records. The error is errUnsure if
@@ -89,7 +71,7 @@ func (e *engine) bracket(d *decode.Decoder) error {
 func (e *engine) elements(d *decode.Decoder, array bool) error {
 	s := &elements{e: e, d: d, array: array}
 	if array {
-		if err := e.bracket(d); err != nil {
+		if err := d.Bracket(); err != nil {
 			return e.syntax(d, err)
 		}
 	}

@@ -29,16 +29,11 @@ func (j *Job) Run(ctx context.Context, r io.Reader, out Rows) (Outcome, error) {
 func (j *Job) RunPlan(ctx context.Context, p *plan.Plan, r io.Reader, out Rows) (Outcome, error) {
 	e := &engine{Job: j, ctx: ctx, out: out, Plan: p}
 	e.again, _ = r.(byPosition)
-	err := e.read(r)
-	return e.Outcome, err
-}
-
-// read runs the filter over the whole text.
-func (e *engine) read(r io.Reader) (err error) {
+	var err error
 	switch {
-	case e.Text && e.Slurp:
+	case j.Text && j.Slurp:
 		err = e.whole(r)
-	case e.Text:
+	case j.Text:
 		err = e.lines(r)
 	default:
 		err = e.records(r)
@@ -46,7 +41,7 @@ func (e *engine) read(r io.Reader) (err error) {
 	if errors.Is(err, errHalted) || errors.Is(err, errBroken) {
 		err = nil
 	}
-	return err
+	return e.Outcome, err
 }
 
 // whole runs the filter on the text as one string.
@@ -88,7 +83,7 @@ func (e *engine) records(r io.Reader) (err error) {
 		return e.slurp()
 	}
 	for err == nil {
-		err = e.next()
+		err = e.nextRecord()
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -119,12 +114,9 @@ func (e *engine) slurp() error {
 	}
 }
 
-// next runs the filter on the next record. The error is io.EOF if there is none.
-func (e *engine) next() error {
+// nextRecord runs the filter on the next record. The error is io.EOF if there is none.
+func (e *engine) nextRecord() error {
 	s, kind := e.Stream, byte(e.d.Kind())
-	if e.fanout != nil && e.fanout.byElement && kind == '[' {
-		return e.feedArray()
-	}
 	stream := s != nil && kind == s.Opens()
 	if stream && s.Once() {
 		return e.elements(e.d, true)
@@ -197,8 +189,8 @@ func (e *engine) decoderAt(at int64) *decode.Decoder {
 // the text may be cut off: a record is accepted, as in jq, and the outcome mentions it; inside a record it is an error.
 // The error is io.EOF after the last record.
 func (e *engine) decode(d *decode.Decoder, n *decode.Projection) (any, error) {
-	if e.feed != nil {
-		return e.feed.next()
+	if e.next != nil {
+		return e.next()
 	}
 	kind := d.Kind()
 	v, err := d.Next(n)
@@ -221,7 +213,7 @@ var errBroken = errors.New("broken")
 
 // syntax records a syntax error in the outcome and returns errBroken; an error of the reader is returned as it is.
 func (e *engine) syntax(d *decode.Decoder, err error) error {
-	if e.feed != nil { // the reader has recorded it
+	if e.next != nil { // the reader has recorded it
 		return err
 	}
 	b := d.Broken(err)

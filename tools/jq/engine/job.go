@@ -9,18 +9,21 @@ import (
 
 // Job is one run of a filter over a text, in this process or in a worker: the answers are the same.
 type Job struct {
-	Name   string `json:"name"` // name of the source
-	Filter string `json:"filter,omitempty"`
-	// Filters are those of a group; Filter is empty then, and Limit counts the results of each.
-	Filters []string                   `json:"filters,omitempty"`
-	Args    map[string]json.RawMessage `json:"args,omitempty"`
-	Raw     bool                       `json:"raw,omitempty"`
-	Slurp   bool                       `json:"slurp,omitempty"`
-	Text    bool                       `json:"text,omitempty"`
-	Offset  int64                      `json:"offset,omitempty"` // results to skip, which are only counted
-	Limit   int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
-	Size    int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
-	Whole   bool                       `json:"whole,omitempty"`  // run on the array of all records, without a stream
+	Name   string                     `json:"name"` // name of the source
+	Filter string                     `json:"filter"`
+	Args   map[string]json.RawMessage `json:"args,omitempty"`
+	Raw    bool                       `json:"raw,omitempty"`
+	Slurp  bool                       `json:"slurp,omitempty"`
+	Text   bool                       `json:"text,omitempty"`
+	Offset int64                      `json:"offset,omitempty"` // results to skip, which are only counted
+	Limit  int64                      `json:"limit,omitempty"`  // results wanted after those; 0: all
+	Size   int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
+	Whole  bool                       `json:"whole,omitempty"`  // run on the array of all records, without a stream
+
+	Filters []string `json:"filters,omitempty"` // of a group, without a Filter and an Offset; Limit is that of each
+
+	next func() (any, error) // returns the records for one filter of a group; nil: they are decoded
+	send func(v any) error   // takes the records for all filters of a group; nil: the filter runs on them
 
 	Largest int64 `json:"-"` // bytes of a record that are decoded before it is read by element, for tests; 0: the default
 }
@@ -49,8 +52,7 @@ type Outcome struct {
 	Compile string            `json:"compile,omitempty"` // the filter does not compile: nothing was run
 	Unsure  bool              `json:"unsure,omitempty"`  // there are no results: run the job again with Whole
 
-	Uncounted bool      `json:"uncounted,omitempty"` // of a group: Results are not all
-	Each      []Outcome `json:"each,omitempty"`      // of the filters of a group
+	Uncounted bool `json:"uncounted,omitempty"` // of a group: there are more results
 }
 
 // Failure is a record on which the filter failed.

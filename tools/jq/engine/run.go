@@ -21,8 +21,6 @@ type engine struct {
 	d        *decode.Decoder
 	again    byPosition // the text; nil if it cannot be read twice
 	reported int64      // offset of the last progress
-	feed     *feed      // has the values of the text, for one filter of several; nil: d has
-	fanout   *fanout    // receives the values of the text; nil: the filter does
 	Outcome
 }
 
@@ -75,8 +73,8 @@ func (e *engine) run(f *gojq.Code, v any, emit func(any) error) (r runResult) {
 
 // record runs the filter on one value.
 func (e *engine) record(v any) error {
-	if e.fanout != nil {
-		return e.fanout.send(v)
+	if e.send != nil {
+		return e.send(v)
 	}
 	before := e.Results
 	r := e.run(e.Code, v, e.result)
@@ -107,8 +105,9 @@ func (e *engine) wanted() bool {
 // result encodes a result and passes it to the caller of the run, or only counts it.
 func (e *engine) result(v any) error {
 	if !e.wanted() {
-		if e.Results++; e.feed != nil && e.Results%256 == 0 && e.feed.overdue() {
-			return errUncounted
+		if e.Results++; e.next != nil && e.Results > maxCounted {
+			e.Uncounted = true
+			return errHalted
 		}
 		return nil
 	}

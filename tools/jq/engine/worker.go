@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,12 +41,15 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 			w.enough.Store(true)
 		}()
 	}
-	var o Outcome
 	if len(j.Filters) > 0 {
-		o.Each, err = j.RunGroup(ctx, text, tagged(w, len(j.Filters)))
-	} else {
-		o, err = j.Run(ctx, text, w)
+		all, err := j.RunGroup(ctx, text, w)
+		for _, h := range all {
+			b, failed := json.Marshal(h)
+			err = errors.Join(err, failed, w.Part(b, true))
+		}
+		return errors.Join(err, w.end(Outcome{}))
 	}
+	o, err := j.Run(ctx, text, w)
 	if err != nil {
 		return err
 	}
