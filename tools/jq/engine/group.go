@@ -13,7 +13,7 @@ import (
 // Limits of each filter of a group.
 const (
 	MaxHeld    = 256 << 10 // bytes of the results that are held: more than a page shows
-	maxCounted = 4 << 20  // results; the other filters wait while they are counted
+	maxCounted = 4 << 20   // results; the other filters wait while they are counted
 )
 
 // Held holds the first results of one filter of a group, and how its run ended.
