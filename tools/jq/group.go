@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -17,13 +18,15 @@ import (
 // one each filter reads what it needs, element by element if it can.
 const maxShared = 8 << 20
 
+// maxCounted is how many results of one filter of several are counted: the others wait for it.
+const maxCounted = 4 << 20
+
 // share has the results of one filter of several, and what went wrong in it.
 type share struct {
 	engine.Held
 	name   string
 	args   args // of a call with this filter alone
 	failed sayings
-	wrong  bool // the filter does not compile
 }
 
 // runFilters runs the filters of the call on each source in turn, and shows a row for each filter.
@@ -34,7 +37,6 @@ func (r runner) runFilters(ctx, work context.Context, names []string, g *page, i
 		s.args.Filter, s.Limit = tools.OneQuery(g.args.Filter.Texts[i]), g.args.Limit
 		if err := s.args.Check(); err != nil {
 			s.failed.add("", strings.TrimPrefix(err.Error(), "jq: "))
-			s.wrong = true
 			wrong++
 		}
 		g.shares = append(g.shares, s)
@@ -49,8 +51,10 @@ func (r runner) runFilters(ctx, work context.Context, names []string, g *page, i
 // runGroup runs the filters of the call on a text in one reading, and those alone for which that is not possible. Its
 // outcome is that of the text.
 func (r runner) runGroup(ctx context.Context, t text, g *page) (read engine.Outcome) {
-	to := slices.DeleteFunc(slices.Clone(g.shares), func(s *share) bool { return s.wrong })
-	group, err := r.runShared(ctx, t, g, to)
+	to := slices.DeleteFunc(slices.Clone(g.shares), func(s *share) bool { return s.args.Check() != nil })
+	half, stop := portion(ctx, 2)
+	defer stop()
+	group, err := r.runShared(half, t, g, to)
 	for i, s := range to {
 		var h *engine.Held
 		if err == nil {
@@ -59,17 +63,21 @@ func (r runner) runGroup(ctx context.Context, t text, g *page) (read engine.Outc
 		var failed error
 		if err != nil || h.Outcome.Unsure { // perhaps another filter needed all the memory
 			h = &engine.Held{Limit: s.Limit}
-			h.Outcome, failed = r.runJob(ctx, t, s.args.job(t.name, 0), sink{h, nil, engine.PageOutput(r.Memory)})
+			j := s.args.job(t.name, 0)
+			j.Most = maxCounted
+			some, stop := portion(ctx, len(to)-i+1)
+			h.Outcome, failed = r.runJob(some, t, j, sink{h, nil, engine.PageOutput(r.Memory)})
+			stop()
 		}
 		for _, row := range h.Rows {
 			_ = s.Part([]byte(row), true) // never fails
 		}
-		o := h.Outcome
+		o, alone := h.Outcome, page{args: s.args, memory: r.Memory, shown: h.Outcome.Results, out: tools.Discard{}}
 		s.Outcome.Results += o.Results
 		s.Outcome.Uncounted = s.Outcome.Uncounted || o.Uncounted
 		switch {
 		case failed != nil:
-			s.failed.add(t.name, strings.TrimPrefix(g.stopped(failed).Error(), "jq: "))
+			s.failed.add(t.name, strings.TrimPrefix(alone.stopped(failed).Error(), "jq: "))
 		case o.First != nil:
 			s.failed.add(t.name, strings.TrimPrefix(failureText(o), "jq: "))
 		}
@@ -79,9 +87,19 @@ func (r runner) runGroup(ctx context.Context, t text, g *page) (read engine.Outc
 	return read
 }
 
+// portion returns a context that ends after the nth part of the time that is left, so that one slow filter leaves time
+// for the others and for the answer.
+func portion(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
+	}
+	return context.WithCancel(ctx)
+}
+
 // runShared runs filters on a text that is read once.
 func (r runner) runShared(ctx context.Context, t text, g *page, to []*share) ([]*engine.Held, error) {
 	j := g.args.job(t.name, 0)
+	j.Most = maxCounted
 	if j.Filter = ""; t.source != nil && t.source.Kind() == content.JSON && t.size > maxShared && !j.Slurp && !j.Text {
 		return nil, errors.New("too large to be decoded whole")
 	}

@@ -79,7 +79,7 @@ func TestSeveralFiltersAreEachAlone(t *testing.T) {
 				}
 				want[i] = rowOf(fmt.Sprint(i+1), r.rows, err)
 			}
-			for _, w := range ways {
+			for _, w := range ways[:2] { // as it is, a group runs in a worker
 				r, err := run(t, w.tool, at.text, a)
 				if (err != nil) != (broken != "" || !slices.ContainsFunc(want, func(s string) bool { return !strings.Contains(s, "compile") })) {
 					t.Errorf("%s: %v, want %s", w.name, err, broken)

@@ -96,6 +96,7 @@ func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult
 		// A decoded text may be longer than its file.
 		o.Progress = func(done int64) { w.fileRead.Store(min(done, f.size)) }
 	}
+	mixed := r.stored == source.Mixed // for an earlier pattern
 	totals, err := m.Scan(w.ctx, f.Reader, o, w.visit)
 	r.groups, w.groups = w.groups, groupCounts{}
 	r.matches += totals.Matches
@@ -114,7 +115,7 @@ func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult
 	default: // a decoded text has another size than its file: ask the file
 		r.shrunk = r.shrunk || t.entry.IsFile() && f.document == nil && w.file.Shrunk()
 	}
-	if w.beyond && totals.Matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
+	if mixed || w.beyond && totals.Matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
 		r.stored = source.Mixed
 	}
 	r.window, r.notUTF8 = w.records.window, w.records.notUTF8

@@ -61,9 +61,9 @@ func TestLimitedListIsKeptWhole(t *testing.T) {
 		expect.Must(t, err)
 		out := &storing{answer: answer{counts: map[string]float64{}}}
 		expect.Must(t, Search().Run(t.Context(), tools.Input{Args: b, Sources: s}, out))
-		first, _, more := strings.Cut(whole.String(), "\n")
+		first, _, _ := strings.Cut(whole.String(), "\n")
 		expect.Equal(t, out.String(), first+"\n", show)
-		if more = strings.Count(whole.String(), "\n") > 1; more != (len(out.texts) == 1) || more && out.texts[0] != whole.String() ||
+		if more := strings.Count(whole.String(), "\n") > 1; more != (len(out.texts) == 1) || more && out.texts[0] != whole.String() ||
 			more != strings.Contains(out.note(), " rows are shown, all kept whole as obs:k3v9q2m7x4ab") {
 			t.Errorf("%s: %q, kept %.100q", show, out.note(), out.texts)
 		}

@@ -10,11 +10,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 )
 
-// Limits of each filter of a group.
-const (
-	MaxHeld    = 256 << 10 // bytes of the results that are held: more than a page shows
-	maxCounted = 4 << 20   // results; the other filters wait while they are counted
-)
+// MaxHeld is how many bytes of results of each filter of a group are held: more than a page shows.
+const MaxHeld = 256 << 10
 
 // Held holds the first results of one filter of a group, and how its run ended.
 type Held struct {

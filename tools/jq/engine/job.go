@@ -22,6 +22,8 @@ type Job struct {
 
 	Filters []string `json:"filters,omitempty"` // of a group, without a Filter and an Offset; Limit is that of each
 
+	Most int64 `json:"most,omitempty"` // results that are counted, if more are not wanted; 0: all
+
 	next func() (any, error) // returns the records for one filter of a group; nil: they are decoded
 	send func(v any) error   // takes the records for all filters of a group; nil: the filter runs on them
 
@@ -52,7 +54,7 @@ type Outcome struct {
 	Compile string            `json:"compile,omitempty"` // the filter does not compile: nothing was run
 	Unsure  bool              `json:"unsure,omitempty"`  // there are no results: run the job again with Whole
 
-	Uncounted bool `json:"uncounted,omitempty"` // of a group: there are more results
+	Uncounted bool `json:"uncounted,omitempty"` // there are more than Results
 }
 
 // Failure is a record on which the filter failed.

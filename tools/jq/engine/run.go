@@ -105,7 +105,7 @@ func (e *engine) wanted() bool {
 // result encodes a result and passes it to the caller of the run, or only counts it.
 func (e *engine) result(v any) error {
 	if !e.wanted() {
-		if e.Results++; e.next != nil && e.Results > maxCounted {
+		if e.Results++; e.Most > 0 && e.Results > e.Most {
 			e.Uncounted = true
 			return errHalted
 		}
