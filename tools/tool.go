@@ -178,7 +178,7 @@ type SliceArgs struct {
 	Lines   string  `json:"lines,omitempty" jsonschema:"from 1: 5, 5-9, 5- or -9 (the last 9)" help:"Lines, counted from 1: 5, 5-9, 5- (to the end) or -9 (the last 9). Give exactly one of lines, chars, bytes, records and at; only records and at may be combined."`
 	Chars   string  `json:"chars,omitempty" jsonschema:"from 0" help:"Characters, counted from 0, in the same form as lines."`
 	Bytes   string  `json:"bytes,omitempty" jsonschema:"from 0" help:"Bytes, counted from 0, in the same form as lines; a binary file is shown as a hex dump."`
-	Records string  `json:"records,omitempty" jsonschema:"from 0: array elements, NDJSON lines, CSV rows, diff files" help:"Records, counted from 0, in the same form as lines: elements of a JSON array, NDJSON lines, CSV rows, files of a diff, commits of a git log, or lines of another text."`
+	Records string  `json:"records,omitempty" jsonschema:"from 0: elements, NDJSON lines, rows, diff files" help:"Records, counted from 0, in the same form as lines: elements of a JSON array, NDJSON lines, CSV rows, files of a diff, commits of a git log, or lines of another text."`
 	At      *string `json:"at,omitempty" jsonschema:"JSON Pointer; records then count within it" help:"JSON Pointer to one value of a JSON text, such as /items/3/name; with records, elements of that value. In a diff: /3, its file 3, or /3/hunks/0."`
 }
 

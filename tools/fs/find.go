@@ -27,7 +27,7 @@ type findArgs struct {
 	Depth  int64         `json:"depth,omitempty" range:"0," help:"Maximum number of directory levels to descend; 0 is unlimited. Default: 0."`
 	Newer  string        `json:"newer,omitempty" jsonschema:"24h, 7d, RFC 3339" help:"List only entries modified within an age (90m, 24h, 7d, 2w) or after a time (2026-01-31, RFC 3339). Default: any time."`
 	Larger string        `json:"larger,omitempty" jsonschema:"10KB, 1MB" help:"List only files larger than this size: 500, 10KB, 1.5MB, 1GiB. Default: any size."`
-	All    bool          `json:"all,omitempty" jsonschema:"include hidden and ignored" help:"Include hidden and ignored entries. Default: false."`
+	All    bool          `json:"all,omitempty" jsonschema:"hidden, ignored too" help:"Include hidden and ignored entries. Default: false."`
 }
 
 // Find returns the tool find.
@@ -35,7 +35,7 @@ func Find() tools.Tool {
 	return tools.New(tools.Tool{
 		Name:        "find",
 		Title:       "Find files",
-		Description: "List files and directories, or stored observations (path obs:).",
+		Description: "List files, directories, or observations (path obs:).",
 		Effect:      tools.ReadOnly,
 	}, find)
 }

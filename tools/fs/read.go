@@ -32,7 +32,7 @@ func Read() tools.Tool {
 		Name:        "read",
 		Opens:       tools.OpensSource,
 		Title:       "Read files",
-		Description: "Read a file as text, an image as an image, or all files that match a glob.",
+		Description: "Read a file as text or image, or all files of a glob.",
 		Effect:      tools.ReadOnly,
 	}, read)
 }

@@ -37,7 +37,7 @@ func newTool(r runner) tools.Tool {
 		Name:        "jq",
 		Opens:       tools.OpensSource,
 		Title:       "Query JSON",
-		Description: "jq on JSON, NDJSON; table rows are objects, diff files {file, status, added, deleted, hunks}, log lines {line, time, lower-case level, source, service, text, key=value pairs, access log fields}, commits {commit, author, date, subject, files, added, deleted}, text {line, text}",
+		Description: "jq on JSON, NDJSON, YAML, TOML, XML; table rows are objects, diff files {file, status, added, deleted, hunks}, log lines {line, time, lower-case level, source, service, text, key=value pairs, access log fields}, commits {commit, author, date, subject, files, added, deleted}, text {line, text}",
 		Rules:       rules(),
 		Effect:      tools.ReadOnly,
 		Paged:       true,

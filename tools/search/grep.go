@@ -18,7 +18,7 @@ func Grep() tools.Tool {
 		Name:        "grep",
 		Opens:       tools.OpensSource,
 		Title:       "Grep a source",
-		Description: "Show the matching lines of one source, a page at a time; for one-line JSON, the matching values with their JSON Pointer.",
+		Description: "Show the matching lines of one source by pages; of one-line JSON, the values with their JSON Pointer.",
 		Rules:       []string{countingRule, "show=groups cannot be combined with invert or context."},
 		Effect:      tools.ReadOnly,
 		Paged:       true,

@@ -23,7 +23,7 @@ type grepArgs struct {
 	Show       string `json:"show,omitempty" enum:"matches|count|groups" help:"What to print: matches (matching lines), count (only their number), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
 	Offset     int64  `json:"offset,omitempty" range:"0," jsonschema:"matches to skip" help:"Number of matches to skip; the call printed below a page sets it. Default: 0."`
 	Limit      int64  `json:"limit,omitempty" range:"0," help:"Maximum number of matches to show; 0 shows as many as fit on a page. Default: 0."`
-	Save       bool   `json:"save,omitempty" jsonschema:"store all as a new observation" help:"Store all matches as a new observation and print its receipt. Default: false."`
+	Save       bool   `json:"save,omitempty" jsonschema:"as obs:" help:"Store all matches as a new observation and print its receipt. Default: false."`
 }
 
 // maxSaved is the maximum number of bytes of a JSON value that are searched, and of a line that are saved.
