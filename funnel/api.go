@@ -2,6 +2,7 @@ package funnel
 
 import (
 	"encoding/json"
+	"io"
 	"log/slog"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
@@ -87,9 +88,11 @@ type Request struct {
 	// Expected is the number of bytes of the output if it is known, else 0. Over 16 MiB, no token is counted exactly
 	// that would then be estimated.
 	Expected int64
-	Ask      tools.Asker // asks the client a tool's question; nil: there is no client to ask
-	Complete bool        // the output is stored only if the tool succeeded and all of it has room
-	Repeated bool        // the call repeats one that asked, and carries the replies
+	Caller   tools.Caller // for a tool that calls others; nil: there are none
+	Whole    io.Writer    // gets the text of the output with secrets masked, all of it; the answer has notes and errors alone
+	Ask      tools.Asker  // asks the client a tool's question; nil: there is no client to ask
+	Complete bool         // the output is stored only if the tool succeeded and all of it has room
+	Repeated bool         // the call repeats one that asked, and carries the replies
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
 	// one, so it must not block for long. nil: none.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -144,6 +145,10 @@ func (c *call) execute() (Answer, error) {
 		}
 		c.finish(d, d.receipt(), o)
 		return Answer{}, c.ctx.Err()
+	case c.request.Whole != nil:
+		d.addRest()
+		c.files = c.opened(d)
+		return c.finish(d, d.receipt(), o), nil
 	case c.captured.Bytes > 0 || !c.output.paged || c.output.kept:
 		d.showOutput()
 	default:
@@ -165,18 +170,18 @@ func (c *call) openOutput(ctx context.Context, spent policy.Spent) {
 	c.output = &output{
 		ctx:   ctx,
 		mask:  o.Mask,
-		paged: c.request.Tool.Paged,
-		page:  page.New(pageTokens, o.Counter.Count, o.Mask),
+		paged: c.request.Tool.Paged && c.request.Whole == nil, whole: c.request.Whole != nil,
+		page: page.New(pageTokens, o.Counter.Count, o.Mask),
 		capture: capture.NewWriter(capture.Options{
 			HeadLines: c.limits.HeadLines, TailLines: c.limits.TailLines, Hold: c.holdLimit(),
-			Expected: c.request.Expected, Counter: o.Counter, Mask: o.Mask, Redact: o.Redact,
+			Expected: c.request.Expected, Counter: o.Counter, Mask: o.Mask, Redact: o.Redact, Whole: c.request.Whole,
 		}),
 		record:   c.newRecording,
 		store:    c.storeText,
 		progress: c.request.Progress,
 		pace:     pace{next: time.Now()},
 	}
-	if !c.request.Tool.Paged {
+	if !c.request.Tool.Paged && c.request.Whole == nil {
 		c.output.capture.RecordWith(c.newRecording)
 	}
 }
@@ -230,7 +235,8 @@ func (c *call) finish(d *display, r Receipt, o outcome) Answer {
 	if c.output != nil { // nil: the call was refused
 		c.reply.answer.Extra = c.output.extra
 	}
-	if o.status != cancelled && c.request.Via != trace.ViaList && c.request.Via != trace.ViaView { // reports hold the list already
+	counts := !slices.Contains([]string{trace.ViaList, trace.ViaView, trace.ViaCommand}, c.request.Via)
+	if o.status != cancelled && counts { // reports hold the list already, and the answer of run what its command printed
 		spent := policy.AtMost(c.reply.shownTokens, c.options.Counter.Model().Error) + policy.ImageTokens*len(images)
 		pointer := r.Kept && !r.Complete
 		if err := c.accounts.add(c.request.Who, shown{spent, c.notice, pointer}); err != nil {
@@ -238,7 +244,11 @@ func (c *call) finish(d *display, r Receipt, o outcome) Answer {
 		}
 	}
 	answer, blocks := c.reply.answer, c.reply.answer.Blocks
-	if c.output != nil && c.output.result != nil && o.status != cancelled {
+	switch {
+	case c.output == nil || c.output.result == nil || o.status == cancelled:
+	case c.request.Via == trace.ViaCommand:
+		answer.Failed = answer.Failed || c.output.result.Failed
+	default:
 		blocks = d.passResult(&answer, c.output.result)
 	}
 	c.trace(r, o, blocks)

@@ -41,6 +41,7 @@ type output struct {
 	mu       sync.Mutex
 	ended    bool
 	paged    bool // rows go to the page
+	whole    bool // see [Request.Whole]: there are no pages
 	kept     bool // the tool asked for its output to be kept
 	origin   []string
 	source   string
@@ -216,7 +217,7 @@ func (o *output) set(f func()) {
 func (o *output) Page() tools.Page {
 	o.set(func() {
 		if !o.capture.Begun() {
-			o.paged = !o.kept
+			o.paged = !o.kept && !o.whole
 		}
 	})
 	return o

@@ -208,6 +208,13 @@ func (s toolArea) handler(t tools.Tool) func(context.Context) (any, error) {
 		if fault := k.addMeta(&r); fault != nil {
 			return nil, fault
 		}
+		if t.Calls {
+			caller, err := s.caller(k, r)
+			if err != nil {
+				return nil, err
+			}
+			r.Caller = caller
+		}
 		if s.observes() && t.Listing != nil {
 			r.Via = trace.ViaObserved
 		}

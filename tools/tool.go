@@ -95,6 +95,7 @@ type Tool struct {
 	Toolset                  string // Core by default
 	Opens                    Opens  // which files an answer shows lines of
 	Less                     string // a call of this tool that gives less, for a context that is nearly full; "": none
+	Calls                    bool   // it calls other tools; see [Input.Caller]
 	Whole                    Whole  // an output within it is shown whole, unless the operator or the call sets limits
 	Run                      func(ctx context.Context, in Input, out Output) error
 	// Check returns the error that Run would return for every source. It opens none. New sets it.
@@ -135,9 +136,29 @@ type Input struct {
 	// AsShown reports whether a text is shown as it is: nothing in it is masked or escaped. The funnel always sets it.
 	AsShown func(text string) bool
 
+	// Caller calls other tools as parts of this call; nil: there are none, or [Tool.Calls] is not set.
+	Caller Caller
+
 	// Mask masks the secrets in a text, those of the arguments too; for what [Output.Attach] sends. The funnel always
 	// sets it.
 	Mask func(text string) string
+}
+
+// Caller calls other tools with the identity, the sources and the session of a call, and traces each. It is safe for
+// concurrent use, until the call has ended.
+type Caller interface {
+	// Tools returns the tools of this server and of its upstream servers.
+	Tools(ctx context.Context) ([]Tool, error)
+
+	// Call runs a tool and writes the text of its output to w, all of it, with secrets masked. With shown, it writes what
+	// a model would be shown. The error is the cause of ctx, if that ended first.
+	Call(ctx context.Context, t Tool, args json.RawMessage, shown bool, w io.Writer) (Called, error)
+}
+
+// Called is the rest of a [Caller.Call].
+type Called struct {
+	Notes  string // what must be said besides the output; "": nothing
+	Failed bool   // the call failed; Notes has the error, or the output is that of an upstream server
 }
 
 // CountTokens counts the tokens of a text for the model that reads the answers.

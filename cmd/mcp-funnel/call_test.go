@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/words"
 )
 
 // Arguments that are not taken are wrong usage; a tool that says no has failed.
@@ -216,7 +217,7 @@ func TestCallTakesAListSeveralTimes(t *testing.T) {
 		{"jq", []string{"source=a.json", "source=b.json"}, `{"source":["a.json","b.json"]}`},
 	} {
 		i := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == c.tool })
-		if got, err := arguments(catalog()[i], c.words); err != nil || string(got) != c.want {
+		if got, err := words.Parse(catalog()[i], c.words); err != nil || string(got) != c.want {
 			t.Errorf("%s %q: %s, %v, want %s", c.tool, c.words, got, err, c.want)
 		}
 	}
@@ -246,7 +247,7 @@ func TestCallTakesABareWord(t *testing.T) {
 		{[]string{"find", "src"}, `"src" is not KEY=VALUE; write path=src; arguments of find: `},
 	} {
 		i := slices.IndexFunc(catalog(), func(t tools.Tool) bool { return t.Name == c.words[0] })
-		raw, err := arguments(catalog()[i], c.words[1:])
+		raw, err := words.Parse(catalog()[i], c.words[1:])
 		got := string(raw)
 		if err != nil {
 			got = err.Error()

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/tokens"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/words"
 )
 
 // complete prints completions for the word at the cursor; the completion scripts call it.
@@ -182,7 +183,7 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 	if at < 0 {
 		return nil
 	}
-	schema := schemaOf(all[at])
+	schema := words.SchemaOf(all[at])
 	if key, _, valued := strings.Cut(typed, "="); valued {
 		p := schema.Properties[key]
 		switch {
@@ -198,7 +199,7 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 		}
 		return out
 	}
-	sole := schema.onlyRequired() // a word without = is its value
+	sole := schema.OnlyRequired() // a word without = is its value
 	for key, p := range schema.Properties {
 		if !slices.ContainsFunc(given, func(word string) bool {
 			name, _, valued := strings.Cut(word, "=")

@@ -1,18 +1,17 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
-	"github.com/tailscale/hujson"
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/prompts"
 	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/words"
 )
 
 const description = `Tools whose output never floods a model's context.
@@ -71,17 +70,17 @@ func settingsOf(ctx *kong.Context) *cli.Settings {
 // toolsOf returns the tools of toolsets, by default core, to be listed only: none of them works.
 func toolsOf(toolsets []string) []tools.Tool { return server.Catalog(server.Parts{Toolsets: toolsets}) }
 
-// toolArguments explains the tool named among the words, else all tools that are offered: its description, its rules,
+// toolArguments explains the tool named in the line, else all tools that are offered: its description, its rules,
 // and its arguments in the order of the schema, which is by use.
-func toolArguments(words []string, s *cli.Settings) string {
+func toolArguments(named []string, s *cli.Settings) string {
 	catalog := toolsOf(s.ToolsetNames())
 	all := toolsOf(server.Toolsets)
-	if i := slices.IndexFunc(all, func(t tools.Tool) bool { return slices.Contains(words, t.Name) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(t tools.Tool) bool { return slices.Contains(named, t.Name) }); i >= 0 {
 		catalog = all[i : i+1]
 	}
 	var b strings.Builder
 	for _, t := range catalog {
-		schema := schemaOf(t)
+		schema := words.SchemaOf(t)
 		fmt.Fprintf(&b, "\n%s: %s\n", t.Name, t.Description)
 		if t.Toolset != tools.Core {
 			fmt.Fprintf(&b, "  It is offered with --toolsets %s,%s.\n", tools.Core, t.Toolset)
@@ -90,12 +89,12 @@ func toolArguments(words []string, s *cli.Settings) string {
 			fmt.Fprintf(&b, "  %s\n", rule)
 		}
 		fmt.Fprintf(&b, "\nArguments of %s:\n", t.Name)
-		for _, name := range schema.names {
+		for _, name := range schema.Names {
 			mark := ""
 			if slices.Contains(schema.Required, name) {
 				mark = " (required)"
 			}
-			fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], schema.Properties[name].values())
+			fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], schema.Properties[name].Values())
 		}
 	}
 	if roots := rootNames(s); roots != "" {
@@ -123,47 +122,6 @@ func overview(s *cli.Settings) string {
 	}
 	b.WriteString("\nmcp-funnel call --help explains all tools, mcp-funnel call TOOL --help one.\n")
 	return b.String()
-}
-
-// toolSchema is the JSON schema of a tool's arguments.
-type toolSchema struct {
-	Properties map[string]property
-	Required   []string
-
-	names []string // of the properties, in the order of the schema
-}
-
-// property is one argument.
-type property struct {
-	Type, Description string
-	Enum              []string
-	AnyOf             []struct{ Type string }
-	Minimum, Maximum  *float64
-}
-
-// schemaOf returns the schema of a tool of this program.
-func schemaOf(t tools.Tool) (schema toolSchema) {
-	_ = json.Unmarshal(t.Schema, &schema) // tools.New has written it
-	all, _ := hujson.Parse(t.Schema)
-	if properties := all.Find("/properties"); properties != nil {
-		for _, m := range properties.Value.(*hujson.Object).Members {
-			schema.names = append(schema.names, m.Name.Value.(hujson.Literal).String())
-		}
-	}
-	return schema
-}
-
-// values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".
-func (p property) values() string {
-	switch {
-	case len(p.Enum) > 0:
-		return " One of " + strings.Join(p.Enum, ", ") + "."
-	case p.Minimum != nil && p.Maximum != nil:
-		return fmt.Sprintf(" From %v to %v.", *p.Minimum, *p.Maximum)
-	case p.Minimum != nil:
-		return fmt.Sprintf(" At least %v.", *p.Minimum)
-	}
-	return ""
 }
 
 // helpText adds the default to a setting's help. Variables are not named: their names follow one rule, which the

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
+	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -20,6 +21,9 @@ func workers() map[string]worker.Worker {
 }
 
 func main() {
+	if ran, code := shell.Main(os.Args); ran { // a command in the sandbox started this process, as funnel
+		os.Exit(code)
+	}
 	if ran, code := worker.Main(os.Args, workers()); ran { // the server started this process as a worker
 		os.Exit(code)
 	}

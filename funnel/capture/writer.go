@@ -26,6 +26,7 @@ type Options struct {
 	Expected             int64 // bytes of the output; 0: unknown
 	Counter              *tokens.Counter
 	Mask                 *secrets.Masker // of what is shown; nil: nothing is masked
+	Whole                io.Writer       // gets all of the text with its secrets masked; its errors are ignored; nil: none
 	Redact               bool            // secrets are masked in the recording too
 }
 
@@ -42,6 +43,7 @@ type Writer struct {
 
 	mask       *secrets.Split
 	redact     bool
+	whole      io.Writer
 	shownEdges *edges // of the masked text, from the first secret on; nil: nothing was masked
 
 	buf      []byte // bytes not processed yet, at most the size of the block, or chunkSize
@@ -65,6 +67,7 @@ func NewWriter(o Options) *Writer {
 	w := &Writer{
 		mask:   o.Mask.Split(),
 		redact: o.Redact,
+		whole:  o.Whole,
 		edges:  newEdges(o.HeadLines, o.TailLines),
 		tally:  o.Counter.Tally(),
 		hold:   hold{limit: o.Hold},
@@ -217,6 +220,9 @@ func (w *Writer) process(text []byte, final bool) int {
 	}
 	if w.shownEdges != nil {
 		_, _ = w.shownEdges.Write(shown)
+	}
+	if w.whole != nil {
+		_, _ = w.whole.Write(shown)
 	}
 	w.dispatch(b, shown, final)
 	_, _ = w.edges.Write(b)

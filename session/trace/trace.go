@@ -21,6 +21,7 @@ const (
 	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions; see Source
 	ViaCompaction = "compaction" // of a transcript: tokens before and after it
 	ViaView       = "view"       // of a person who looks at an observation: it counts for no session and is not traced
+	ViaCommand    = "command"    // of a command that run runs; what it was shown is not in the client's context
 	ViaObserved   = "observed"   // tools/call that was passed on whole; shown is what its receipt would have had
 )
 

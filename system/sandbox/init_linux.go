@@ -56,7 +56,10 @@ func runChild(kind string) int {
 	}
 	i := &initProcess{header: h, control: control, in: in, mounts: files[2:]}
 	if h.Input {
-		i.stdin, i.mounts = files[2], files[3:]
+		i.stdin, i.mounts = i.mounts[0], i.mounts[1:]
+	}
+	if h.Connects {
+		i.connect, i.mounts = i.mounts[0], i.mounts[1:]
 	}
 	if err := i.run(); err != nil {
 		r := reply{Error: err.Error()}

@@ -15,6 +15,7 @@ type initProcess struct {
 	pid     int   // of the command
 	mounts  []int // descriptors of detached mounts
 	stdin   int   // of the command, with header.Input
+	connect int   // the socket for the listener, with header.Connects
 	scratch scratchUse
 
 	childEnded int // descriptor of an event: a child of init has ended
@@ -47,6 +48,7 @@ type header struct {
 	Spec
 	Namespaces bool
 	Input      bool       // a standard input is among the files
+	Connects   bool       // a socket is among the files, behind it: for the listener of the filter
 	Sources    []sourceID // one for each of Spec.Mounts
 }
 

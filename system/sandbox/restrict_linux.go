@@ -45,7 +45,7 @@ func (i *initProcess) restrict() error {
 		scopeThread()
 		more = append(more, rulesOutsideNamespaces(i.Net)...)
 	}
-	return must(layerCalls, seccomp.Install(append(more, rules...)))
+	return must(layerCalls, i.installFilter(append(more, rules...)))
 }
 
 // scopeThread makes the kernel deny signals to processes outside, if it can, to all that this thread starts. Other

@@ -48,6 +48,12 @@ type Spec struct {
 	ScratchNow int64 // their size when it was last measured; if it is over the limit, the command must not add to it
 	MinFree    int64 // bytes that must stay free on the file systems that the command may write to
 
+	// Connect serves a connection that a process of the command has opened by [Dial]. It is called in a goroutine of its
+	// own, for at most [MaxConnections] at once: further ones wait. The connection ends with the process, or is closed when
+	// Connect returns. nil: there are none, as in mode off. No other process can open one: the kernel asks for each on
+	// behalf of a process below this command's filter of system calls.
+	Connect func(conn *os.File) `json:"-"`
+
 	Memory    int64 // bytes: for each process, and for the resident memory of the tree; 0: unlimited
 	Processes int   // processes and threads of the tree; 0: unlimited
 }
@@ -69,6 +75,9 @@ type Mount struct {
 	Maybe   bool // skip it if Source is missing
 	Plain   bool // no part of Source may be a link: commands may write to the directories above it
 }
+
+// MaxConnections is how many connections the processes of one command have at once.
+const MaxConnections = 64
 
 // Status is how a command ended.
 type Status struct {

@@ -104,6 +104,15 @@ func (p *Process) run(s Spec, stdout, stderr *os.File, namespaces bool) error {
 	if h.Input {
 		files = append(files, s.Stdin)
 	}
+	var c connector
+	if h.Connects = s.Connect != nil && s.Mode != Off; h.Connects {
+		var err error
+		if c, err = newConnector(); err != nil {
+			return err
+		}
+		defer c.close()
+		files = append(files, c.theirs)
+	}
 	mounts := &mountSources{}
 	defer mounts.close()
 	if namespaces {
@@ -114,6 +123,9 @@ func (p *Process) run(s Spec, stdout, stderr *os.File, namespaces bool) error {
 	}
 	if err := p.begin(h, files); err != nil {
 		return err
+	}
+	if h.Connects {
+		c.start(s.Connect)
 	}
 	go p.await()
 	return nil

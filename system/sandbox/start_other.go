@@ -42,3 +42,6 @@ func runChild(string) int { return 1 }
 
 // ExitSignal names no signal: no command is run on this system.
 func ExitSignal(int) string { return "" }
+
+// Dial fails: no command is run on this system.
+func Dial() (*os.File, error) { return nil, errNotHere }

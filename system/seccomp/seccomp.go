@@ -22,6 +22,7 @@ type Rule struct {
 	Call  uintptr
 	If    []Test // all must hold; none: the rule always matches
 	Errno unix.Errno
+	Ask   bool // the call waits until the holder of the filter's listener answers it; see [InstallAsking]
 }
 
 // Test compares the lower half of an argument, counted from 0: argument & Mask == Value.
@@ -45,15 +46,27 @@ func Deny(calls ...uintptr) []Rule {
 // Install installs the filter on all threads of this process. Without CAP_SYS_ADMIN, the process must have set
 // PR_SET_NO_NEW_PRIVS before.
 func Install(rules []Rule) error {
+	_, err := install(rules, unix.SECCOMP_FILTER_FLAG_TSYNC)
+	return err
+}
+
+// InstallAsking is [Install] for rules with Ask. It returns the descriptor of the listener, which is closed on exec; it
+// needs Linux 5.14, and fails if another filter of this process has a listener.
+func InstallAsking(rules []Rule) (listener int, err error) {
+	return install(rules, unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH|
+		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+}
+
+func install(rules []Rule, flags uintptr) (int, error) {
 	program := assemble(rules)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	_, _, e := unix.Syscall(
-		unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)),
+	fd, _, e := unix.Syscall(
+		unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)),
 	)
 	if e != 0 {
-		return fmt.Errorf("seccomp: %w", e)
+		return 0, fmt.Errorf("seccomp: %w", e)
 	}
-	return nil
+	return int(fd), nil
 }
 
 // Offsets in the kernel's struct seccomp_data.
@@ -87,6 +100,9 @@ func assemble(rules []Rule) []unix.SockFilter {
 		verdict := uint32(unix.SECCOMP_RET_ALLOW)
 		if r.Errno != Allow {
 			verdict = unix.SECCOMP_RET_ERRNO | uint32(r.Errno)
+		}
+		if r.Ask {
+			verdict = unix.SECCOMP_RET_USER_NOTIF
 		}
 		// After the first test, the accumulator holds an argument, so the block reloads the number at its end.
 		body := 3*len(r.If) + 1

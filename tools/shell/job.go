@@ -44,6 +44,7 @@ type job struct {
 	lastKey // the owner, the directory and the command
 	script  script
 	view    *view
+	calls   *calls // of tools, by the command; nil: there are none
 	timeout time.Duration
 
 	handle string    // "": it was never detached; guarded by Shell.mu

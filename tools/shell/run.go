@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -45,8 +46,9 @@ func (s *Shell) Run() tools.Tool {
 		Effect:      effect,
 		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,
 		Toolset:     Toolset,
+		Calls:       s.options.Mode != sandbox.Off,
 		Terminal:    true,
-		Whole:       tools.Whole{Lines: 200, Tokens: 1500}, // what a script condensed is read, and not worth a second call
+		Whole:       tools.Whole{Lines: 200, Tokens: 2500}, // what a script condensed is read, and not worth a second call
 	}, s.run)
 }
 
@@ -92,6 +94,7 @@ func (s *Shell) run(ctx context.Context, a runArgs, in tools.Input, out tools.Ou
 		if a.Stop != "" {
 			j.kill(endedStopped)
 		}
+		defer j.calls.follow(ctx, in.Caller)()
 		if err := j.replay(ctx, in, out, out.Streams(j.name())); err != nil {
 			s.detach(j)
 			return err
@@ -102,6 +105,7 @@ func (s *Shell) run(ctx context.Context, a runArgs, in tools.Input, out tools.Ou
 	if err != nil {
 		return err
 	}
+	defer j.calls.follow(ctx, in.Caller)()
 	j.to = out.Streams(j.name())
 	go j.forward()
 	return s.follow(ctx, j, in, out)
@@ -155,11 +159,19 @@ func (s *Shell) launch(j *job, in tools.Input) error {
 	if err != nil {
 		return err
 	}
-	o := &s.options
+	o, env := &s.options, s.environment(j.view, roots)
+	var connect func(*os.File)
+	if program := s.program(); program != "" && in.Caller != nil {
+		j.calls = newCalls(o)
+		connect = j.calls.serve
+		env = withPath(env, binDir)
+		mounts = append(mounts, sandbox.Mount{Source: program, Target: binDir + "/" + programName, File: true, Maybe: true})
+	}
 	s.guard(j.view.guarded())
 	err = j.start(sandbox.Spec{
-		Args: []string{o.Shell, "-c", j.command}, Dir: j.cwd, Env: s.environment(j.view, roots), Mode: o.Mode,
-		Mounts: mounts, Net: o.AllowNet,
+		Args: []string{o.Shell, "-c", j.command}, Dir: j.cwd, Env: env, Mode: o.Mode,
+		Connect: connect,
+		Mounts:  mounts, Net: o.AllowNet,
 		ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
 	})

@@ -69,7 +69,7 @@ func (s script) allowed(programs []string) error {
 		return nil
 	}
 	for _, name := range s.programs {
-		if !slices.Contains(programs, name) && !slices.Contains(programs, path.Base(name)) {
+		if name != programName && !slices.Contains(programs, name) && !slices.Contains(programs, path.Base(name)) {
 			return fmt.Errorf("%s is not among the programs that the operator allows: %s (--allow-program)",
 				name, strings.Join(programs, ", "))
 		}

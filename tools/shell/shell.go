@@ -42,6 +42,7 @@ type Options struct {
 	AllowNet     bool
 	AllowProgram []string // the only programs that a command may name; none: any. It is no boundary
 	KeepEnv      []string // variables of the server that commands get
+	Tools        []string // tools that commands may call by funnel although they are not read-only
 
 	Store  *observations.Store // nil: commands cannot name observations
 	Hidden []string            // paths that no command sees, even below a root

@@ -401,6 +401,10 @@ func (a *App) SourcesOf(who funnel.Session) source.Set {
 // Call calls a tool for the command line, which sees all that the app has.
 func (a *App) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error) {
 	r.Who, r.Sources = LocalSession(), a.Sources
+	if r.Tool.Calls {
+		list := func(context.Context) ([]tools.Tool, error) { return a.Catalog, nil }
+		r.Caller = funnel.Calls{List: list, Run: a.Funnel.Call, Of: r}
+	}
 	return a.Funnel.Call(ctx, r)
 }
 

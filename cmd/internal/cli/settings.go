@@ -128,6 +128,7 @@ type commandsSettings struct {
 	AllowCache   []string `placeholder:"DIR" sep:"none" help:"Cache outside the roots, such as ~/go/pkg/mod, that commands may read and write; repeatable."`
 	AllowNet     bool     `to:"Shell.AllowNet" help:"Let commands use the network."`
 	AllowProgram []string `to:"Shell.AllowProgram" placeholder:"NAME" sep:"," help:"Program that commands may name; repeatable. A help against mistakes, no boundary. Default: all."`
+	RunTools     []string `to:"Shell.Tools" placeholder:"NAME" sep:"," help:"Tool that commands may call by funnel although it may change something; repeatable. Default: read-only ones alone."`
 	KeepEnv      []string `to:"Shell.KeepEnv" placeholder:"NAME" sep:"," help:"Environment variable that commands get; repeatable. Default: PATH, the language and the time zone."`
 	Shell        string   `to:"Shell.Shell" placeholder:"FILE" help:"Program that runs commands, with -c. Default: bash where it is installed, else /bin/sh."`
 	Slice        Age      `min:"1" to:"Shell.Slice" default:"45s" placeholder:"TIME" help:"Time within which a call of run or ask answers; a command that takes longer continues."`
