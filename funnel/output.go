@@ -190,6 +190,10 @@ func (o *output) Text(b []byte) error {
 }
 
 func (o *output) TruncatedRow(head, tail []byte, between int64, more tools.Call) error {
+	if o.whole {
+		return fmt.Errorf("a row of over %d chars is too long for this: slice chars=… reads a part of it, jq save=true keeps it",
+			between)
+	}
 	return o.add(func() error { return o.page.AddTruncatedRow(head, tail, between, more) },
 		head, []byte(text.LeftOut(between)), tail, []byte{'\n'})
 }

@@ -59,16 +59,13 @@ func validateTool(t tools.Tool) error {
 	return nil
 }
 
-// toolListing converts a tool to its entry in tools/list. It sets every hint that applies to the tool's effect, since
-// an unset hint means destructive and open world.
+// toolListing converts a tool to its entry in tools/list. It sets the hints whose defaults are the worst: an
+// unset one means destructive and open world.
 func toolListing(t tools.Tool) mcp.Tool {
 	out := mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, RawInputSchema: t.Schema}
 	out.Annotations.ReadOnlyHint = new(t.Effect == tools.ReadOnly)
 	out.Annotations.DestructiveHint = new(t.Effect == tools.Destructive)
 	out.Annotations.OpenWorldHint = new(t.OpenWorld)
-	if t.Effect != tools.ReadOnly {
-		out.Annotations.IdempotentHint = new(false)
-	}
 	return out
 }
 

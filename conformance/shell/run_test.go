@@ -53,7 +53,7 @@ func TestDefaultShell(t *testing.T) {
 	if strings.Contains(text, "tests passed") || answer.Receipts[0].Status != "failure" {
 		t.Errorf("%q, %s", text, answer.Receipts[0].Status)
 	}
-	if want := "Run a bash command, "; !strings.HasPrefix(b.tool.Description, want) {
+	if want := "Run bash, "; !strings.HasPrefix(b.tool.Description, want) {
 		t.Errorf("%q, want %q", b.tool.Description, want)
 	}
 	if text, answer := b.run("false | true"); answer.Receipts[0].Status != "success" {

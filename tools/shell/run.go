@@ -15,11 +15,11 @@ import (
 )
 
 type runArgs struct {
-	Command string `json:"command,omitempty" jsonschema:"$OBS/ID is the file of obs:ID" help:"Command for the shell. Its standard input is empty. It may name stored observations, as $OBS/ID, to work on what was kept."`
+	Command string `json:"command,omitempty" jsonschema:"$OBS/ID: obs:ID" help:"Command for the shell. Its standard input is empty. It may name stored observations, as $OBS/ID, to work on what was kept."`
 	Cwd     string `json:"cwd,omitempty" help:"Directory inside a root. Default: the first root."`
 	Timeout int    `json:"timeout_s,omitempty" help:"Seconds after which the command is ended, counted from its start; 0 or left out: 600, or what the operator allows."`
-	After   string `json:"after,omitempty" jsonschema:"run:ID to go on" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and shows what is new."`
-	Stop    string `json:"stop,omitempty" jsonschema:"run:ID" help:"Handle of a command that is still running: run:ID. The command is ended, and the call shows what it wrote."`
+	After   string `json:"after,omitempty" jsonschema:"run:ID" help:"Handle of a command that was still running when an earlier call answered: run:ID. The call continues with it, and shows what is new."`
+	Stop    string `json:"stop,omitempty" help:"Handle of a command that is still running: run:ID. The command is ended, and the call shows what it wrote."`
 }
 
 // Run returns the tool run. That of a nil Shell can be listed, but not called.
@@ -27,9 +27,9 @@ func (s *Shell) Run() tools.Tool {
 	if s == nil {
 		s = New(Options{})
 	}
-	contained := "contained: it sees the roots, read-only"
+	contained := "contained: roots read-only"
 	if s.options.AllowWrite {
-		contained = "contained: it may change what is below the roots"
+		contained = "contained: roots writable"
 	}
 	if s.options.Mode == sandbox.Off {
 		contained = "not contained: it may do all that the user may"
@@ -38,10 +38,17 @@ func (s *Shell) Run() tools.Tool {
 	if s.options.AllowWrite || s.options.Mode == sandbox.Off {
 		effect = tools.Destructive
 	}
+	about := "Run " + s.options.shellName() + ", " + contained
+	if found := s.options.interpreters(); found != "" {
+		about += "; " + found
+	}
+	if s.options.Mode == sandbox.Required { // where it is best-effort, commands may have no funnel
+		about += "; " + programName + " TOOL KEY=VALUE calls tools"
+	}
 	return tools.New(tools.Tool{
 		Name:        "run",
-		Title:       "Run a command",
-		Description: "Run a " + s.options.shellName() + " command, " + contained + ".",
+		Title:       "Run",
+		Description: about + ".",
 		Rules:       []string{"Give exactly one of command, after and stop."},
 		Effect:      effect,
 		OpenWorld:   s.options.AllowNet || s.options.Mode == sandbox.Off,
