@@ -196,6 +196,7 @@ func (d *display) facts() receipt.Facts {
 		Offered:  c.options.Offered,
 		Hint:     c.options.Hint,
 		Command:  c.request.Command,
+		Quoted:   c.output.quoted,
 		News:     d.news, Replaces: c.output.replaces,
 	}
 	if rec, _ := c.captured.Recording(); rec != nil {

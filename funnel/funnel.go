@@ -147,7 +147,6 @@ func (c *call) execute() (Answer, error) {
 		return Answer{}, c.ctx.Err()
 	case c.request.Whole != nil:
 		d.addRest()
-		c.files = c.opened(d)
 		return c.finish(d, d.receipt(), o), nil
 	case c.captured.Bytes > 0 || !c.output.paged || c.output.kept:
 		d.showOutput()

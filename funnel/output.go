@@ -53,6 +53,7 @@ type output struct {
 	notes    []string
 	found    []string                                // see [tools.Output.Findings]
 	masked   int                                     // secrets masked in the notes
+	quoted   bool                                    // see [tools.Quoter]
 	same     bool                                    // see [tools.Repeater]
 	since    string                                  // see [tools.Comparer]
 	replaces string                                  // see [tools.Output.Answered]
@@ -144,6 +145,9 @@ func (o *output) Cut(n int64) { o.set(func() { o.capture.Cut(n) }) }
 
 // Unchanged implements [tools.Repeater].
 func (o *output) Unchanged() { o.set(func() { o.same = true }) }
+
+// Quoted implements [tools.Quoter].
+func (o *output) Quoted() { o.set(func() { o.quoted = true }) }
 
 // Since implements [tools.Comparer].
 func (o *output) Since(says string) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcp-funnel/mcp-funnel/funnel/policy"
 	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
@@ -18,7 +19,7 @@ import (
 func (d *display) addRest() {
 	c := d.call
 	d.measure()
-	d.complete = true
+	d.decision, d.complete = c.options.Policy.Decide(policy.Size{}, d.spent), true
 	note := func(format string, args ...any) {
 		c.output.notes = append(c.output.notes, fmt.Sprintf(format, args...))
 	}

@@ -50,6 +50,10 @@ type Repeater interface{ Unchanged() }
 // whole does not say it.
 type Comparer interface{ Since(says string) }
 
+// Quoter is implemented by an [Output] that may be what a command quoted from files: an error in it is none of the
+// command, and its receipt names no first and last one.
+type Quoter interface{ Quoted() }
+
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
 

@@ -35,6 +35,7 @@ type Facts struct {
 	Offered  []string           // the tools that the next step may name; nil: jq, grep and slice
 	Hint     string             // another use of the stored output, for the next step; "": none
 	Command  string             // runs these tools, if the caller has only a shell; else ""
+	Quoted   bool               // see [tools.Quoter]
 	News     bool               // an earlier answer has shown all but its News
 	Replaces string             // the observation of that answer; "": it stays
 }
@@ -153,10 +154,10 @@ var matchTotal = content.Pattern(`^\d+ match(es)?( in \d+ files?)?$`)
 // errorTotal matches the part of a total line that counts lines of errors.
 var errorTotal = content.Pattern(`^\d+ errors?$`)
 
-// saysOf returns what the summary says, without the errors if the tool found which tests failed: passing tests print
-// errors too.
+// saysOf returns what the summary says, without the errors if the tool found which tests failed, because passing tests
+// print errors too, or if they are quoted.
 func (f Facts) saysOf(says []string) []string {
-	if f.Counts["failed_tests"] == 0 {
+	if f.Counts["failed_tests"] == 0 && !f.Quoted {
 		return says
 	}
 	return slices.DeleteFunc(slices.Clone(says), func(s string) bool {

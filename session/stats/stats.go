@@ -162,6 +162,12 @@ func (s *Sum) Add(c trace.Call) {
 		return
 	}
 	t := s.tool(c)
+	if c.Via == trace.ViaCommand { // run shows what its command made of it, and counts that
+		if t.Calls++; c.Status != "success" {
+			t.Failed++
+		}
+		return
+	}
 	s.count(t, c)
 	if of := s.read(c); of != nil {
 		s.fetch(of, c)

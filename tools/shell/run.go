@@ -234,8 +234,14 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	if status.Scratch > 0 {
 		j.view.scratch.size.Store(status.Scratch)
 	}
-	found := j.seen.found.close()
+	found, outcomes := j.seen.found.close(), j.seen.found.outcomes
 	tests := j.testsOf(status.Exit)
+	if j.script.onlyQuotes() {
+		found, outcomes, tests = nil, nil, testsOf{}
+		if quoter, ok := out.(tools.Quoter); ok {
+			quoter.Quoted()
+		}
+	}
 	for _, note := range s.notes(j, status) {
 		out.Note(note)
 	}
@@ -257,7 +263,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	if n := len(tests.failed); n > 0 && status.Exit != 0 {
 		out.Count("failed_tests", float64(n))
 	}
-	out.Findings(append(found, j.seen.found.outcomes...))
+	out.Findings(append(found, outcomes...))
 	if j.handle != "" {
 		out.Keep()
 		out.Note(fmt.Sprintf("%s has ended with exit code %d", j.handle, status.Exit))

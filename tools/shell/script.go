@@ -13,6 +13,7 @@ import (
 // script is a parsed command. Hints use it; it never decides what a command may touch.
 type script struct {
 	programs []string // named by the command, each once
+	hidden   bool     // it runs more that is not named
 	fault    string   // why it does not parse; "": it does
 }
 
@@ -45,6 +46,7 @@ func parse(command string) script {
 				break
 			}
 			name := n.Args[0].Lit()
+			s.hidden = s.hidden || slices.Contains([]string{"", ".", "source", "eval", "exec", "command"}, name)
 			if name != "" && !functions[name] && !isBuiltin(name) && !slices.Contains(s.programs, name) {
 				s.programs = append(s.programs, name)
 			}
@@ -60,6 +62,17 @@ func isBuiltin(name string) bool {
 		": . [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill printf pwd read "+
 			"readonly return set shift source test times trap true type ulimit umask unalias unset wait local declare",
 	), name)
+}
+
+// onlyQuotes reports whether all programs of the command print what they read, or parts of it: errors that they print
+// are those of a file.
+func (s script) onlyQuotes() bool {
+	return len(s.programs) > 0 && s.fault == "" && !s.hidden && !slices.ContainsFunc(s.programs, func(name string) bool {
+		return !slices.Contains(strings.Fields(
+			"cat tac nl zcat bzcat xzcat zstdcat less more head tail grep egrep fgrep zgrep rg ag sed awk gawk mawk sort uniq "+
+				"cut tr fold column paste wc strings jq yq ls find tee diff funnel",
+		), path.Base(name))
+	})
 }
 
 // allowed returns an error if the command names a program that the operator did not list. A script can hide what it
