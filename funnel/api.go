@@ -88,7 +88,7 @@ type Request struct {
 	// Expected is the number of bytes of the output if it is known, else 0. Over 16 MiB, no token is counted exactly
 	// that would then be estimated.
 	Expected int64
-	Caller   tools.Caller // for a tool that calls others; nil: there are none
+	Caller   *tools.Caller // for a tool that calls others; nil: there are none
 	Whole    io.Writer    // gets the text of the output with secrets masked, all of it; the answer has notes and errors alone
 	Ask      tools.Asker  // asks the client a tool's question; nil: there is no client to ask
 	Complete bool         // the output is stored only if the tool succeeded and all of it has room

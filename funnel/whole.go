@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/funnel/receipt"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -28,11 +27,8 @@ func (d *display) addRest() {
 			note("kept as %s%s", observations.Prefix, c.observation.ID)
 		}
 	}
-	if n := len(c.images()); n > 0 {
-		note("%s left out", content.Plural(int64(n), "image or sound is", "images or sounds are"))
-	}
-	if r := c.output.result; r != nil && r.Second != "" {
-		note("the structured content beside the text is left out")
+	if r := c.output.result; len(c.images()) > 0 || r != nil && r.Second != "" {
+		note("images, sounds or a second form of the text are left out: --receipt has them")
 	}
 	if notes := receipt.Notes(d.notes()); notes != "" {
 		c.reply.addText(notes)
@@ -42,34 +38,22 @@ func (d *display) addRest() {
 	}
 }
 
-// Calls is the [tools.Caller] of a call, for [Request.Caller].
-type Calls struct {
-	List func(context.Context) ([]tools.Tool, error)    // of all tools
-	Run  func(context.Context, Request) (Answer, error) // as [Funnel.Call]
-	Of   Request                                        // the call that the others are parts of
-}
-
-// Tools implements [tools.Caller].
-func (c Calls) Tools(ctx context.Context) ([]tools.Tool, error) { return c.List(ctx) }
-
-// Call implements [tools.Caller].
-func (c Calls) Call(
-	ctx context.Context, t tools.Tool, args json.RawMessage, shown bool, w io.Writer,
-) (tools.Called, error) {
-	r := Request{
-		Tool: t, Args: args, Who: c.Of.Who, Sources: c.Of.Sources, Client: c.Of.Client, Via: trace.ViaCommand,
+// NewCaller returns the [Request.Caller] of a call: list returns all tools, run is [Funnel.Call] for each of their calls.
+func NewCaller(
+	of Request, list func(context.Context) ([]tools.Tool, error), run func(context.Context, Request) (Answer, error),
+) *tools.Caller {
+	call := func(ctx context.Context, t tools.Tool, args json.RawMessage, shown bool, w io.Writer) (string, bool, error) {
+		r := Request{Tool: t, Args: args, Who: of.Who, Sources: of.Sources, Client: of.Client, Via: trace.ViaCommand}
+		if !shown {
+			r.Whole = w
+		}
+		answer, err := run(ctx, r)
+		says := strings.TrimSpace(shownText(answer.Blocks))
+		if shown && err == nil {
+			_, err = io.WriteString(w, says+"\n")
+			says = ""
+		}
+		return says, answer.Failed, err
 	}
-	if !shown {
-		r.Whole = w
-	}
-	answer, err := c.Run(ctx, r)
-	if err != nil {
-		return tools.Called{}, err
-	}
-	said := strings.TrimSpace(shownText(answer.Blocks))
-	if shown {
-		_, err = io.WriteString(w, said+"\n")
-		said = ""
-	}
-	return tools.Called{Notes: said, Failed: answer.Failed}, err
+	return &tools.Caller{Tools: list, Call: call}
 }

@@ -10,7 +10,7 @@ import (
 
 // caller returns what calls other tools as parts of a call: each takes from the rate of the call's identity, sees its
 // sources, and counts among the workers of the call.
-func (s toolArea) caller(k *call, r funnel.Request) (tools.Caller, error) {
+func (s toolArea) caller(k *call, r funnel.Request) (*tools.Caller, error) {
 	up, err := k.upstreams()
 	if err != nil {
 		return nil, err
@@ -34,5 +34,5 @@ func (s toolArea) caller(k *call, r funnel.Request) (tools.Caller, error) {
 		r.Tool = withSources(r.Tool)
 		return s.run(ctx, r)
 	}
-	return funnel.Calls{List: list, Run: run, Of: r}, nil
+	return funnel.NewCaller(r, list, run), nil
 }

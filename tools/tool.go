@@ -141,28 +141,24 @@ type Input struct {
 	AsShown func(text string) bool
 
 	// Caller calls other tools as parts of this call; nil: there are none, or [Tool.Calls] is not set.
-	Caller Caller
+	Caller *Caller
 
 	// Mask masks the secrets in a text, those of the arguments too; for what [Output.Attach] sends. The funnel always
 	// sets it.
 	Mask func(text string) string
 }
 
-// Caller calls other tools with the identity, the sources and the session of a call, and traces each. It is safe for
-// concurrent use, until the call has ended.
-type Caller interface {
+// Caller calls other tools with the identity, the sources and the session of a call, and traces each. Its functions are
+// safe for concurrent use, until that call has ended.
+type Caller struct {
 	// Tools returns the tools of this server and of its upstream servers.
-	Tools(ctx context.Context) ([]Tool, error)
+	Tools func(ctx context.Context) ([]Tool, error)
 
-	// Call runs a tool and writes the text of its output to w, all of it, with secrets masked. With shown, it writes what
-	// a model would be shown. The error is the cause of ctx, if that ended first.
-	Call(ctx context.Context, t Tool, args json.RawMessage, shown bool, w io.Writer) (Called, error)
-}
-
-// Called is the rest of a [Caller.Call].
-type Called struct {
-	Notes  string // what must be said besides the output; "": nothing
-	Failed bool   // the call failed; Notes has the error, or the output is that of an upstream server
+	// Call runs a tool and writes the text of its output to w, all of it, with secrets masked; with shown, what a model
+	// would be shown. It returns what must be said besides, which has the error if the tool failed, unless the output is
+	// that error, as that of an upstream server is. err is the cause of ctx if that ended first.
+	Call func(ctx context.Context, t Tool, args json.RawMessage, shown bool, w io.Writer) (
+		says string, failed bool, err error)
 }
 
 // CountTokens counts the tokens of a text for the model that reads the answers.

@@ -80,22 +80,11 @@ func toolArguments(named []string, s *cli.Settings) string {
 	}
 	var b strings.Builder
 	for _, t := range catalog {
-		schema := words.SchemaOf(t)
-		fmt.Fprintf(&b, "\n%s: %s\n", t.Name, t.Description)
 		if t.Toolset != tools.Core {
-			fmt.Fprintf(&b, "  It is offered with --toolsets %s,%s.\n", tools.Core, t.Toolset)
+			offer := fmt.Sprintf("It is offered with --toolsets %s,%s.", tools.Core, t.Toolset)
+			t.Rules = slices.Insert(slices.Clone(t.Rules), 0, offer)
 		}
-		for _, rule := range t.Rules {
-			fmt.Fprintf(&b, "  %s\n", rule)
-		}
-		fmt.Fprintf(&b, "\nArguments of %s:\n", t.Name)
-		for _, name := range schema.Names {
-			mark := ""
-			if slices.Contains(schema.Required, name) {
-				mark = " (required)"
-			}
-			fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, t.Help[name], schema.Properties[name].Values())
-		}
+		b.WriteString("\n" + words.Help(t))
 	}
 	if roots := rootNames(s); roots != "" {
 		fmt.Fprintf(&b, "\nRoots: %s. A path begins with the name of its root, unless only one root has it.\n", roots)

@@ -104,14 +104,14 @@ func (p *Process) run(s Spec, stdout, stderr *os.File, namespaces bool) error {
 	if h.Input {
 		files = append(files, s.Stdin)
 	}
-	var c connector
 	if h.Connects = s.Connect != nil && s.Mode != Off; h.Connects {
-		var err error
-		if c, err = newConnector(); err != nil {
+		theirs, ours, err := child.SocketPair()
+		if err != nil {
 			return err
 		}
-		defer c.close()
-		files = append(files, c.theirs)
+		defer theirs.Close() //nolint:errcheck // init has its own
+		go accept(ours, s.Connect)
+		files = append(files, theirs)
 	}
 	mounts := &mountSources{}
 	defer mounts.close()
@@ -123,9 +123,6 @@ func (p *Process) run(s Spec, stdout, stderr *os.File, namespaces bool) error {
 	}
 	if err := p.begin(h, files); err != nil {
 		return err
-	}
-	if h.Connects {
-		c.start(s.Connect)
 	}
 	go p.await()
 	return nil

@@ -1,74 +1,62 @@
 package shell
 
 import (
-	"bufio"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// interpreterNames are the programs that the description of run names where commands have them, the most telling first.
-var interpreterNames = []string{
-	"python3", "node", "jq", "go", "git", "rg", "perl", "awk", "sqlite3", "ruby",
-}
-
-// maxInterpreters is the length of their list, in bytes: the description of run has no room for more.
+// maxInterpreters is the length of the list of interpreters in bytes: the description of run has no room for more.
 const maxInterpreters = 40
 
 // interpreters lists programs that commands find, with the versions that their paths tell: none is started, so that this
-// takes no time.
-func (o Options) interpreters() string {
+// takes no time. The most telling come first.
+func (o Options) interpreters() (list string) {
 	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
-		visible := func(above string) bool { return within(above, dir) }
-		return !filepath.IsAbs(dir) || o.Mode != sandbox.Off &&
-			!slices.ContainsFunc(slices.Concat(sandbox.SystemDirs, o.AllowRead), visible)
+		seen := append(o.AllowRead[:len(o.AllowRead):len(o.AllowRead)], sandbox.SystemDirs...)
+		visible := o.Mode == sandbox.Off || slices.ContainsFunc(seen, func(above string) bool { return within(above, dir) })
+		return !visible || !filepath.IsAbs(dir)
 	})
-	list := ""
-	for _, name := range interpreterNames {
+	for _, name := range []string{"python3", "node", "jq", "go", "git", "rg", "perl", "awk", "sqlite3", "ruby"} {
 		for _, dir := range dirs {
 			path := filepath.Join(dir, name)
 			if fi, err := os.Stat(path); err != nil || fi.IsDir() || fi.Mode()&0o111 == 0 {
 				continue
 			}
-			if more := list + ", " + strings.TrimSpace(name+" "+version(path, name)); len(more)-2 <= maxInterpreters {
+			more := strings.TrimPrefix(list+", "+name+version(path), ", ")
+			if len(more) <= maxInterpreters {
 				list = more
 			}
 			break
 		}
 	}
-	return strings.TrimPrefix(list, ", ")
+	return list
 }
 
-// version returns the version of Python or Go, "" if its path does not tell it.
-func version(path, name string) string {
+// versioned matches the name of Python's program, and the file with Go's version.
+var versioned = content.Pattern(`^(?:python|go)(\d+\.\d+)`)
+
+// version returns " 3.11" of Python or Go, "" if the path does not tell it.
+func version(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return ""
 	}
-	switch name {
-	case "python3":
-		_, v, _ := strings.Cut(filepath.Base(real), "python")
-		return onlyVersion(v)
-	case "go":
-		f, err := os.Open(filepath.Join(filepath.Dir(real), "..", "VERSION"))
-		if err != nil {
-			return ""
+	said := filepath.Base(real)
+	if said == "go" {
+		if f, err := os.Open(filepath.Join(filepath.Dir(real), "..", "VERSION")); err == nil {
+			defer f.Close() //nolint:errcheck // it was only read
+			text, _ := io.ReadAll(io.LimitReader(f, 64))
+			said = string(text)
 		}
-		defer f.Close() //nolint:errcheck // it was only read
-		line, _ := bufio.NewReaderSize(f, 64).ReadSlice('\n')
-		return onlyVersion(strings.TrimPrefix(strings.TrimSpace(string(line)), "go"))
+	}
+	if m := versioned().FindStringSubmatch(said); m != nil {
+		return " " + m[1]
 	}
 	return ""
-}
-
-// onlyVersion returns the first two numbers of a version, "" if there are no two.
-func onlyVersion(v string) string {
-	parts := strings.SplitN(v, ".", 3)
-	if len(parts) < 2 || strings.Trim(parts[0]+parts[1], "0123456789") != "" {
-		return ""
-	}
-	return parts[0] + "." + parts[1]
 }

@@ -168,7 +168,7 @@ func (s *Shell) launch(j *job, in tools.Input) error {
 	}
 	o, env := &s.options, s.environment(j.view, roots)
 	var connect func(*os.File)
-	if program := s.program(); program != "" && in.Caller != nil {
+	if program := s.programPath(); program != "" && in.Caller != nil {
 		j.calls = newCalls(o)
 		connect = j.calls.serve
 		env = withPath(env, binDir)

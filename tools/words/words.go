@@ -2,6 +2,7 @@
 package words
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -40,8 +41,27 @@ func SchemaOf(t tools.Tool) (schema Schema) {
 	return schema
 }
 
-// Values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".
-func (p Property) Values() string {
+// Help explains a tool: its description, its rules, and its arguments in the order of the schema.
+func Help(t tools.Tool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s\n", t.Name, t.Description)
+	for _, rule := range t.Rules {
+		fmt.Fprintf(&b, "  %s\n", rule)
+	}
+	fmt.Fprintf(&b, "\nArguments of %s:\n", t.Name)
+	schema := SchemaOf(t)
+	for _, name := range schema.Names {
+		p, mark := schema.Properties[name], ""
+		if slices.Contains(schema.Required, name) {
+			mark = " (required)"
+		}
+		fmt.Fprintf(&b, "  %s%s\n        %s%s\n", name, mark, cmp.Or(t.Help[name], p.Description, p.Type), p.values())
+	}
+	return b.String()
+}
+
+// values describes the valid values if they are restricted: " One of a, b." or " From 0 to 20."; else "".
+func (p Property) values() string {
 	switch {
 	case len(p.Enum) > 0:
 		return " One of " + strings.Join(p.Enum, ", ") + "."

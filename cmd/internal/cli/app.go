@@ -403,7 +403,7 @@ func (a *App) Call(ctx context.Context, r funnel.Request) (funnel.Answer, error)
 	r.Who, r.Sources = LocalSession(), a.Sources
 	if r.Tool.Calls {
 		list := func(context.Context) ([]tools.Tool, error) { return a.Catalog, nil }
-		r.Caller = funnel.Calls{List: list, Run: a.Funnel.Call, Of: r}
+		r.Caller = funnel.NewCaller(r, list, a.Funnel.Call)
 	}
 	return a.Funnel.Call(ctx, r)
 }
