@@ -89,10 +89,10 @@ type Request struct {
 	// that would then be estimated.
 	Expected int64
 	Caller   *tools.Caller // for a tool that calls others; nil: there are none
-	Whole    io.Writer    // gets the text of the output with secrets masked, all of it; the answer has notes and errors alone
-	Ask      tools.Asker  // asks the client a tool's question; nil: there is no client to ask
-	Complete bool         // the output is stored only if the tool succeeded and all of it has room
-	Repeated bool         // the call repeats one that asked, and carries the replies
+	Whole    io.Writer     // gets the text of the output with secrets masked, all of it; the answer has notes and errors alone
+	Ask      tools.Asker   // asks the client a tool's question; nil: there is no client to ask
+	Complete bool          // the output is stored only if the tool succeeded and all of it has room
+	Repeated bool          // the call repeats one that asked, and carries the replies
 
 	// Progress is called from any goroutine, one call at a time, at most 10 times a second. Call waits for the last
 	// one, so it must not block for long. nil: none.

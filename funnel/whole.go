@@ -28,7 +28,7 @@ func (d *display) addRest() {
 		}
 	}
 	if r := c.output.result; len(c.images()) > 0 || r != nil && r.Second != "" {
-		note("images, sounds or a second form of the text are left out: --receipt has them")
+		note("images, sounds, or structured content beside the text, are left out")
 	}
 	if notes := receipt.Notes(d.notes()); notes != "" {
 		c.reply.addText(notes)

@@ -47,6 +47,7 @@ var All = map[string]string{
 	"S31": "it runs for days",
 	"S32": "known holes are absent",
 	"S33": "of a client's session file, only numbers and ids of the last 4 MiB are read, and only if it is the user's own file",
+	"S36": "a command calls tools as the caller of run alone: none that may change something unasked, and nobody else calls",
 }
 
 // Proof is the result of one test of one promise.

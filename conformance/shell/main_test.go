@@ -13,13 +13,21 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/system/worker"
 	"github.com/mcp-funnel/mcp-funnel/system/worker/workertest"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 func TestMain(m *testing.M) {
+	if ran, code := shell.Main(os.Args); ran {
+		os.Exit(code)
+	}
+	if ran, code := worker.Main(os.Args, jq.Workers()); ran {
+		os.Exit(code)
+	}
 	if ran, code := sandbox.Main(os.Args); ran {
 		os.Exit(code)
 	}
@@ -38,6 +46,8 @@ type bench struct {
 
 	more   []string      // further roots
 	limits funnel.Limits // of the calls
+
+	others []tools.Tool // that commands may call; nil: they have no funnel
 
 	opened func() // is called when the root is open; nil: nothing is
 	reads  func() // is called before a call reads an observation; nil: nothing is
@@ -83,14 +93,19 @@ func (b *bench) call(ctx context.Context, args map[string]any) (string, funnel.A
 	if b.opened != nil {
 		b.opened()
 	}
-	answer, err := b.f.Call(ctx, funnel.Request{
+	r := funnel.Request{
 		Tool: b.tool, Args: raw, Who: funnel.Session{ID: b.owner, Owner: b.owner},
 		Limits: b.limits,
 		Sources: source.Set{
 			Roots:  roots,
 			Places: []source.NamedPlace{readPlace{source.Observations(b.store, b.owner), b}},
 		},
-	})
+	}
+	if b.others != nil {
+		list := func(context.Context) ([]tools.Tool, error) { return b.others, nil }
+		r.Caller = funnel.NewCaller(r, list, b.f.Call)
+	}
+	answer, err := b.f.Call(ctx, r)
 	if err != nil {
 		return err.Error(), answer
 	}
