@@ -27,7 +27,7 @@ safety: ## every safety promise at full size, into docs/SAFETY.md
 	scripts/safety
 
 safety-run: ## at full size what run promises: deadlines, cancelling, no process left, rights, containment; prints the table
-	SAFETY_OF="S7 S8 S9 S26 S27" scripts/safety
+	SAFETY_OF="S7 S8 S9 S26 S27 S36" scripts/safety
 
 soak: ## random calls and faults for 10 minutes; scripts/soak 6h for longer
 	scripts/soak

@@ -57,7 +57,7 @@ var inside = map[string][][]string{
 	"tools": {
 		{"tools/source"},
 		{"tools"},
-		{"tools/delta"},
+		{"tools/delta", "tools/words"},
 		{"tools/jq/decode"}, {"tools/jq/plan"}, {"tools/jq/engine"}, // bytes to values, how to run a filter, running it
 		{
 			"tools/ask/facts", "tools/ask/index", "tools/ask/router", "tools/investigate/evidence", "tools/investigate/plan",

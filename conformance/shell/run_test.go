@@ -75,7 +75,7 @@ func TestDefaultShell(t *testing.T) {
 	}
 	real := expect.Value(filepath.EvalSymlinks("/bin/sh"))(t)
 	b = newBench(t, shell.Options{Shell: "/bin/sh"})
-	if want := "Run a " + filepath.Base(real) + " command, "; !strings.HasPrefix(b.tool.Description, want) {
+	if want := "Run " + filepath.Base(real) + ", "; !strings.HasPrefix(b.tool.Description, want) {
 		t.Errorf("%q, want %q", b.tool.Description, want)
 	}
 	if text, _ := b.run(command); filepath.Base(real) == "dash" && !strings.Contains(text, "tests passed") {

@@ -24,7 +24,7 @@ func TestShellWithoutBash(t *testing.T) {
 		if err := os.Symlink(filepath.Join(dir, target), link); err != nil {
 			t.Fatal(err)
 		}
-		if got := New(Options{Shell: link}).Run().Description; !strings.HasPrefix(got, "Run a "+want+" command, ") {
+		if got := New(Options{Shell: link}).Run().Description; !strings.HasPrefix(got, "Run "+want+", ") {
 			t.Errorf("sh is %s: %q, want %s", target, got, want)
 		}
 	}
