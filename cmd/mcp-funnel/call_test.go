@@ -166,10 +166,10 @@ func TestHelpShowsToolsetsAndRoots(t *testing.T) {
 	const roots = "Roots: root, one, two. A path begins with the name of its root, unless only one root has it."
 	for _, words := range [][]string{{"call"}, {"call", "--help"}} {
 		given := append([]string{"--root", one, "--root", two, "--toolsets", "core,shell"}, words...)
-		if _, out, _ := c.run(given...); !strings.Contains(out, "Run a ") || !strings.Contains(out, roots) {
+		if _, out, _ := c.run(given...); !strings.Contains(out, "contained: roots") || !strings.Contains(out, roots) {
 			t.Errorf("%v: %s", given, out)
 		}
-		if _, out, _ := try(t, words...); strings.Contains(out, "Run a ") || strings.Contains(out, "Roots: ") {
+		if _, out, _ := try(t, words...); strings.Contains(out, "contained: roots") || strings.Contains(out, "Roots: ") {
 			t.Errorf("%v: %s", words, out)
 		}
 	}
