@@ -135,3 +135,32 @@ test('adds', () => { require('node:assert').strictEqual(2, 3); });
 		})
 	}
 }
+
+// TestQuotedErrors checks that errors of a file that a command only prints are not named as those of the command. The
+// control is a command of which nobody knows what it runs.
+func TestQuotedErrors(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, shell.Options{})
+	var log strings.Builder
+	for i := range 2000 {
+		level := "INFO"
+		if i%100 == 50 {
+			level = "ERROR"
+		}
+		fmt.Fprintf(&log, "2026-01-01T10:%02d:%02dZ %s server: request %d took %d ms\n", i/60, i%60, level, i, i%77)
+	}
+	log.WriteString("main.go:12:3: undefined: x\nmake: *** [all] Error 2\n")
+	expect.Must(t, os.WriteFile(filepath.Join(b.root, "app.log"), []byte(log.String()), 0o600))
+	for command, named := range map[string]bool{
+		"cat app.log": false, "cat app.log; grep -q nothing app.log": false, "tail -n 1500 app.log | sed s/a/b/ | awk 1; false | cat": false,
+		"for f in *.log; do head -n 1900 $f; done": false,
+		"sh -c 'cat app.log'":                      true, "$(echo cat) app.log": true, "cat app.log; . ./none": true,
+	} {
+		text, _ := b.run(command)
+		says := strings.Contains(text, "first error, ") || strings.Contains(text, "undefined: x\n--- head") ||
+			strings.Contains(text, "failed test")
+		if !strings.Contains(text, "LARGE OUTPUT DETECTED") || says != named {
+			t.Errorf("%s: an error is named: %v\n%s", command, says, text)
+		}
+	}
+}

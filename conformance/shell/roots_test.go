@@ -78,7 +78,8 @@ func TestCondensedOutputIsShownWhole(t *testing.T) {
 		{lines(56, 18), funnel.Limits{}, true}, // 6,159 characters, 1,064 tokens
 		{lines(200, 1), funnel.Limits{}, true},
 		{lines(201, 1), funnel.Limits{}, false},
-		{lines(56, 40), funnel.Limits{}, false}, // over 1,500 tokens
+		{lines(56, 40), funnel.Limits{}, true},  // over 1,500 tokens
+		{lines(56, 50), funnel.Limits{}, false}, // over 2,500
 		{lines(56, 18), funnel.Limits{LargeChars: 2000}, false},
 		{lines(150, 5), funnel.Limits{LargeLines: 55}, false},
 		{lines(201, 1), funnel.Limits{LargeLines: 300}, true},

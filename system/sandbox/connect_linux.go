@@ -26,15 +26,11 @@ const connectProtocol = 0x66756e6e
 
 // Dial connects a process of a command with the server's [Spec.Connect].
 func Dial() (*os.File, error) {
-	for {
-		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, connectProtocol)
-		if err == nil {
-			return os.NewFile(uintptr(fd), "server"), nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, err
-		}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, connectProtocol)
+	if err != nil {
+		return nil, err
 	}
+	return os.NewFile(uintptr(fd), "server"), nil
 }
 
 // installFilter installs the filter of system calls and, with header.Connects, sends its listener to the server. If this

@@ -46,10 +46,6 @@ var (
 	errTooLong    = errors.New("too long")
 )
 
-func newCalls(o *Options) *calls {
-	return &calls{options: o, free: make(chan struct{}, maxCalls), now: make(chan *follower, 1)}
-}
-
 // follow has a call of run call the tools for the command until the returned function is called. It does nothing if c is
 // nil.
 func (c *calls) follow(ctx context.Context, caller *tools.Caller) (stop func()) {

@@ -169,7 +169,7 @@ func (s *Shell) launch(j *job, in tools.Input) error {
 	o, env := &s.options, s.environment(j.view, roots)
 	var connect func(*os.File)
 	if program := s.programPath(); program != "" && in.Caller != nil {
-		j.calls = newCalls(o)
+		j.calls = &calls{options: o, free: make(chan struct{}, maxCalls), now: make(chan *follower, 1)}
 		connect = j.calls.serve
 		env = withPath(env, binDir)
 		mounts = append(mounts, sandbox.Mount{Source: program, Target: binDir + "/" + programName, File: true, Maybe: true})
@@ -236,8 +236,8 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	}
 	found, outcomes := j.seen.found.close(), j.seen.found.outcomes
 	tests := j.testsOf(status.Exit)
-	if j.script.onlyQuotes() {
-		found, outcomes, tests = nil, nil, testsOf{}
+	if j.script.onlyQuotes() && len(tests.failed) == 0 {
+		found, outcomes = nil, nil
 		if quoter, ok := out.(tools.Quoter); ok {
 			quoter.Quoted()
 		}
