@@ -90,31 +90,35 @@ func acceptOne(listener int) (conn *os.File, ended bool) {
 		id   uint64
 		rest [72]byte
 	}
-	control := func(request uintptr, argument unsafe.Pointer) unix.Errno {
-		_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), request, uintptr(argument))
-		return e
+	control := func(request uintptr, argument unsafe.Pointer) (uintptr, unix.Errno) {
+		n, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), request, uintptr(argument))
+		return n, e
 	}
-	if e := control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); e != 0 {
+	if _, e := control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&call)); e != 0 {
 		return nil, e != unix.ENOENT && e != unix.EINTR // the process has ended or was interrupted; it calls again then
 	}
+	answer := struct { // the kernel's seccomp_notif_resp
+		id    uint64
+		value int64
+		errno int32
+		flags uint32
+	}{id: call.id, errno: -int32(unix.EMFILE)}
 	ours, theirs, err := child.SocketPair()
 	if err == nil {
 		defer theirs.Close() //nolint:errcheck // the process has its own
 		file := struct {     // the kernel's seccomp_notif_addfd
 			id                         uint64
 			flags, source, fd, fdFlags uint32
-		}{id: call.id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, source: uint32(theirs.Fd()), fdFlags: unix.O_CLOEXEC}
-		if control(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&file)) == 0 {
-			return ours, false
+		}{id: call.id, source: uint32(theirs.Fd()), fdFlags: unix.O_CLOEXEC}
+		// The file and the answer are sent apart: of SECCOMP_ADDFD_FLAG_SEND that a signal interrupts, the process gets the
+		// answer without the file, and would take its standard input for it.
+		if fd, e := control(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&file)); e == 0 {
+			answer.value, answer.errno = int64(fd), 0
 		}
-		_ = ours.Close()
 	}
-	failure := struct { // the kernel's seccomp_notif_resp
-		id    uint64
-		value int64
-		errno int32
-		flags uint32
-	}{id: call.id, errno: -int32(unix.EMFILE)}
-	control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&failure))
-	return nil, false
+	if _, e := control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&answer)); e != 0 || answer.errno != 0 {
+		_ = ours.Close() // an error if it is nil
+		return nil, false
+	}
+	return ours, false
 }

@@ -51,7 +51,7 @@ func Install(rules []Rule) error {
 }
 
 // InstallAsking is [Install] for rules with Ask. It returns the descriptor of the listener, which is closed on exec; it
-// needs Linux 5.14, and fails if another filter of this process has a listener.
+// needs Linux 5.9, and fails if another filter of this process has a listener.
 func InstallAsking(rules []Rule) (listener int, err error) {
 	return install(rules, unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH|
 		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
