@@ -2,6 +2,9 @@ package savings
 
 import (
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,18 +19,7 @@ const unseenCommand = "go test ./conformance/savings -run TestUnseen -update"
 // shows what the directory holds, and one call answers each question. On average a question takes at most 1.2 calls and
 // 250 tokens.
 func TestUnseen(t *testing.T) {
-	f := emptyFixture(t, testing.Short())
-	for _, make := range []func(*fixture){
-		podsYAML, lockFile, history, orders, composeLog, junitReport, resources, goSource,
-	} {
-		before := len(f.questions)
-		make(f)
-		f.questions = f.questions[:before+1]
-		if q := &f.questions[before]; len(q.calls) > 1 { // the first call has shown what this one looks for
-			q.calls = q.calls[1:]
-		}
-	}
-	f.writeOutputs()
+	f := unseen(t)
 	s := startServer(t, f.dir)
 	counter := tokens.New(tokens.O200k)
 	first := s.call(call{"find", map[string]any{"show": "kinds"}})
@@ -41,6 +33,55 @@ func TestUnseen(t *testing.T) {
 	if !testing.Short() && !t.Failed() {
 		keep(t, unseenCommand, questions(rows)+fmt.Sprintf("| all | `find show=kinds` before them | 1 | %d | | | | |\n", all)+
 			fmt.Sprintf("| **average** | | %.2f | %d | | | | |\n", float64(calls)/float64(n), shown/n))
+	}
+}
+
+// unseen writes the files and returns their questions.
+func unseen(t *testing.T) *fixture {
+	f := emptyFixture(t, testing.Short())
+	for _, make := range []func(*fixture){
+		podsYAML, lockFile, history, orders, composeLog, junitReport, resources, goSource,
+	} {
+		before := len(f.questions)
+		make(f)
+		f.questions = f.questions[:before+1]
+		if q := &f.questions[before]; len(q.calls) > 1 { // the first call has shown what this one looks for
+			q.calls = q.calls[1:]
+		}
+	}
+	f.writeOutputs()
+	return f
+}
+
+// TestUnseenScript asks the same questions by one look at the directory and one script that calls the tools, at most
+// 3 calls and 2,500 tokens together.
+func TestUnseenScript(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("scripts call tools from the sandbox of Linux")
+	}
+	f := unseen(t)
+	s := startWith(t, "serve", "--root", f.dir, "--toolsets", "core,shell")
+	var script strings.Builder
+	for _, q := range f.questions {
+		c := q.calls[0]
+		fmt.Fprintf(&script, "funnel %s", c.tool)
+		for _, name := range slices.Sorted(maps.Keys(c.args)) {
+			fmt.Fprintf(&script, " %s='%v'", name, c.args[name])
+		}
+		script.WriteString("\n")
+	}
+	counter := tokens.New(tokens.O200k)
+	shown := counter.Count(s.call(call{"find", map[string]any{"show": "kinds"}}))
+	answer := s.call(call{"run", map[string]any{"command": script.String()}})
+	shown += counter.Count(answer)
+	t.Logf("%d questions, 2 calls, %d tokens shown", len(f.questions), shown)
+	for _, q := range f.questions {
+		if !holds(answer, q.want) {
+			t.Errorf("%s: %s: not all of %v in the answer:\n%.2500s", q.source, q.text, q.want, answer)
+		}
+	}
+	if shown > 2500 {
+		t.Errorf("%d tokens shown, want at most 2,500:\n%s", shown, answer)
 	}
 }
 

@@ -331,8 +331,8 @@ func (o *outline) texts(t *texts) {
 func (o *outline) numbers(t *numbers) {
 	f := &t.few
 	switch {
-	case o.sample && t.low != nil:
-		o.b.Write(t.low)
+	case o.sample && t.example != "":
+		o.b.WriteString(t.example)
 	case !o.values || t.low == nil:
 		o.b.WriteString("number")
 	case f.listed(t.n, o.detail.list):

@@ -150,6 +150,7 @@ type numbers struct {
 	lo, hi   float64
 	low, top []byte
 	sum      float64
+	example  string // the first number, as written
 }
 
 func (t *numbers) add(raw []byte, record int64) {
@@ -162,7 +163,9 @@ func (t *numbers) add(raw []byte, record int64) {
 }
 
 func (t *numbers) put(raw []byte, v float64, record int64) {
-	t.n++
+	if t.n++; t.n == 1 {
+		t.example = string(raw)
+	}
 	t.sum += v
 	t.few.add(raw, 1, record)
 	if t.low == nil || v < t.lo || v == t.lo && before(raw, t.low) {
@@ -174,6 +177,9 @@ func (t *numbers) put(raw []byte, v float64, record int64) {
 }
 
 func (t *numbers) merge(u *numbers) {
+	if t.n == 0 {
+		t.example = u.example
+	}
 	t.n += u.n
 	t.sum += u.sum
 	t.few.merge(&u.few)
