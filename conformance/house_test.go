@@ -30,7 +30,7 @@ var inside = map[string][][]string{
 	"text": {
 		{"text/embed", "text/linesearch/literal", "text/schema", "text/secrets", "text/words"},
 		{"text/content", "text/linesearch", "text/tokens"},
-		{"text/extract", "text/jsontrunc", "text/table"},
+		{"text/extract", "text/jsontrunc", "text/sqlite", "text/table"},
 	},
 	"kinds": {
 		{"kinds/digest", "kinds/outline", "kinds/record"},

@@ -17,6 +17,7 @@ import (
 func workers() map[string]worker.Worker {
 	all := jq.Workers()
 	all[source.DocumentWorker] = source.ReadDocuments
+	all[source.DatabaseWorker] = source.ReadDatabase
 	return all
 }
 

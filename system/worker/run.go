@@ -28,10 +28,19 @@ const (
 var (
 	workerSlots  = make(chan struct{}, max(2, runtime.NumCPU()))
 	smallJobSlot = make(chan struct{}, 1)
+	feederSlots  = make(chan struct{}, cap(workerSlots)) // of jobs that others wait for, which hold a workerSlot
 )
 
 // acquireSlot waits for a slot until ctx ends. The caller must release the slot.
-func acquireSlot(ctx context.Context, small bool) (release func(), err error) {
+func acquireSlot(ctx context.Context, small, feeds bool) (release func(), err error) {
+	if feeds {
+		select {
+		case feederSlots <- struct{}{}:
+			return func() { <-feederSlots }, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	select {
 	case workerSlots <- struct{}{}: // leave the reserved slot free if another is
 		return func() { <-workerSlots }, nil
@@ -63,7 +72,7 @@ func Run(ctx context.Context, s Spec, out io.Writer) error {
 	if ctx.Err() != nil {
 		return &Error{Name: s.Name, Cause: ctx.Err()}
 	}
-	release, err := acquireSlot(ctx, s.Small)
+	release, err := acquireSlot(ctx, s.Small, s.Feeds)
 	if err != nil {
 		return &Error{Name: s.Name, Cause: err, Line: "all workers were busy until then"}
 	}

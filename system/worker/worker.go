@@ -64,6 +64,7 @@ type Spec struct {
 	// of a file, so workers must use ReadAt.
 	Files []*os.File
 
+	Feeds bool // other workers read its output: it must not wait for them
 	Small bool // the input is small: the job may use the slot reserved for such jobs
 
 	Memory int64 // bytes the worker may use beyond those at its start; 0: DefaultMemory

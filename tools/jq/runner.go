@@ -42,6 +42,9 @@ func openRecords(ctx context.Context, in tools.Input, name string) (*source.Sour
 	if src, err = src.Stored(); err != nil {
 		return nil, err
 	}
+	if src, err = src.Rows(); err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
 	return src.StandardOutput(), nil
 }
 
@@ -136,6 +139,9 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 		if write, before, err = withLines(src, a, write); err != nil {
 			return text{}, err
 		}
+	}
+	if p, err := plan.New(filter, a.Args, src.Name, a.Slurp, a.Text); src.IsTable() && err == nil && !a.Slurp {
+		src.Columns(p.Reads.Members())
 	}
 	var said *remarks
 	open := src.Text
@@ -258,6 +264,9 @@ func wholeText(open func() (io.Reader, error)) ([]byte, error) {
 	t, err := open()
 	if err != nil {
 		return nil, err
+	}
+	if c, ok := t.(io.Closer); ok { // what makes the text holds a worker
+		defer func() { _ = c.Close() }()
 	}
 	b, err := io.ReadAll(io.LimitReader(t, smallText+1))
 	if err != nil || len(b) > smallText {

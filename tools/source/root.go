@@ -98,12 +98,16 @@ func (p rootPlace) Open(ctx context.Context, at string) (*Source, error) {
 	return p.open(ctx, at, p.prefix()+at)
 }
 
-// open opens the file at rel, which the caller named shown.
+// open opens the file at rel, which the caller named shown, or a table of a database.
 func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error) {
+	table := ""
 	f, fi, err := p.root.OpenFile(rel)
 	if err != nil {
 		if real := existing(p.root, rel); real != rel {
 			rel = real
+			f, fi, err = p.root.OpenFile(rel)
+		} else if path, name, ok := cutTable(p.root, rel); ok {
+			rel, table = path, name
 			f, fi, err = p.root.OpenFile(rel)
 		}
 	}
@@ -129,10 +133,13 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 		err = p.docs.openDocument(ctx, rel, f, src)
 	}
 	if err == nil {
+		err = src.openDatabase(ctx, f, table)
+	}
+	if err == nil && src.database == nil {
 		err = src.sniff(path.Base(rel))
 	}
 	if err != nil {
-		_ = f.Close()
+		_ = src.Close()
 		return nil, ReadError(shown, err)
 	}
 	return src, nil

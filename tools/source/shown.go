@@ -36,12 +36,15 @@ func resolveShown(root *tree.Root, rel string) (real string, ok bool) {
 	return at, true
 }
 
-// exists reports whether a path exists, literally or as it was shown.
+// exists reports whether a path exists, literally or as it was shown, or the database of a table.
 func exists(root *tree.Root, rel string) bool {
 	if _, err := root.Lstat(rel); err == nil {
 		return true
 	}
 	_, ok := resolveShown(root, rel)
+	if !ok {
+		_, _, ok = cutTable(root, rel)
+	}
 	return ok
 }
 

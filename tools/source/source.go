@@ -36,6 +36,7 @@ type Source struct {
 	closer    io.Closer
 	index     *observations.Reader // has the index of lines and chars; nil: there is none
 	converted *converted           // makes the text JSON; nil: it stays as it is
+	database  *database            // whose tables or rows this is; nil: not a database
 }
 
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
@@ -139,6 +140,9 @@ func (s *Source) Notes() []string {
 	if s.Document != nil {
 		notes = append(notes, s.Document.note(s.Name))
 	}
+	if s.database != nil {
+		notes = append(notes, s.database.note(s.Name)...)
+	}
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 
@@ -152,6 +156,9 @@ func (s *Source) Caveat() string {
 		)
 	}
 	f, ok := s.ReaderAt.(*os.File)
+	if s.IsTable() {
+		f, ok = s.database.file, true
+	}
 	if !ok {
 		return ""
 	}
@@ -172,11 +179,14 @@ func (s *Source) Caveat() string {
 // Plain reports whether the stored bytes are the text (UTF-8 without BOM, or binary), so that offsets into both are
 // the same.
 func (s *Source) Plain() bool {
-	return (s.Encoding == "utf-8" || s.Encoding == "binary") && s.converted == nil
+	return (s.Encoding == "utf-8" || s.Encoding == "binary") && s.converted == nil && !s.IsTable()
 }
 
 // Text returns a reader of the whole text, decoded to UTF-8.
 func (s *Source) Text() (io.Reader, error) {
+	if s.IsTable() {
+		return s.database.reader(), nil
+	}
 	var text io.Reader = io.NewSectionReader(s.ReaderAt, 0, s.Size)
 	if s.Plain() {
 		return text, nil
