@@ -33,17 +33,13 @@ var (
 
 // acquireSlot waits for a slot until ctx ends. The caller must release the slot.
 func acquireSlot(ctx context.Context, small, feeds bool) (release func(), err error) {
+	slots := workerSlots
 	if feeds {
-		select {
-		case feederSlots <- struct{}{}:
-			return func() { <-feederSlots }, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		slots = feederSlots
 	}
 	select {
-	case workerSlots <- struct{}{}: // leave the reserved slot free if another is
-		return func() { <-workerSlots }, nil
+	case slots <- struct{}{}: // leave the reserved slot free if another is
+		return func() { <-slots }, nil
 	default:
 	}
 	extra := smallJobSlot
@@ -51,8 +47,8 @@ func acquireSlot(ctx context.Context, small, feeds bool) (release func(), err er
 		extra = nil // never ready
 	}
 	select {
-	case workerSlots <- struct{}{}:
-		return func() { <-workerSlots }, nil
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
 	case extra <- struct{}{}:
 		return func() { <-extra }, nil
 	case <-ctx.Done():

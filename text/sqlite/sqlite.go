@@ -1,20 +1,29 @@
 // Package sqlite reads the tables of SQLite databases as JSON records.
 //
-// A database may be hostile, so it runs in a worker, and SQLite is kept small: it reads one open file through a VFS that
-// knows no other name, its schema is not trusted, and memory, the length of values and the time of a step are bounded.
+// A database may be hostile. It runs in a worker, and here SQLite gets one open file through a VFS that knows no other
+// name; its schema is not trusted, and its memory and the length of values are bounded.
 package sqlite
 
 import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-	"unsafe"
+	"unicode/utf8"
 
-	"modernc.org/libc"
+	"github.com/go-json-experiment/json/jsontext"
+	"modernc.org/sqlite" // also registers the driver
 	sqlite3 "modernc.org/sqlite/lib"
 	"modernc.org/sqlite/vfs"
 
@@ -23,197 +32,224 @@ import (
 
 // Limits of a database.
 const (
-	maxValue  = 64 << 20               // bytes of one text or blob that is read
-	maxHeap   = 160 << 20              // bytes that SQLite may allocate
-	maxCache  = 8 << 10                // KiB of its pages
-	tick      = 100 * time.Millisecond // after which the time of a step is looked at
-	rowTime   = 20 * time.Second       // for the next row
-	tableTime = time.Second            // for counting the rows of one table
-	countTime = 3 * time.Second        // for counting those of all tables
+	maxValue  = 64 << 20        // bytes of one text or blob that is read
+	maxHeap   = 160 << 20       // bytes that SQLite allocates
+	maxCount  = 10_000_000      // rows of a table that are counted
+	countTime = time.Second     // for counting them
+	listTime  = 3 * time.Second // for counting those of all tables
 )
 
-// magic is what a database begins with.
-const magic = "SQLite format 3\x00"
-
 // Is reports whether a file with these first bytes is a database.
-func Is(prefix []byte) bool {
-	return strings.HasPrefix(string(prefix[:min(len(prefix), len(magic))]), magic)
-}
-
-// Database is an open database. It is not safe for concurrent use.
-type Database struct {
-	tls   *libc.TLS
-	db    uintptr
-	files *vfs.FS
-
-	busy  atomic.Int64 // odd within a call that may take long
-	limit atomic.Int64 // ticks of such a call
-	stop  chan struct{}
-}
+func Is(prefix []byte) bool { return bytes.HasPrefix(prefix, []byte("SQLite format 3\x00")) }
 
 // Open opens the database that a file holds. Nothing is written, and no other file is read.
-func Open(file io.ReaderAt, size int64) (*Database, error) {
-	name, files, err := vfs.New(only{file, size})
+func Open(ctx context.Context, file io.ReaderAt, size int64) (*sql.Conn, error) {
+	name, _, err := vfs.New(only{io.NewSectionReader(file, 0, size)})
 	if err != nil {
 		return nil, err
 	}
-	d := &Database{tls: libc.NewTLS(), files: files, stop: make(chan struct{})}
-	uri, err := libc.CString("file:" + only{}.name() + "?immutable=1&vfs=" + name)
+	db, err := sql.Open("sqlite", fmt.Sprintf("file:%s?vfs=%s&immutable=1&_query_only=1&_defensive=1&_dqs=0&_error_rc=1"+
+		"&_pragma=trusted_schema(off)&_pragma=cell_size_check(on)&_pragma=temp_store(memory)&_pragma=cache_size(-8192)"+
+		"&_pragma=hard_heap_limit(%d)", fileName, name, maxHeap))
 	if err != nil {
 		return nil, err
 	}
-	defer libc.Xfree(d.tls, uri)
-	at := d.tls.Alloc(8)
-	defer d.tls.Free(8)
-	flags := int32(sqlite3.SQLITE_OPEN_READONLY | sqlite3.SQLITE_OPEN_URI | sqlite3.SQLITE_OPEN_NOMUTEX)
-	rc := sqlite3.Xsqlite3_open_v2(d.tls, uri, at, flags, 0)
-	d.db = *pointer[uintptr](at)
-	d.limit.Store(int64(rowTime / tick))
-	go d.watch()
-	if rc != sqlite3.SQLITE_OK {
-		return d, d.failure()
+	conn, err := db.Conn(ctx)
+	if err == nil {
+		_, err = sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_LENGTH, maxValue)
+		_, failed := sqlite.Limit(conn, sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+		err = errors.Join(err, failed)
 	}
-	for id, most := range map[int32]int32{
-		sqlite3.SQLITE_LIMIT_LENGTH: maxValue, sqlite3.SQLITE_LIMIT_ATTACHED: 0, sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
-		sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1 << 20, sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
-	} {
-		sqlite3.Xsqlite3_limit(d.tls, d.db, id, most)
-	}
-	for _, setting := range []string{
-		"trusted_schema=off", "query_only=on", "cell_size_check=on", "temp_store=memory", "mmap_size=0",
-		fmt.Sprintf("hard_heap_limit=%d", maxHeap), fmt.Sprintf("cache_size=-%d", maxCache),
-	} {
-		s, err := d.prepare("PRAGMA " + setting)
-		if err == nil {
-			_, err = s.next()
-			s.close()
-		}
-		if err != nil {
-			return d, err
-		}
-	}
-	return d, nil
+	return conn, err
 }
 
-// Close closes the database.
-func (d *Database) Close() {
-	close(d.stop)
-	sqlite3.Xsqlite3_close_v2(d.tls, d.db)
-	_ = d.files.Close()
-	d.tls.Close()
-}
-
-// watch interrupts calls that take longer than limit.
-func (d *Database) watch() {
-	t := time.NewTicker(tick)
-	defer t.Stop()
-	tls := libc.NewTLS()
-	defer tls.Close()
-	for last, n := int64(0), int64(0); ; {
-		select {
-		case <-d.stop:
-			return
-		case <-t.C:
-		}
-		if now := d.busy.Load(); now != last || now%2 == 0 {
-			last, n = now, 0
-		} else if n++; n > d.limit.Load() {
-			sqlite3.Xsqlite3_interrupt(tls, d.db)
-		}
-	}
-}
-
-// errTime is the error of a call that took longer than its limit.
-var errTime = errors.New("it took too long")
-
-// failure returns the error of the last call.
-func (d *Database) failure() error {
-	switch code := sqlite3.Xsqlite3_extended_errcode(d.tls, d.db); code & 0xff {
-	case sqlite3.SQLITE_INTERRUPT:
-		return errTime
-	case sqlite3.SQLITE_NOTADB:
-		return errors.New("it is encrypted, damaged or not a SQLite database")
-	case sqlite3.SQLITE_NOMEM:
-		return fmt.Errorf("it needs more than %d MiB of memory", maxHeap>>20)
-	case sqlite3.SQLITE_TOOBIG:
-		return fmt.Errorf("a value is longer than %d MiB", maxValue>>20)
-	}
-	return errors.New(content.ClipBytes(libc.GoString(sqlite3.Xsqlite3_errmsg(d.tls, d.db)), 200))
-}
-
-// statement is a prepared query.
-type statement struct {
-	*Database
-	at uintptr
-}
-
-func (d *Database) prepare(query string) (*statement, error) {
-	text, err := libc.CString(query)
-	if err != nil {
-		return nil, err
-	}
-	defer libc.Xfree(d.tls, text)
-	at := d.tls.Alloc(8)
-	defer d.tls.Free(8)
-	d.busy.Add(1)
-	rc := sqlite3.Xsqlite3_prepare_v2(d.tls, d.db, text, int32(len(query))+1, at, 0)
-	d.busy.Add(1)
-	if rc != sqlite3.SQLITE_OK {
-		return nil, d.failure()
-	}
-	return &statement{d, *pointer[uintptr](at)}, nil
-}
-
-func (s *statement) close() { sqlite3.Xsqlite3_finalize(s.tls, s.at) }
-
-// next reads the next row; it returns false at the end.
-func (s *statement) next() (bool, error) {
-	s.busy.Add(1)
-	rc := sqlite3.Xsqlite3_step(s.tls, s.at)
-	s.busy.Add(1)
-	switch rc {
-	case sqlite3.SQLITE_ROW:
-		return true, nil
-	case sqlite3.SQLITE_DONE:
-		return false, nil
-	}
-	return false, s.failure()
-}
-
-// text returns a text of the row, valid until the next one.
-func (s *statement) text(column int) []byte {
-	at := sqlite3.Xsqlite3_column_text(s.tls, s.at, int32(column))
-	if at == 0 {
-		return nil
-	}
-	return unsafe.Slice(pointer[byte](at), sqlite3.Xsqlite3_column_bytes(s.tls, s.at, int32(column)))
-}
-
-// pointer returns a pointer to memory of SQLite, which Go does not move.
-func pointer[T any](at uintptr) *T { return *(**T)(unsafe.Pointer(&at)) }
+// fileName is the only name in the file system of a database.
+const fileName = "database"
 
 // only is a file system with one file.
-type only struct {
-	file io.ReaderAt
-	size int64
-}
+type only struct{ *io.SectionReader }
 
-func (only) name() string { return "database" }
-
-// Open implements [fs.FS].
 func (o only) Open(name string) (fs.File, error) {
-	if name != o.name() {
+	if name != fileName {
 		return nil, fs.ErrNotExist
 	}
-	return opened{io.NewSectionReader(o.file, 0, o.size)}, nil
+	return o, nil
 }
 
-type opened struct{ *io.SectionReader }
+func (only) Close() error                 { return nil }
+func (o only) Stat() (fs.FileInfo, error) { return info{size: o.Size()}, nil }
 
-func (opened) Close() error                 { return nil }
-func (o opened) Stat() (fs.FileInfo, error) { return o, nil }
-func (opened) Name() string                 { return only{}.name() }
-func (opened) Mode() fs.FileMode            { return 0o400 }
-func (opened) ModTime() time.Time           { return time.Time{} }
-func (opened) IsDir() bool                  { return false }
-func (opened) Sys() any                     { return nil }
+type info struct {
+	fs.FileInfo // nil: only the size is asked for
+	size        int64
+}
+
+func (i info) Size() int64 { return i.size }
+
+// tables returns the names of the tables and views in the order in which they were made, without those of SQLite itself.
+func tables(ctx context.Context, db *sql.Conn) (names []string, err error) {
+	var list []byte
+	err = db.QueryRowContext(ctx, `SELECT json_group_array(name) FROM sqlite_schema WHERE type IN ('table', 'view') `+
+		`AND name NOT LIKE 'sqlite\_%' ESCAPE '\'`).Scan(&list)
+	if err == nil {
+		err = json.Unmarshal(list, &names)
+	}
+	return names, err
+}
+
+// Find returns the name of a table or view as the database spells it. The error of an unknown one lists those there are.
+func Find(ctx context.Context, db *sql.Conn, name string) (string, error) {
+	names, err := tables(ctx, db)
+	if err != nil {
+		return "", err
+	}
+	all := append(names, "sqlite_schema") // the statements that made the others
+	if i := slices.IndexFunc(all, func(known string) bool { return strings.EqualFold(known, name) }); i >= 0 {
+		return all[i], nil
+	}
+	return "", fmt.Errorf("it has no table %s; its tables: %s", content.ClipBytes(name, 50),
+		content.ClipBytes(content.VisibleLine(strings.Join(names, ", ")), 120))
+}
+
+// columnsOf returns the columns of a table, as SELECT * shows them.
+func columnsOf(ctx context.Context, db *sql.Conn, table string) ([]*sql.ColumnType, error) {
+	rows, err := db.QueryContext(ctx, "SELECT * FROM "+quoted(table)+" LIMIT 0")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	return rows.ColumnTypes()
+}
+
+// List writes a record for each table: {"table", "rows", "columns": ["NAME TYPE"]}; rows is "over N" if there are more
+// than maxCount, null if the time was too short to count them.
+func List(ctx context.Context, db *sql.Conn, w io.Writer) error {
+	names, err := tables(ctx, db)
+	to := json.NewEncoder(w)
+	to.SetEscapeHTML(false)
+	end := time.Now().Add(listTime)
+	for _, name := range names {
+		r := struct {
+			Table   string   `json:"table"`
+			Rows    any      `json:"rows"`
+			Columns []string `json:"columns"`
+			Error   string   `json:"error,omitempty"`
+		}{Table: name}
+		columns, err := columnsOf(ctx, db, name)
+		for _, c := range columns {
+			r.Columns = append(r.Columns, strings.TrimSpace(c.Name()+" "+c.DatabaseTypeName()))
+		}
+		if err == nil {
+			short, cancel := context.WithTimeout(ctx, min(countTime, time.Until(end)))
+			query := fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)", quoted(name), maxCount+1)
+			if err = db.QueryRowContext(short, query).Scan(&r.Rows); short.Err() != nil {
+				r.Rows, err = nil, nil
+			} else if r.Rows == int64(maxCount+1) {
+				r.Rows = fmt.Sprintf("over %d", maxCount)
+			}
+			cancel()
+		}
+		if err != nil {
+			r.Error = err.Error()
+		}
+		if err := to.Encode(r); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Rows writes the rows of a table as JSON objects, one a line, with the columns of only; nil: all. The error is a
+// [*content.Remarks] if all were written, but hold something that JSON cannot show.
+func Rows(ctx context.Context, db *sql.Conn, table string, only []string, out io.Writer) error {
+	columns, err := columnsOf(ctx, db, table)
+	if err != nil {
+		return err
+	}
+	seen := odd{}
+	var keys [][]byte // `"name":`
+	var sized []bool  // a blob of the column is not read: its size comes in its place
+	query := "SELECT 1"
+	for _, c := range columns {
+		name, declared := quoted(c.Name()), c.DatabaseTypeName()
+		if only != nil && !slices.Contains(only, c.Name()) {
+			continue
+		}
+		keys = append(keys, append(seen.appendText(nil, c.Name()), ':'))
+		sized = append(sized, declared == "" || strings.Contains(declared, "BLOB"))
+		if sized[len(keys)-1] {
+			name = fmt.Sprintf("CASE typeof(%s) WHEN 'blob' THEN CAST(length(%[1]s) AS BLOB) ELSE %[1]s END", name)
+		}
+		query += ", +" + name // an expression has no declared type, by which the driver would change times
+	}
+	return db.Raw(func(conn any) error {
+		rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query+" FROM "+quoted(table), nil)
+		if err != nil {
+			return err
+		}
+		w, values := bufio.NewWriterSize(out, 64<<10), make([]driver.Value, len(keys)+1)
+		for err = rows.Next(values); err == nil; err = rows.Next(values) {
+			b := append(w.AvailableBuffer(), '{')
+			for i, key := range keys {
+				if i > 0 {
+					b = append(b, ',')
+				}
+				b = seen.appendValue(append(b, key...), values[i+1], sized[i])
+			}
+			if _, err := w.Write(append(b, '}', '\n')); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = seen.remarks()
+		}
+		return errors.Join(w.Flush(), err)
+	})
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// odd counts values that JSON cannot show, by the notes on them.
+type odd map[string]int
+
+func (o odd) remarks() error {
+	var notes []string
+	for note, n := range o {
+		notes = append(notes, fmt.Sprintf("%s: %d", note, n))
+	}
+	if notes == nil {
+		return nil
+	}
+	return &content.Remarks{Notes: slices.Sorted(slices.Values(notes))}
+}
+
+// appendValue appends a value as JSON; of a blob its size, which is in its place if sized is set.
+func (o odd) appendValue(b []byte, value driver.Value, sized bool) []byte {
+	switch v := value.(type) {
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case float64:
+		if !math.IsInf(v, 0) {
+			return strconv.AppendFloat(b, v, 'f', -1, 64)
+		}
+		o["infinite numbers, shown as null"]++
+	case string:
+		return o.appendText(b, v)
+	case []byte:
+		if !sized {
+			v = strconv.AppendInt(nil, int64(len(v)), 10)
+		}
+		return append(append(append(b, `{"blob":`...), v...), '}')
+	}
+	return append(b, "null"...)
+}
+
+// appendText appends a text as a JSON string.
+func (o odd) appendText(b []byte, text string) []byte {
+	if !utf8.ValidString(text) {
+		o[`texts not in UTF-8, whose bytes are shown as \xNN`]++
+		text = content.Visible(text, false)
+	}
+	b, _ = jsontext.AppendQuote(b, text) // it is UTF-8
+	return b
+}

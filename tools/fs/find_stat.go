@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/sqlite"
 )
 
 // Limits of files that are read concurrently.
@@ -115,6 +116,9 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 		return b, err
 	}
 	defer func() { _ = src.Close() }()
+	if tables := src.Tables(); tables != nil {
+		return append(append(append(b, `,"kind":"sqlite","tables":[`...), tables...), ']'), nil
+	}
 	return s.appendText(b, e, src.Kind(), src.Text, buf)
 }
 
@@ -137,7 +141,8 @@ func (s *statWriter) readSmall(e *foundEntry, buf []byte) (text []byte, kind con
 		return nil, "", false
 	}
 	stored := content.Detect(text, true)
-	return text, kinds.Sniff(text, true, path.Base(e.Path)), stored == content.UTF8 || stored == content.NoText
+	return text, kinds.Sniff(text, true, path.Base(e.Path)), stored == content.UTF8 ||
+		stored == content.NoText && !sqlite.Is(text)
 }
 
 // appendText appends the kind of a text and, unless that is binary, its lines, tokens and language.

@@ -118,8 +118,8 @@ func readBinary(ctx context.Context, src *source.Source, out tools.Output) error
 		_, err = fmt.Fprintf(out, "%s: %s, %d bytes: too large to show; an image may have at most %d bytes\n",
 			content.VisibleLine(src.Name), media, src.Size, maxImage)
 	default:
-		_, err = fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it\n",
-			content.VisibleLine(src.Name), media, src.Size)
+		_, err = fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it%s\n",
+			content.VisibleLine(src.Name), media, src.Size, src.Instead())
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -42,9 +43,7 @@ func openRecords(ctx context.Context, in tools.Input, name string) (*source.Sour
 	if src, err = src.Stored(); err != nil {
 		return nil, err
 	}
-	if src, err = src.Rows(); err != nil {
-		return nil, errors.Join(err, src.Close())
-	}
+	src.Rows()
 	return src.StandardOutput(), nil
 }
 
@@ -140,8 +139,13 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 			return text{}, err
 		}
 	}
-	if p, err := plan.New(filter, a.Args, src.Name, a.Slurp, a.Text); src.IsTable() && err == nil && !a.Slurp {
-		src.Columns(p.Reads.Members())
+	size := src.Size
+	if src.IsTable() {
+		size = max(size, smallText+1) // a worker reads the rows, because another one writes them
+		p, err := plan.New(a.Filter.Text(), a.Args, src.Name, a.Slurp, a.Text)
+		if err == nil && !a.Slurp && p.Reads != nil && !p.Reads.Indexed && p.Reads.Each == nil {
+			src.Columns(slices.AppendSeq([]string{}, maps.Keys(p.Reads.Keys)))
+		}
 	}
 	var said *remarks
 	open := src.Text
@@ -155,7 +159,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 			return said.start(ctx, write, t), nil
 		}
 	}
-	return text{src.Name, src.Size, open, inputOf(src, open, write == nil), said, before, src}, nil
+	return text{src.Name, size, open, inputOf(src, open, write == nil), said, before, src}, nil
 }
 
 // classes matches a class of a regular expression in a string of a filter: "\\b".
@@ -265,9 +269,6 @@ func wholeText(open func() (io.Reader, error)) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, ok := t.(io.Closer); ok { // what makes the text holds a worker
-		defer func() { _ = c.Close() }()
-	}
 	b, err := io.ReadAll(io.LimitReader(t, smallText+1))
 	if err != nil || len(b) > smallText {
 		return nil, err
@@ -293,7 +294,8 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 		return nil, nil
 	case k == kinds.Binary:
 		return nil, fmt.Errorf(
-			`jq: %s is binary, neither JSON nor text: look into it with slice {"bytes": …}`, decode.Clip(src.Name),
+			`jq: %s is binary, neither JSON nor text: look into it with slice {"bytes": …}%s`, decode.Clip(src.Name),
+			src.Instead(),
 		)
 	case k != kinds.Text:
 		return k.Objects, nil

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -30,67 +31,97 @@ const DatabaseWorker = "database"
 
 // databaseJob is the input of a worker that reads a database.
 type databaseJob struct {
-	Table   string   `json:"table"`   // "": the list of tables
-	Check   bool     `json:"check"`   // whether there is such a table, without its rows
-	Columns []string `json:"columns"` // nil: all
+	Size    int64
+	Table   string   // "": the list of tables
+	Check   bool     // only whether there is such a table
+	Columns []string // nil: all
 }
 
-// databaseEnd follows the records in the output of a worker, after a zero byte, which JSON does not have.
-type databaseEnd struct {
-	Failed string   `json:"failed,omitempty"`
-	Notes  []string `json:"notes,omitempty"`
-}
+// noted begins the error of a worker that wrote all records: what follows are notes.
+const noted = "noted: "
 
-// ReadDatabase is the worker function that reads a SQLite database: it writes records, one a line, and a databaseEnd.
+// ReadDatabase is the worker function that reads a SQLite database: it writes records, one a line.
 func ReadDatabase(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) error {
 	var job databaseJob
 	if err := json.NewDecoder(in).Decode(&job); err != nil || len(files) != 1 {
 		return fmt.Errorf("no job for %d files: %w", len(files), err)
 	}
-	var end databaseEnd
-	notes, err := job.run(ctx, files[0], out)
-	if end.Notes = notes; err != nil {
-		end.Failed = err.Error()
-	}
-	b, err := json.Marshal(end)
+	db, err := sqlite.Open(ctx, files[0], job.Size)
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append([]byte{0}, b...))
+	if job.Table == "" {
+		return sqlite.List(ctx, db, out)
+	}
+	table, err := sqlite.Find(ctx, db, job.Table)
+	if err == nil && !job.Check {
+		err = sqlite.Rows(ctx, db, table, job.Columns, out)
+	}
+	if said, ok := errors.AsType[*content.Remarks](err); ok {
+		return errors.New(noted + strings.Join(said.Notes, "; "))
+	}
 	return err
 }
 
-func (j databaseJob) run(ctx context.Context, f *os.File, out io.Writer) (notes []string, err error) {
-	at, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	d, err := sqlite.Open(f, at.Size())
-	if err != nil {
-		return nil, err
-	}
-	if j.Table == "" {
-		w := bufio.NewWriter(out)
-		return nil, errors.Join(d.List(ctx, w), w.Flush())
-	}
-	table, err := d.Find(j.Table)
-	if err != nil || j.Check {
-		return nil, err
-	}
-	return d.Rows(ctx, table, j.Columns, out)
+// database is what a source needs to read a database. It is not safe for concurrent use.
+type database struct {
+	ctx     context.Context //nolint:containedctx // it ends the workers when the source is closed
+	stop    context.CancelFunc
+	file    *os.File
+	job     databaseJob
+	tables  []byte       // their list, if that is the text; nil: the text is rows
+	said    atomic.Value // the notes of a worker, a string
+	beside  string       // a note on another file of the database
+	running sync.WaitGroup
+	reading *io.PipeReader // the output of the last worker
 }
 
-// database is a table whose rows are the text of a source.
-type database struct {
-	ctx  context.Context //nolint:containedctx // readers end with the source
-	stop context.CancelFunc
-	file *os.File
-	job  databaseJob
+// Close ends the workers and closes the file.
+func (d *database) Close() error {
+	d.stop()
+	d.running.Wait()
+	return d.file.Close()
+}
 
-	running sync.WaitGroup
-	last    *io.PipeReader // of the worker that was started last
-	mu      sync.Mutex
-	notes   []string // of the last reader that reached the end
+// records reads the output of a worker, which the first Read starts. That ends the worker of the reader before, so that
+// a source holds one.
+type records struct {
+	*database
+	out *io.PipeReader
+}
+
+func (r *records) Read(p []byte) (int, error) {
+	if r.out == nil {
+		r.start()
+	}
+	return r.out.Read(p)
+}
+
+func (r *records) start() {
+	if r.reading != nil {
+		_ = r.reading.Close()
+	}
+	job, _ := json.Marshal(r.job) // it has only values that JSON has
+	out, in := io.Pipe()
+	r.out, r.reading = out, out
+	ctx := r.ctx
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	r.running.Go(func() {
+		err := worker.Run(ctx, worker.Spec{
+			Name: DatabaseWorker, In: bytes.NewReader(job), Files: []*os.File{r.file}, Memory: databaseMemory, Feeds: true,
+		}, in)
+		ended, ok := errors.AsType[*worker.Error](err)
+		if ok && ended.Cause == worker.ErrFailed { //nolint:errorlint // nothing wraps it
+			said, all := strings.CutPrefix(ended.Line, noted)
+			if err = errors.New(said); all {
+				r.said.Store(said)
+				err = nil
+			}
+		} else if ok && ctx.Err() == nil {
+			err = errors.New(failureOf(err))
+		}
+		_ = in.CloseWithError(err)
+	})
 }
 
 // openDatabase makes an open file that is a database the list of its tables, or the rows of a table.
@@ -98,192 +129,77 @@ func (s *Source) openDatabase(ctx context.Context, f *os.File, table string) err
 	prefix := make([]byte, 16)
 	if n, _ := f.ReadAt(prefix, 0); !sqlite.Is(prefix[:n]) { // an error shows where the text is read
 		if table != "" {
-			return errors.New("it is not a SQLite database: only the name of one takes a #TABLE")
+			return errors.New("it is no SQLite database: only that has a #TABLE")
 		}
 		return nil
 	}
-	d := &database{file: f, job: databaseJob{Table: table, Check: true}}
-	s.closer = d
+	d := &database{file: f, job: databaseJob{Size: s.Size, Table: table, Check: true}}
 	d.ctx, d.stop = context.WithTimeout(ctx, listTime)
-	list, err := io.ReadAll(io.LimitReader(d.reader(), maxList))
-	d.stop()
-	if err != nil {
-		return err
+	list, err := io.ReadAll(io.LimitReader(&records{database: d}, maxList+1))
+	if len(list) > maxList {
+		err = fmt.Errorf("the list of its tables is longer than %d MiB: name a table, #TABLE", maxList>>20)
+	}
+	if d.stop(); err != nil && table == "" && ctx.Err() == nil {
+		s.Document = &Document{Failed: err.Error()}
+		return nil
 	}
 	d.ctx, d.stop = context.WithCancel(ctx)
-	s.database, s.Encoding, s.kind = d, content.UTF8, func() content.Kind { return content.NDJSON }
-	if d.job.Check = false; table == "" {
+	d.job.Check = false
+	s.closer, s.database, s.kind = d, d, func() content.Kind { return content.NDJSON }
+	s.Encoding, s.ReaderAt = content.UTF8, noBytes{}
+	if table == "" {
+		d.tables = append([]byte{}, list...)
 		s.ReaderAt, s.Size = bytes.NewReader(list), int64(len(list))
-	} else {
-		s.ReaderAt = noBytes{s.Name}
 	}
-	return nil
+	return err
+}
+
+// Tables returns the list of the tables of a database, JSON records with commas between them; nil for other sources.
+func (s *Source) Tables() []byte {
+	if s.database == nil {
+		return nil
+	}
+	return bytes.ReplaceAll(bytes.TrimSpace(s.database.tables), []byte{'\n'}, []byte{','})
 }
 
 // noBytes is in place of the bytes of a source that has rows.
-type noBytes struct{ name string }
+type noBytes struct{}
 
-func (n noBytes) ReadAt([]byte, int64) (int, error) {
-	return 0, fmt.Errorf("%s has rows, no bytes: read, jq, grep and slice read them", n.name)
-}
-
-// Close ends the readers and closes the file.
-func (d *database) Close() error {
-	d.stop()
-	d.running.Wait()
-	return d.file.Close()
-}
-
-// reader returns the records that a worker writes, which the first Read starts. It ends with the source, and when the
-// next reader starts, so that a source holds one worker.
-func (d *database) reader() io.ReadCloser { return &recordReader{d: d, job: d.job} }
-
-// recordReader reads the output of a worker.
-type recordReader struct {
-	d    *database
-	job  databaseJob
-	pipe *io.PipeReader
-}
-
-func (r *recordReader) Read(p []byte) (int, error) {
-	if r.pipe == nil {
-		if err := r.start(); err != nil {
-			return 0, err
-		}
-	}
-	return r.pipe.Read(p)
-}
-
-// Close implements [io.Closer].
-func (r *recordReader) Close() error {
-	if r.pipe != nil {
-		return r.pipe.Close()
-	}
-	return nil
-}
-
-func (r *recordReader) start() error {
-	job, err := json.Marshal(r.job)
-	if err != nil {
-		return err
-	}
-	d := r.d
-	if d.last != nil {
-		_ = d.last.Close()
-	}
-	out, in := io.Pipe()
-	r.pipe, d.last = out, out
-	spec := worker.Spec{
-		Name: DatabaseWorker, In: bytes.NewReader(job), Files: []*os.File{d.file}, Memory: databaseMemory, Feeds: true,
-	}
-	ctx := d.ctx
-	context.AfterFunc(ctx, func() { _ = out.CloseWithError(ctx.Err()) })
-	d.running.Go(func() {
-		w := &splitter{out: in}
-		err := worker.Run(ctx, spec, w)
-		var end databaseEnd
-		switch {
-		case ctx.Err() != nil:
-			err = ctx.Err()
-		case errors.Is(err, worker.ErrMemory):
-			err = errors.New("the database needs too much memory: its reader was ended")
-		case errors.Is(err, worker.ErrCPU):
-			err = errors.New("the database needs too much time: its reader was ended")
-		case err != nil:
-			err = fmt.Errorf("the database is damaged: its reader ended (%w)", err)
-		default:
-			err = json.Unmarshal(w.end, &end)
-		}
-		if end.Failed != "" {
-			err = errors.New(end.Failed)
-		}
-		d.mu.Lock()
-		d.notes = end.Notes
-		d.mu.Unlock()
-		_ = in.CloseWithError(err)
-	})
-	return nil
-}
-
-// splitter writes what comes before a zero byte, and keeps what comes after it.
-type splitter struct {
-	out   io.Writer
-	ended bool
-	end   []byte
-}
-
-func (s *splitter) Write(p []byte) (int, error) {
-	records := p
-	if i := bytes.IndexByte(p, 0); s.ended {
-		records = nil
-	} else if i >= 0 {
-		records, s.ended = p[:i], true
-	}
-	if s.ended && len(s.end) < 64<<10 {
-		s.end = append(s.end, bytes.TrimPrefix(p[len(records):], []byte{0})...)
-	}
-	if len(records) > 0 {
-		if _, err := s.out.Write(records); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), nil
-}
+func (noBytes) ReadAt([]byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 
 // IsTable reports whether the text is the rows of a table.
-func (s *Source) IsTable() bool { return s.database != nil && s.database.job.Table != "" }
+func (s *Source) IsTable() bool { return s.database != nil && s.database.tables == nil }
 
-// Columns makes the records of a table those with only these members; it is for readers that read no others.
+// Columns makes the records of a table those with only these members, for readers that read no others.
 func (s *Source) Columns(names []string) { s.database.job.Columns = names }
 
-// Rows returns the rows of the only table of a database, in place of the list of its tables. For other sources it
-// returns s. Closing the result closes s.
-func (s *Source) Rows() (*Source, error) {
-	if s.database == nil || s.IsTable() || bytes.Count(s.list(), []byte("\n")) != 1 {
-		return s, nil
+// Rows makes the text of a database with one table the rows of that. It does nothing for other sources.
+func (s *Source) Rows() {
+	var only struct{ Table string }
+	if d := s.database; d != nil && bytes.Count(d.tables, []byte("\n")) == 1 && json.Unmarshal(d.tables, &only) == nil {
+		d.job.Table, d.tables = only.Table, nil
+		s.Name, s.ReaderAt, s.Size = s.Name+"#"+only.Table, noBytes{}, d.job.Size
 	}
-	var only sqlite.Table
-	if err := json.Unmarshal(s.list(), &only); err != nil {
-		return s, err
-	}
-	rows := *s
-	rows.Name += "#" + only.Name
-	rows.ReaderAt = noBytes{rows.Name}
-	rows.database.job.Table = only.Name
-	return &rows, nil
 }
 
-// list returns the list of tables.
-func (s *Source) list() []byte {
-	list := make([]byte, s.Size)
-	n, _ := s.ReadAt(list, 0) // it is in memory
-	return list[:n]
+// note says what the text of a database is, and what was noticed in it.
+func (d *database) note(name string) string {
+	text := ""
+	if d.tables != nil {
+		text = fmt.Sprintf("%s is a SQLite database: these are its tables; %[1]s#TABLE names the rows of one", name)
+	} else if said, _ := d.said.Load().(string); said != "" {
+		text = name + ": " + said
+	}
+	return strings.TrimPrefix(text+d.beside, "; ")
 }
 
-// note says what the text of a database is.
-func (d *database) note(name string) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var notes []string
-	if d.job.Table == "" {
-		notes = append(notes, fmt.Sprintf("%s is a SQLite database: these are its tables; %s#TABLE names the rows of one", name, name))
-	}
-	for _, n := range d.notes {
-		notes = append(notes, name+": "+n)
-	}
-	return notes
-}
-
-// cutTable splits the name of a table, app.db#t, into the path of the database, which must exist, and the table.
+// cutTable splits a name such as app.db#t into the path of a file that exists, and the name of a table.
 func cutTable(root *tree.Root, rel string) (path, table string, ok bool) {
-	for i := range len(rel) {
-		if rel[i] != '#' || i == 0 || i == len(rel)-1 {
-			continue
-		}
-		path := existing(root, rel[:i])
-		if fi, err := root.Stat(path); err == nil && fi.Mode().IsRegular() {
-			return path, rel[i+1:], true
-		}
+	at := strings.LastIndexByte(rel, '#')
+	if at <= 0 || at == len(rel)-1 {
+		return "", "", false
 	}
-	return "", "", false
+	path = existing(root, rel[:at])
+	fi, err := root.Stat(path)
+	return path, rel[at+1:], err == nil && fi.Mode().IsRegular()
 }

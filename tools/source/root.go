@@ -138,6 +138,11 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 	if err == nil && src.database == nil {
 		err = src.sniff(path.Base(rel))
 	}
+	for _, more := range []string{"-wal", "-journal"} {
+		if fi, absent := p.root.Stat(rel + more); src.database != nil && absent == nil && fi.Size() > 0 {
+			src.database.beside += fmt.Sprintf("; %s%s has %d bytes of changes that are not read", rel, more, fi.Size())
+		}
+	}
 	if err != nil {
 		_ = src.Close()
 		return nil, ReadError(shown, err)

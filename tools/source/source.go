@@ -118,6 +118,15 @@ func (s *Source) Binary() bool {
 	return (s.Observation != nil || s.Encoding != content.UTF8) && s.Kind() == content.Binary
 }
 
+// Instead names programs that read a binary source, to add to an error; "" if none is known.
+func (s *Source) Instead() string {
+	b := make([]byte, 4)
+	if _, err := s.ReadAt(b, 0); err != nil || string(b) != "PAR1" {
+		return ""
+	}
+	return "; it is Parquet, which duckdb or pyarrow reads in a script"
+}
+
 // Close closes the source.
 func (s *Source) Close() error { return s.closer.Close() }
 
@@ -141,7 +150,7 @@ func (s *Source) Notes() []string {
 		notes = append(notes, s.Document.note(s.Name))
 	}
 	if s.database != nil {
-		notes = append(notes, s.database.note(s.Name)...)
+		notes = append(notes, s.database.note(s.Name))
 	}
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
@@ -156,7 +165,7 @@ func (s *Source) Caveat() string {
 		)
 	}
 	f, ok := s.ReaderAt.(*os.File)
-	if s.IsTable() {
+	if s.database != nil {
 		f, ok = s.database.file, true
 	}
 	if !ok {
@@ -185,7 +194,7 @@ func (s *Source) Plain() bool {
 // Text returns a reader of the whole text, decoded to UTF-8.
 func (s *Source) Text() (io.Reader, error) {
 	if s.IsTable() {
-		return s.database.reader(), nil
+		return &records{database: s.database}, nil
 	}
 	var text io.Reader = io.NewSectionReader(s.ReaderAt, 0, s.Size)
 	if s.Plain() {

@@ -1,10 +1,5 @@
 package decode
 
-import (
-	"maps"
-	"slices"
-)
-
 // Projection says which parts of a value a filter reads; nil is the whole value. The other parts are checked to be JSON
 // but not decoded.
 //
@@ -37,14 +32,6 @@ func (n *Projection) Trim() *Projection {
 // Empty reports whether no part of the value is read, not even its kind.
 func (n *Projection) Empty() bool {
 	return n != nil && n.Each == nil && n.Keys == nil
-}
-
-// Members returns the sorted names of the members of an object that are read, nil for all.
-func (n *Projection) Members() []string {
-	if n == nil || n.All || n.Indexed || n.Each != nil {
-		return nil
-	}
-	return append([]string{}, slices.Sorted(maps.Keys(n.Keys))...)
 }
 
 // OfObject returns the projection for a value that is an object.
