@@ -229,8 +229,10 @@ func (o odd) appendValue(b []byte, value driver.Value, sized bool) []byte {
 	case int64:
 		return strconv.AppendInt(b, v, 10)
 	case float64:
-		if !math.IsInf(v, 0) {
+		if math.Abs(v) < 1e15 {
 			return strconv.AppendFloat(b, v, 'f', -1, 64)
+		} else if !math.IsInf(v, 0) {
+			return strconv.AppendFloat(b, v, 'e', -1, 64) // with digits alone it would be an integer
 		}
 		o["infinite numbers, shown as null"]++
 	case string:
