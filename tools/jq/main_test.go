@@ -19,7 +19,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/toolstest"
 )
 
-func TestMain(m *testing.M) { os.Exit(workertest.Main(m, Workers())) }
+func TestMain(m *testing.M) {
+	all := Workers()
+	all[source.DatabaseWorker] = source.ReadDatabase
+	os.Exit(workertest.Main(m, all))
+}
 
 // recorder is an Output that remembers. A page takes so many rows.
 type recorder struct {

@@ -38,6 +38,14 @@ func (r *errorReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// begun is an empty input that is closed when it is read, once.
+type begun chan struct{}
+
+func (b begun) Read([]byte) (int, error) {
+	close(b)
+	return 0, io.EOF
+}
+
 // PageOutput returns how many bytes a worker may write for a page: one row as large as the memory, with each byte
 // escaped, and 64 MiB of rows until the worker learns that the page is full.
 func PageOutput(memory int64) int64 { return 6*memory + 64<<20 }
@@ -56,6 +64,7 @@ func RunWorker(
 		}
 		read.r = content.WithContext(ctx, text)
 	}
+	started := make(begun)
 	switch {
 	case t.File != nil && canPassFiles:
 		j.Size = t.Size
@@ -66,14 +75,19 @@ func RunWorker(
 			return Outcome{}, err
 		}
 		s.Files = []*os.File{r}
-		copied := make(chan struct{})
+		copied, ended := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(copied)
-			_, _ = io.Copy(w, read)
+			select { // a worker may write the text: it must not run while this one waits for a slot
+			case <-started:
+				_, _ = io.Copy(w, read)
+			case <-ended:
+			}
 			_ = w.Close()
 		}()
 		defer func() {
 			_, _ = r.Close(), w.Close()
+			close(ended)
 			<-copied
 		}()
 	}
@@ -95,7 +109,7 @@ func RunWorker(
 		}()
 		rest = open
 	}
-	s.In = io.MultiReader(bytes.NewReader(append(head, '\n')), rest)
+	s.In = io.MultiReader(started, bytes.NewReader(append(head, '\n')), rest)
 	u := &unframe{to: to}
 	err = worker.Run(ctx, s, u)
 	if failed := read.failed.Load(); failed != nil && ctx.Err() == nil {
