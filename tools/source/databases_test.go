@@ -128,7 +128,7 @@ func TestNothingBesideADatabaseIsRead(t *testing.T) {
 		_, err := db.Exec(s)
 		expect.Must(t, err, s)
 	}
-	wal := expect.Value(os.ReadFile(path + "-wal"))(t, "wal")
+	wal := expect.Value(os.ReadFile(path+"-wal"))(t, "wal")
 	count := 0
 	if expect.Must(t, db.QueryRow("SELECT count(*) FROM t").Scan(&count)); count != 2 {
 		t.Fatalf("the control has %d rows", count)
