@@ -184,13 +184,13 @@ func (s *Source) Rows() {
 
 // note says what the text of a database is, and what was noticed in it.
 func (d *database) note(name string) string {
-	text := ""
 	if d.tables != nil {
-		text = fmt.Sprintf("%s is a SQLite database: these are its tables; %[1]s#TABLE names the rows of one", name)
-	} else if said, _ := d.said.Load().(string); said != "" {
-		text = name + ": " + said
+		return fmt.Sprintf("%s is a SQLite database: these are its tables; %[1]s#TABLE names the rows of one", name)
 	}
-	return strings.TrimPrefix(text+d.beside, "; ")
+	if said, _ := d.said.Load().(string); said != "" {
+		return name + ": " + said
+	}
+	return ""
 }
 
 // cutTable splits a name such as app.db#t into the path of a file that exists, and the name of a table.

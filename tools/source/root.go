@@ -140,7 +140,8 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 	}
 	for _, more := range []string{"-wal", "-journal"} {
 		if fi, absent := p.root.Stat(rel + more); src.database != nil && absent == nil && fi.Size() > 0 {
-			src.database.beside += fmt.Sprintf("; %s%s has %d bytes of changes that are not read", rel, more, fi.Size())
+			note := fmt.Sprintf("%s%s has %d bytes of changes that are not read", rel, more, fi.Size())
+			src.database.beside = strings.TrimPrefix(src.database.beside+"; "+note, "; ")
 		}
 	}
 	if err != nil {

@@ -165,7 +165,9 @@ func (s *Source) Caveat() string {
 		)
 	}
 	f, ok := s.ReaderAt.(*os.File)
-	if s.database != nil {
+	if s.database != nil && s.database.beside != "" {
+		return s.database.beside
+	} else if s.database != nil {
 		f, ok = s.database.file, true
 	}
 	if !ok {
