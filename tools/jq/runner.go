@@ -142,9 +142,8 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 	size := src.Size
 	if src.IsTable() {
 		size = max(size, smallText+1) // a worker reads the rows, because another one writes them
-		p, err := plan.New(a.Filter.Text(), a.Args, src.Name, a.Slurp, a.Text)
-		if err == nil && !a.Slurp && p.Reads != nil && !p.Reads.Indexed && p.Reads.Each == nil {
-			src.Columns(slices.AppendSeq([]string{}, maps.Keys(p.Reads.Keys)))
+		if before == "" {
+			src.Columns(a.membersRead(a.Filter.Texts...))
 		}
 	}
 	var said *remarks
@@ -315,6 +314,19 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 		return nil, nil
 	}
 	return k.Objects, nil
+}
+
+// membersRead returns the names of the members of a record that filters read, nil for all.
+func (a args) membersRead(filters ...string) []string {
+	names := []string{}
+	for _, filter := range filters {
+		p, err := plan.New(filter, a.Args, "", a.Slurp, a.Text)
+		if err != nil || a.Slurp || p.Reads == nil || p.Reads.Indexed || p.Reads.Each != nil {
+			return nil
+		}
+		names = slices.AppendSeq(names, maps.Keys(p.Reads.Keys))
+	}
+	return names
 }
 
 // lineNumber is the function of jq that returns the line number of a record.
