@@ -9,8 +9,8 @@ import (
 )
 
 // Digest summarises a text that is written to it once. Write never fails. Digest is not safe for concurrent use. It
-// uses a few MiB of memory at most for a text of any size and starts no goroutine, so a Digest may be dropped
-// without Close.
+// uses a few MiB of memory for a text of any size, or up to 300 MiB for one with [Kind.Values], which a parser holds by
+// record. A Digest may be dropped without Close: its coroutine, if it has one, ends when it is collected.
 type Digest struct {
 	name       string
 	prefix     []byte            // first bytes, collected until the kind can be detected

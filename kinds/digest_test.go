@@ -102,12 +102,14 @@ func TestPieces(t *testing.T) {
 // kinds of texts, written by rapid: more of what is odd than any case has.
 var kinds = []content.Kind{
 	content.JSON, content.NDJSON, content.Diff, content.Log, content.Table, content.Markdown, content.Text, content.Binary,
+	content.YAML, content.Template, content.XML, content.JUnit, content.TOML, content.INI, content.Properties, content.Env,
 }
 
 func TestPiecesAny(t *testing.T) {
 	scraps := rapid.SampledFrom([]string{"{", "}", "[", "]", ",", ":", `"`, `\`, "\n", "\r\n", " ", "\t", "1", "-2.5e3", "true", "null", "é", "\xff", `"a":`, `{"file":"x"}`,
 		"@@ -1,2 +1,2 @@\n", "@@@ -1 -1 +1 @@@\n", "--- a/x\n", "+++ b/x\n", "diff --git a/x b/x\n", "+", "-", "ERROR ", "2026-11-20T10:00:00Z ", "panic: x\n", "goroutine 1 [running]:\n",
-		"Traceback (most recent call last):\n", "\tat a.b(C.java:1)\n", "# x\n", "===\n", "```\n", "word ", `""`, ";", "\x1b[31m"})
+		"Traceback (most recent call last):\n", "\tat a.b(C.java:1)\n", "# x\n", "===\n", "```\n", "word ", `""`, ";", "\x1b[31m",
+		"a: ", "- ", "---\n", "&b ", "*b", "<a>", "</a>", "<testcase name='t'>", "<failure/>", "[t]\n", "k=v\n", "k=\"\n", "\\\n"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := []byte(strings.Join(rapid.SliceOfN(scraps, 0, 80).Draw(t, "text"), ""))
 		k := rapid.SampledFrom(kinds).Draw(t, "kind")

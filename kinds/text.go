@@ -17,5 +17,6 @@ var Text = &Kind{
 	Records:    record.LineSpans,
 	Objects:    record.TextLines,
 	RecordIs:   "a line {line, text}",
+	RecordNote: "of HTML with tables, a row of one {header: cell, …}",
 	Shares:     Shares{Says: 0.3, Shape: 0.3, Body: 0.5},
 }

@@ -39,7 +39,7 @@ func tableRows(ctx context.Context, t io.Reader, w io.Writer, number func(*table
 		case r.Index == 0:
 			names = Names(r.Cells)
 		default:
-			o := object(&names, r.Cells)
+			o := Row(&names, r.Cells)
 			if number == nil {
 				failed = o.WriteLine(w)
 				break
@@ -73,8 +73,8 @@ func Names(cells [][]byte) []string {
 	return names
 }
 
-// object returns a row as an object, and names the columns beyond the header.
-func object(names *[]string, cells [][]byte) (o Object) {
+// Row returns a row as an object, as [TableRows] does, and names the columns beyond the header.
+func Row(names *[]string, cells [][]byte) (o Object) {
 	for i := len(*names); i < len(cells); i++ {
 		name := fmt.Sprintf("column_%d", i+1)
 		for n := 2; slices.Contains(*names, name); n++ {

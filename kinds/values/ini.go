@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -15,8 +16,8 @@ import (
 // a value is null.
 var (
 	// INI reads sections and their keys, as Python's configparser does: "key = value" or "key: value", comments by
-	// lines that begin with # or ;, and values that indented lines continue. Sections are objects, and two of one name
-	// are one; keys before the first section are members of the record.
+	// lines that begin with # or ;, and values that lines with more indentation than their key continue. Sections are
+	// objects, and two of one name are one; keys before the first section are members of the record.
 	INI = guarded("INI", iniReader)
 	// Properties reads the format of java.util.Properties.
 	Properties = guarded("properties", propertiesReader)
@@ -25,17 +26,19 @@ var (
 	Env = guarded("assignments", envReader)
 )
 
-// eachLine calls visit with the lines of a text that is one record.
+// eachLine calls visit with the lines of a text that is one record. A CR alone ends a line too, but is not counted.
 func eachLine(r io.Reader, visit func(line int64, text string) error) error {
-	text, err := readAll(r)
+	text, err := readAll(r, map[string]int{"\n": 1})
 	if err != nil {
 		return err
 	}
 	n := int64(0)
 	for line := range strings.Lines(string(text)) {
 		n++
-		if err := visit(n, strings.TrimRight(line, "\r\n")); err != nil {
-			return err
+		for part := range strings.SplitSeq(strings.TrimRight(line, "\r\n"), "\r") {
+			if err := visit(n, part); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -44,27 +47,38 @@ func eachLine(r io.Reader, visit func(line int64, text string) error) error {
 var iniKey = content.Pattern(`^([^=:\s][^=:]*?)\s*[=:]\s*(.*)$`)
 
 func iniReader(_ context.Context, r io.Reader, sink Sink) error {
-	s := settings{sink: sink}
+	s := settings{sink: sink, byName: map[string]*section{}}
 	in := s.section("")
+	depth := 0 // indentation of the last key
 	err := eachLine(r, func(n int64, line string) error {
 		text := strings.TrimSpace(line)
-		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
 		key := iniKey().FindStringSubmatch(text)
-		switch last := len(in.keys) - 1; {
+		switch last, end := len(in.keys)-1, strings.LastIndexByte(text, ']'); {
 		case text == "" || text[0] == '#' || text[0] == ';':
-		case text[0] == '[' && strings.HasSuffix(text, "]"):
-			in = s.section(strings.TrimSpace(text[1 : len(text)-1]))
+			return nil
+		case indent > depth && last >= 0:
+			k := &in.keys[last]
+			if len(k.value) > 0 {
+				text = "\n" + text
+			}
+			k.value, k.null = append(k.value, text...), false
+			s.mark(n, in, k.key)
+			return nil
+		case text[0] == '[' && end > 1:
+			in, depth = s.section(strings.TrimSpace(text[1:end])), math.MaxInt // no key that a line could continue
 			s.mark(n, in, "")
-		case indented && last >= 0 && (key == nil || strings.ContainsAny(key[1], " \t") || in.keys[last].value == ""):
-			in.keys[last].value, in.keys[last].null = joined(in.keys[last].value, text, "\n"), false
-			s.mark(n, in, in.keys[last].key)
+			return nil
+		case strings.IndexByte("[=:", text[0]) >= 0:
+			return fmt.Errorf("line %d: neither a section, a key nor a comment: %q", n, content.Clip(text, 60))
 		case key == nil:
+			key = []string{"", text, ""}
 			in.keys = append(in.keys, setting{key: text, null: true})
-			s.mark(n, in, text)
 		default:
-			in.keys = append(in.keys, setting{key: key[1], value: key[2]})
-			s.mark(n, in, key[1])
+			in.keys = append(in.keys, setting{key: key[1], value: []byte(key[2])})
 		}
+		s.mark(n, in, key[1])
+		depth = indent
 		return nil
 	})
 	if err != nil {
@@ -74,9 +88,10 @@ func iniReader(_ context.Context, r io.Reader, sink Sink) error {
 }
 
 func propertiesReader(_ context.Context, r io.Reader, sink Sink) error {
-	s := settings{sink: sink}
+	s := settings{sink: sink, byName: map[string]*section{}}
 	in := s.section("")
-	held, first := "", int64(0) // a line that the next one continues
+	var held []byte // a line that the next one continues
+	first := int64(0)
 	add := func(line string) error {
 		end, escaped := 0, false
 		for end < len(line) && (escaped || !strings.ContainsRune(" \t\f=:", rune(line[end]))) {
@@ -94,7 +109,7 @@ func propertiesReader(_ context.Context, r io.Reader, sink Sink) error {
 		if err != nil {
 			return fmt.Errorf("line %d: %w", first, err)
 		}
-		in.keys = append(in.keys, setting{key: k, value: value})
+		in.keys = append(in.keys, setting{key: k, value: []byte(value)})
 		s.mark(first, in, k)
 		return nil
 	}
@@ -106,17 +121,17 @@ func propertiesReader(_ context.Context, r io.Reader, sink Sink) error {
 			}
 			first = n
 		}
-		held += line
+		held = append(held, line...)
 		if slashes := len(line) - len(strings.TrimRight(line, `\`)); slashes%2 == 1 {
 			held = held[:len(held)-1]
 			return nil
 		}
-		err := add(held)
-		held, first = "", 0
+		err := add(string(held))
+		held, first = held[:0], 0
 		return err
 	})
 	if err == nil && first > 0 {
-		err = add(held)
+		err = add(string(held))
 	}
 	if err != nil {
 		return err
@@ -164,14 +179,14 @@ func unescapeProperty(s string) (string, error) {
 var envKey = content.Pattern(`^(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$`)
 
 func envReader(_ context.Context, r io.Reader, sink Sink) error {
-	s := settings{sink: sink}
+	s := settings{sink: sink, byName: map[string]*section{}}
 	in := s.section("")
 	var open *setting // with a quoted value that goes on
 	quote := byte(0)
 	from := int64(0)
 	err := eachLine(r, func(n int64, line string) error {
 		if open != nil {
-			open.value += "\n" + line
+			line = "\n" + line
 		} else {
 			text := strings.TrimSpace(line)
 			if text == "" || text[0] == '#' {
@@ -179,23 +194,22 @@ func envReader(_ context.Context, r io.Reader, sink Sink) error {
 			}
 			key := envKey().FindStringSubmatch(text)
 			if key == nil {
-				return fmt.Errorf("line %d: not an assignment, as in NAME=value: %s", n, content.Clip(text, 60))
+				return fmt.Errorf("line %d: not an assignment, as in NAME=value: %q", n, content.Clip(text, 60))
 			}
 			s.mark(n, in, key[1])
-			in.keys = append(in.keys, setting{key: key[1], value: key[2]})
-			k := &in.keys[len(in.keys)-1]
-			if k.value == "" || !strings.ContainsRune("\"'`", rune(k.value[0])) {
-				if i := strings.Index(" "+k.value, " #"); i >= 0 {
-					k.value = k.value[:max(i-1, 0)]
+			in.keys = append(in.keys, setting{key: key[1]})
+			k, value := &in.keys[len(in.keys)-1], key[2]
+			if value == "" || !strings.ContainsRune("\"'`", rune(value[0])) {
+				if i := strings.Index(" "+value, " #"); i >= 0 {
+					value = value[:max(i-1, 0)]
 				}
-				k.value = strings.TrimSpace(k.value)
+				k.value = []byte(strings.TrimSpace(value))
 				return nil
 			}
-			open, quote, from = k, k.value[0], n
-			open.value = k.value[1:]
+			open, quote, from, line = k, value[0], n, value[1:]
 		}
-		if value, ok := quoted(open.value, quote); ok {
-			open.value, open = value, nil
+		if open.quoted(line, quote) {
+			open = nil
 		}
 		return nil
 	})
@@ -208,23 +222,22 @@ func envReader(_ context.Context, r io.Reader, sink Sink) error {
 	return s.send()
 }
 
-// quoted returns the value before the end of its quote; ok is false if it does not end.
-func quoted(s string, quote byte) (value string, ok bool) {
-	var b strings.Builder
+// quoted adds what stands before the end of a quote, and reports whether it ends.
+func (k *setting) quoted(s string, quote byte) bool {
 	for i := 0; i < len(s); i++ {
 		switch {
 		case s[i] == quote:
-			return b.String(), true
+			return true
 		case s[i] == '\\' && quote == '"' && i+1 < len(s):
 			i++
 			if n := strings.IndexByte("nrt", s[i]); n >= 0 {
-				b.WriteByte("\n\r\t"[n])
+				k.value = append(k.value, "\n\r\t"[n])
 			} else {
-				b.WriteByte(s[i])
+				k.value = append(k.value, s[i])
 			}
 		default:
-			b.WriteByte(s[i])
+			k.value = append(k.value, s[i])
 		}
 	}
-	return "", false
+	return false
 }

@@ -101,7 +101,12 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 	}
 	status := strings.ToLower(attribute(e, "result", "outcome"))
 	status = cmp.Or(statuses[status], status, "passed")
-	message, text := "", ""
+	var message, text []string
+	add := func(to *[]string, s string) {
+		if s != "" {
+			*to = append(*to, s)
+		}
+	}
 	said := slices.Concat([]*xmlElement{test}, test.child("Output"), test.child("output"))
 	for _, s := range []struct{ element, status string }{
 		{"skipped", "skipped"}, {"reason", ""}, {"failure", "failed"}, {"ErrorInfo", ""}, {"error", "error"},
@@ -109,15 +114,15 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 		for _, from := range said {
 			for _, c := range from.child(s.element) {
 				status = cmp.Or(s.status, status)
-				message = joined(message, attribute(xml.StartElement{Attr: c.attributes}, "message"), "; ")
-				text = joined(text, string(bytes.TrimSpace(c.text)), "\n")
+				add(&message, attribute(xml.StartElement{Attr: c.attributes}, "message"))
+				add(&text, string(bytes.TrimSpace(c.text)))
 				for _, child := range c.children {
-					to, separator := &text, "\n"
+					to := &text
 					if strings.EqualFold(child.name, "message") {
-						to, separator = &message, "; "
+						to = &message
 					}
 					for _, inner := range child.all {
-						*to = joined(*to, string(bytes.TrimSpace(inner.text)), separator)
+						add(to, string(bytes.TrimSpace(inner.text)))
 					}
 				}
 			}
@@ -133,8 +138,8 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 	o.StringOrNull("class", class)
 	o.Raw("time", seconds(attribute(e, "time", "duration")))
 	o.String("status", status)
-	o.StringOrNull("message", message)
-	o.StringOrNull("text", text)
+	o.StringOrNull("message", strings.Join(message, "; "))
+	o.StringOrNull("text", strings.Join(text, "\n"))
 	if t.sink.Pointer != nil {
 		t.sink.Pointer(int64(test.line), "")
 		test.mark(func(line int64, _ string) {
@@ -165,14 +170,6 @@ func seconds(s string) string {
 		return json
 	}
 	return "null"
-}
-
-// joined returns two texts with a separator, unless one is empty.
-func joined(a, b, separator string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + separator + b
 }
 
 // attribute returns the first of these attributes that is not empty.

@@ -32,11 +32,15 @@ func decimal(s string) string {
 	return sign + whole + exponent
 }
 
-// integer returns an integer with a prefix of its base, 0x, 0o or 0b, in decimal digits.
+// integer returns an integer with a prefix of its base, 0x or 0o, in decimal digits; "" if it is too long to be
+// converted in a millisecond.
 func integer(s string) string {
-	i, ok := new(big.Int).SetString(strings.ReplaceAll(s, "_", ""), 0)
+	if len(s) > 10_000 {
+		return ""
+	}
+	i, ok := new(big.Int).SetString(s, 0)
 	if !ok {
-		return "null"
+		return ""
 	}
 	return i.String()
 }

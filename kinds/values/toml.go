@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +24,11 @@ import (
 var TOML = guarded("TOML", readTOML)
 
 func readTOML(_ context.Context, r io.Reader, sink Sink) error {
-	text, err := readAll(r)
+	text, err := readAll(r, map[string]int{"\n": 1, ",": 1, "[": 1, "{": 1, "=": 1, ".": 1})
 	if err != nil {
+		return err
+	}
+	if err := tomlPointers(text, sink.Pointer); err != nil {
 		return err
 	}
 	var all map[string]any
@@ -41,11 +43,6 @@ func readTOML(_ context.Context, r io.Reader, sink Sink) error {
 	value, err := content.PlainJSON(m.tomlValue(all))
 	if err != nil {
 		return err
-	}
-	if sink.Pointer != nil {
-		if err := tomlPointers(text, sink.Pointer); err != nil {
-			return err
-		}
 	}
 	if err := sink.Value(1, value); err != nil {
 		return err
@@ -81,22 +78,30 @@ func (m *remarks) tomlValue(v any) any {
 	return v
 }
 
-// tomlPointers reports the lines of tables and keys.
+const (
+	maxTOMLKeys  = 30_000 // and tables: the parser looks through all at each
+	maxTOMLParts = 64     // of a dotted key
+)
+
+// tomlPointers reports the lines of tables and keys, as far as the text is TOML, and refuses too many.
 func tomlPointers(text []byte, pointer func(int64, string)) error {
 	var p unstable.Parser
 	p.Reset(text)
 	table, arrays := "", map[string]int{} // number of tables of an array so far
 	at, line := 0, int64(1)
-	for p.NextExpression() {
+	for n := 1; p.NextExpression(); n++ {
 		e := p.Expression()
 		names := e.Key()
-		here, offset := "", -1
+		here, offset, parts := "", -1, 0
 		if e.Kind == unstable.KeyValue {
 			here = table
 		}
 		for names.Next() {
 			if n, ok := arrays[here]; ok {
 				here = element(here, n-1)
+			}
+			if parts++; parts > maxTOMLParts {
+				return fmt.Errorf("line %d: a key has more than %d parts", line, maxTOMLParts)
 			}
 			here = member(here, string(names.Node().Data))
 			if offset < 0 {
@@ -114,15 +119,21 @@ func tomlPointers(text []byte, pointer func(int64, string)) error {
 			line += int64(bytes.Count(text[at:offset], []byte{'\n'}))
 			at = offset
 		}
-		pointer(line, here)
+		if pointer != nil {
+			pointer(line, here)
+		}
+		if n > maxTOMLKeys {
+			return fmt.Errorf("line %d: it has more than %d keys and tables; slice and grep read its text", line, maxTOMLKeys)
+		}
 	}
-	return p.Error()
+	return nil
 }
 
 // settings is one object of strings, in order: keys of their own, and sections of keys.
 type settings struct {
 	sink     Sink
 	sections []*section // the first has no name
+	byName   map[string]*section
 }
 
 type section struct {
@@ -131,18 +142,18 @@ type section struct {
 }
 
 type setting struct {
-	key, value string
-	null       bool // there is no value
+	key   string
+	value []byte
+	null  bool // there is no value
 }
 
 // section returns the section of a name.
 func (s *settings) section(name string) *section {
-	i := slices.IndexFunc(s.sections, func(x *section) bool { return x.name == name })
-	if i < 0 {
-		i = len(s.sections)
-		s.sections = append(s.sections, &section{name: name})
+	if s.byName[name] == nil {
+		s.byName[name] = &section{name: name}
+		s.sections = append(s.sections, s.byName[name])
 	}
-	return s.sections[i]
+	return s.byName[name]
 }
 
 // mark reports the line of a key.
@@ -172,7 +183,7 @@ func (s *settings) send() error {
 			if k.null {
 				o.Raw(k.key, "null")
 			} else {
-				o.String(k.key, k.value)
+				o.String(k.key, string(k.value))
 			}
 		}
 		if o != &all {

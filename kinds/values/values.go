@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -23,8 +25,9 @@ const (
 	MaxRecord = 32 << 20 // bytes of its text, and of its JSON
 	maxDepth  = 256      // nested values
 
-	// maxSeparators is the maximum number of line ends, commas and brackets: a parser makes a value of 200 bytes for each.
-	maxSeparators = 1_000_000
+	// maxSeparators is the maximum number of line ends, commas, brackets and the like: a parser uses up to 600 bytes for
+	// each.
+	maxSeparators = 500_000
 )
 
 // A Reader calls sink.Value for each record of a UTF-8 text. It stops at the first error: of the sink, of the text
@@ -110,29 +113,33 @@ func guarded(name string, read Reader) Reader {
 // because parsers wrap or replace the errors of their readers.
 type bounded struct {
 	r          io.Reader
-	left       int64 // bytes that the record may still have
-	separators int   // that the record may still have; negative: any
+	separators map[string]int // what a parser makes values of, and how many
+	maxLine    int            // values of one line; 0: any
+	size       int64          // bytes of the record so far
+	all, line  int            // values of the record, and of its last line
 	failed     error
 }
 
-func (b *bounded) reset() {
-	if b.left = MaxRecord; b.separators >= 0 {
-		b.separators = maxSeparators
-	}
-}
+func (b *bounded) reset() { b.size, b.all, b.line = 0, 0, 0 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		err = fmt.Errorf("a record is longer than %d MiB; slice and grep read its text", MaxRecord>>20)
+	p = p[:n]
+	last := bytes.LastIndexByte(p, '\n') + 1
+	if last > 0 {
+		b.line = 0
 	}
-	if b.separators >= 0 {
-		for _, c := range []byte("\n,[{") {
-			b.separators -= bytes.Count(p[:n], []byte{c})
-		}
-		if b.separators < 0 {
-			err = fmt.Errorf("a record has more than %d lines and separators; slice and grep read its text", maxSeparators)
-		}
+	for s, values := range b.separators {
+		b.line += values * bytes.Count(p[last:], []byte(s))
+		b.all += values * bytes.Count(p, []byte(s))
+	}
+	switch b.size += int64(n); {
+	case b.size > MaxRecord:
+		err = fmt.Errorf("a record is longer than %d MiB; slice and grep read its text", MaxRecord>>20)
+	case b.all > maxSeparators:
+		err = fmt.Errorf("a record has more than %d lines and separators; slice and grep read its text", maxSeparators)
+	case b.maxLine > 0 && b.line > b.maxLine:
+		err = fmt.Errorf("a record has a line with more than %d separators; slice and grep read its text", b.maxLine)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.failed = err
@@ -141,8 +148,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // readAll reads a text that is one record.
-func readAll(r io.Reader) ([]byte, error) {
-	b := bounded{r: r, left: MaxRecord, separators: maxSeparators}
+func readAll(r io.Reader, separators map[string]int) ([]byte, error) {
+	b := bounded{r: r, separators: separators}
 	text, err := io.ReadAll(&b)
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
@@ -150,10 +157,11 @@ func readAll(r io.Reader) ([]byte, error) {
 // remarks collects what a reader noticed.
 type remarks struct{ notes []string }
 
-// add adds a note, and drops it if there are ten.
+// add adds a note, and drops it if it is there or if there are ten.
 func (m *remarks) add(format string, args ...any) {
-	if len(m.notes) < 10 {
-		m.notes = append(m.notes, fmt.Sprintf(format, args...))
+	note := fmt.Sprintf(format, args...)
+	if len(m.notes) < 10 && !slices.Contains(m.notes, note) {
+		m.notes = append(m.notes, note)
 	}
 }
 
@@ -167,8 +175,13 @@ func (m *remarks) err() error {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// member returns the pointer of a member of an object.
-func member(pointer, key string) string { return pointer + "/" + pointerEscapes.Replace(key) }
+// member returns the pointer of a member of an object, whose key has U+FFFD for bytes that are not UTF-8, as in JSON.
+func member(pointer, key string) string {
+	if !utf8.ValidString(key) {
+		key = string([]rune(key))
+	}
+	return pointer + "/" + pointerEscapes.Replace(key)
+}
 
 // element returns the pointer of an element of an array.
 func element(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Limits of reading XML.
@@ -146,7 +147,7 @@ func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlEleme
 			e.text = append(e.text, token...)
 		case xml.EndElement:
 			if len(e.children) > 0 {
-				e.text = bytes.TrimSpace(e.text)
+				e.text = bytes.Trim(e.text, " \t\r\n")
 			}
 			return e, nil
 		}
@@ -224,8 +225,15 @@ type elements struct {
 	any     bool     // there was an element
 }
 
+var xmlVersion = content.Pattern(`^\s*<\?xml\s+version\s*=\s*["']1\.[0-9]`)
+
 func newElements(r io.Reader) *elements {
-	in := &bounded{r: r, left: MaxRecord, separators: -1}
+	text := bufio.NewReader(r)
+	start, _ := text.Peek(256)                          // an error comes again
+	if at := xmlVersion().FindIndex(start); at != nil { // the decoder refuses 1.1, which only allows more characters
+		start[at[1]-1] = '0'
+	}
+	in := &bounded{r: text, separators: map[string]int{"=": 1}}
 	d := xml.NewDecoder(in)
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // the text is UTF-8 already
 	return &elements{in: in, decoder: d}
@@ -253,6 +261,13 @@ func (t *elements) next() (xml.Token, int, error) {
 			}
 			if t.any && len(t.path) == 0 {
 				return nil, 0, fmt.Errorf("line %d: <%s> follows the root element", line, xmlName(token.Name))
+			}
+			seen := make(map[xml.Name]bool, len(token.Attr))
+			for _, a := range token.Attr {
+				if seen[a.Name] {
+					return nil, 0, fmt.Errorf("line %d: <%s> has the attribute %s twice", line, xmlName(token.Name), xmlName(a.Name))
+				}
+				seen[a.Name] = true
 			}
 			t.path, t.any = append(t.path, xmlName(token.Name)), true
 			return token, line, nil

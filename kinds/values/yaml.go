@@ -1,21 +1,25 @@
 package values
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// maxAliased is the maximum number of values of one document that aliases and merge keys may repeat.
-const maxAliased = 200_000
+const (
+	maxAliased = 200_000 // values of one document that aliases and merge keys repeat
+	maxInLine  = 100_000 // separators of a line: the parser uses 2,500 bytes for each until the line ends
+)
 
 // YAML reads the documents of a YAML stream, each a record, by the core schema of YAML 1.2: no, 0b11 and 1_000 are
 // strings, 017 is 17, and big integers keep their digits. Aliases and merge keys are resolved; more than 200,000
@@ -25,10 +29,18 @@ const maxAliased = 200_000
 
 var YAML = guarded("YAML", readYAML)
 
-func readYAML(ctx context.Context, r io.Reader, sink Sink) error {
-	in := &bounded{r: r, left: MaxRecord, separators: maxSeparators}
-	decoder := yaml.NewDecoder(in)
-	w := yamlWriter{ctx: ctx, pointer: sink.Pointer}
+func readYAML(_ context.Context, r io.Reader, sink Sink) error {
+	in := &bounded{r: r, maxLine: maxInLine, separators: map[string]int{
+		"\n": 1, ",": 1, "[": 1, "{": 1, "- ": 1, "-\t": 1, "? ": 1, "?\t": 1, "\n%": 100, // it looks through all directives
+	}}
+	text := bufio.NewReader(in)
+	if start, err := text.Peek(1024); err == nil || errors.Is(err, io.EOF) {
+		if at := yamlVersion().FindIndex(start); at != nil { // the parser knows 1.1 alone, and the schema is ours
+			start[at[1]-1] = '1'
+		}
+	}
+	decoder := yaml.NewDecoder(text)
+	w := yamlWriter{pointer: sink.Pointer}
 	for n := 1; ; n++ {
 		var doc yaml.Node
 		err := decoder.Decode(&doc)
@@ -46,7 +58,7 @@ func readYAML(ctx context.Context, r io.Reader, sink Sink) error {
 			return fmt.Errorf("document %d: %w", n, err)
 		}
 		line := doc.Line
-		if len(doc.Content) > 0 {
+		if len(doc.Content) > 0 && doc.Content[0].Value+doc.Content[0].Tag != "!!null" { // an empty one is after the text
 			line = doc.Content[0].Line
 		}
 		if err := sink.Value(int64(line), w.json); err != nil {
@@ -55,9 +67,17 @@ func readYAML(ctx context.Context, r io.Reader, sink Sink) error {
 	}
 }
 
-// yamlError returns a parser's error without the name of its package.
+var yamlVersion = content.Pattern(`^(\x{feff}|#.*\n|\s)*%YAML 1\.[0-9]`)
+
+// yamlError returns a parser's error with its line, without the name of its package.
 func yamlError(err error, document int) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if at, ok := errors.AsType[*yaml.LoadError](err); ok {
+		text = fmt.Sprintf("line %d: %s", at.Mark.Line, at.Message)
+		if at.Mark.Line == 0 {
+			text = fmt.Sprintf("byte %d: %s", at.Mark.Index, at.Message)
+		}
+	}
 	if document > 1 {
 		text = fmt.Sprintf("document %d: %s", document, text)
 	}
@@ -67,11 +87,11 @@ func yamlError(err error, document int) error {
 // yamlWriter writes documents as JSON.
 type yamlWriter struct {
 	remarks
-	ctx     context.Context
 	pointer func(line int64, pointer string)
 	json    []byte
 	aliased int  // values that were written through an alias
 	inAlias bool // the current value is one of them
+	inKey   bool // it is a key
 	noted   map[string]bool
 }
 
@@ -93,17 +113,27 @@ func (w *yamlWriter) mark(n *yaml.Node, pointer string) {
 	}
 }
 
+// count counts a value or member within an alias or a merge key.
+func (w *yamlWriter) count() error {
+	if !w.inAlias {
+		return nil
+	}
+	if w.aliased++; w.aliased > maxAliased {
+		return fmt.Errorf("its aliases and merge keys repeat more than %d values, as a bomb does; slice and grep read its text",
+			maxAliased)
+	}
+	return nil
+}
+
 func (w *yamlWriter) value(n *yaml.Node, at string, depth int) error {
 	switch {
 	case depth > maxDepth:
 		return fmt.Errorf("line %d: values are nested more than %d deep", n.Line, maxDepth)
-	case len(w.json) > MaxRecord:
-		return fmt.Errorf("line %d: its JSON is longer than %d MiB; slice and grep read its text", n.Line, MaxRecord>>20)
+	case len(w.json) > MaxRecord: // of numbers, which an alias may repeat
+		return w.tooLong(n)
 	}
-	if w.inAlias {
-		if w.aliased++; w.aliased > maxAliased {
-			return fmt.Errorf("its aliases repeat more than %d values, as a bomb does; slice and grep read its text", maxAliased)
-		}
+	if err := w.count(); err != nil {
+		return err
 	}
 	if n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!") {
 		w.once("tag", "JSON has no tags: %s at line %d is dropped, as all are", content.Clip(n.Tag, 40), n.Line)
@@ -137,53 +167,82 @@ func (w *yamlWriter) value(n *yaml.Node, at string, depth int) error {
 		return w.object(n, at, depth)
 	}
 	w.mark(n, at)
-	w.scalar(n)
+	return w.scalar(n)
+}
+
+// quote writes a string of a node, unless the JSON becomes too long.
+func (w *yamlWriter) quote(n *yaml.Node, s string) error {
+	size := len(w.json) + len(s)
+	for i := range len(s) {
+		if s[i] < ' ' {
+			size += len(`u0000`)
+		}
+	}
+	if size > MaxRecord {
+		return w.tooLong(n)
+	}
+	w.json = record.Quote(w.json, s)
 	return nil
+}
+
+func (w *yamlWriter) tooLong(n *yaml.Node) error {
+	return fmt.Errorf("line %d: its JSON is longer than %d MiB; slice and grep read its text", n.Line, MaxRecord>>20)
 }
 
 // object writes a mapping. The members of a merge key stand in its place, without those that the mapping has itself.
 func (w *yamlWriter) object(n *yaml.Node, at string, depth int) error {
-	var own map[string]bool // names of the members, if there is a merge key
-	for i := 0; i+1 < len(n.Content) && own == nil; i += 2 {
+	var taken map[string]bool // names of the members, if there is a merge key
+	for i := 0; i+1 < len(n.Content) && taken == nil; i += 2 {
 		if isMerge(n.Content[i]) {
-			own = map[string]bool{}
-		}
-	}
-	for i := 0; i+1 < len(n.Content) && own != nil; i += 2 {
-		if k := n.Content[i]; !isMerge(k) {
-			own[w.key(k)] = true
+			taken = map[string]bool{}
 		}
 	}
 	w.json = append(w.json, '{')
-	start := len(w.json)
-	if err := w.members(n, own, false, at, depth, start); err != nil {
+	if err := w.members(n, taken, at, depth, len(w.json)); err != nil {
 		return err
 	}
 	w.json = append(w.json, '}')
 	return nil
 }
 
-// members writes the members of a mapping, those of a merged one only if taken lacks them.
-func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, merged bool, at string, depth, start int) error {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		k, v := n.Content[i], n.Content[i+1]
+// members writes the members of a mapping that taken lacks, and those of its merge keys that it has not itself. With a
+// nil map it writes all.
+func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, at string, depth, start int) error {
+	names := make([]string, len(n.Content)/2)
+	for i := range names {
+		err := w.count()
+		if k := n.Content[2*i]; err == nil && !isMerge(k) {
+			names[i], err = w.key(k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	own := map[string]bool{}
+	for i, name := range names {
+		if taken != nil && !isMerge(n.Content[2*i]) && !taken[name] {
+			own[name] = true
+		}
+	}
+	maps.Copy(taken, own)
+	for i, name := range names {
+		k, v := n.Content[2*i], n.Content[2*i+1]
 		if isMerge(k) {
 			if err := w.merge(v, taken, at, depth+1, start); err != nil {
 				return err
 			}
 			continue
 		}
-		name := w.key(k)
-		if merged {
-			if taken[name] {
-				continue
-			}
-			taken[name] = true
+		if taken != nil && !own[name] {
+			continue
 		}
 		if len(w.json) > start {
 			w.json = append(w.json, ',')
 		}
-		w.json = append(record.Quote(w.json, name), ':')
+		if err := w.quote(k, name); err != nil {
+			return err
+		}
+		w.json = append(w.json, ':')
 		pointer := ""
 		if w.pointer != nil {
 			pointer = member(at, name)
@@ -204,15 +263,15 @@ func (w *yamlWriter) merge(v *yaml.Node, taken map[string]bool, at string, depth
 	if v.Kind == yaml.AliasNode {
 		v = v.Alias
 	}
-	if w.aliased++; w.aliased > maxAliased {
-		return fmt.Errorf("its merge keys repeat more than %d values, as a bomb does; slice and grep read its text", maxAliased)
-	}
 	was := w.inAlias
 	w.inAlias = true
 	defer func() { w.inAlias = was }()
+	if err := w.count(); err != nil {
+		return err
+	}
 	switch v.Kind {
 	case yaml.MappingNode:
-		return w.members(v, taken, true, at, depth, start)
+		return w.members(v, taken, at, depth, start)
 	case yaml.SequenceNode:
 		for _, e := range v.Content {
 			if err := w.merge(e, taken, at, depth+1, start); err != nil {
@@ -230,24 +289,25 @@ func isMerge(k *yaml.Node) bool {
 }
 
 // key returns the name of a member.
-func (w *yamlWriter) key(k *yaml.Node) string {
+func (w *yamlWriter) key(k *yaml.Node) (string, error) {
 	for k.Kind == yaml.AliasNode {
 		k = k.Alias
 	}
 	if k.Kind == yaml.ScalarNode {
-		return k.Value
+		return k.Value, nil
+	}
+	if w.inKey { // each level would double the escapes
+		return "", fmt.Errorf("line %d: a key within a key is no scalar", k.Line)
 	}
 	w.once("key", "the key at line %d is no scalar, so it is written as JSON in a string", k.Line)
-	inner := yamlWriter{ctx: w.ctx, inAlias: true, aliased: w.aliased}
-	if err := inner.value(k, "", maxDepth/2); err != nil {
-		return fmt.Sprintf("(key of line %d)", k.Line)
-	}
+	inner := yamlWriter{inKey: true, inAlias: true, aliased: w.aliased}
+	err := inner.value(k, "", 0)
 	w.aliased = inner.aliased
-	return string(inner.json)
+	return string(inner.json), err
 }
 
 // scalar writes a scalar by the core schema.
-func (w *yamlWriter) scalar(n *yaml.Node) {
+func (w *yamlWriter) scalar(n *yaml.Node) error {
 	tag := ""
 	if n.Style&yaml.TaggedStyle != 0 {
 		tag = n.Tag
@@ -261,14 +321,14 @@ func (w *yamlWriter) scalar(n *yaml.Node) {
 	if plain || tag != "" && tag != "!!str" && strings.HasPrefix(tag, "!!") {
 		if json, ok := coreScalar(n.Value, tag); ok {
 			if json == "" {
-				w.once("inf", "JSON has no %s: it is a string, at line %d first", n.Value, n.Line)
-				json = string(record.Quote(nil, n.Value))
+				w.once("inf", "JSON has no %s: it is a string, at line %d first", content.Clip(n.Value, 40), n.Line)
+				return w.quote(n, n.Value)
 			}
 			w.json = append(w.json, json...)
-			return
+			return nil
 		}
 	}
-	w.json = record.Quote(w.json, n.Value)
+	return w.quote(n, n.Value)
 }
 
 var (

@@ -33,8 +33,8 @@ const (
 	Env      Kind = "env"
 
 	Properties Kind = "properties"
-	Text     Kind = "text"
-	Binary   Kind = "binary"
+	Text       Kind = "text"
+	Binary     Kind = "binary"
 )
 
 // Remarks is the error of a text that was read, but is damaged or lacks fields. An answer based on the text must show

@@ -83,6 +83,21 @@ type page struct {
 	formula *formula
 	at, own int   // column of the open cell, and cells of the row that no other covers
 	spans   []int // rows to come that a cell covers, by column
+
+	row    func(table int, cells [][]byte) error // receives rows in place of lines; nil: lines
+	tables int                                   // that had a row
+	open   []int                                 // numbers of the open tables; 0: it had no row yet
+}
+
+// TableRows calls visit for each row of the tables of an HTML page in UTF-8: the number of its table, from 1 in the
+// order of their first rows, and the text of its cells, "" for those that another covers. Of a row around a table
+// within it, what follows that table is left out.
+func TableRows(ctx context.Context, r io.Reader, visit func(table int, cells [][]byte) error) (err error) {
+	p := page{b: &builder{}, row: visit}
+	if broken := recovered(func() { err = p.read(ctx, r) }); broken != nil {
+		return broken
+	}
+	return err
 }
 
 // inline is an open element in a line.
@@ -93,9 +108,12 @@ type inline struct {
 }
 
 func htmlText(ctx context.Context, b *builder, in io.Reader) error {
-	z := html.NewTokenizer(in)
+	return (&page{b: b}).read(ctx, in)
+}
+
+func (p *page) read(ctx context.Context, in io.Reader) error {
+	z, b := html.NewTokenizer(in), p.b
 	z.SetMaxBuf(maxText)
-	p := page{b: b}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -183,6 +201,8 @@ func (p *page) start(z *html.Tokenizer, name string, closed bool) {
 	}
 	p.border(name)
 	switch name {
+	case "table":
+		p.open = append(p.open, 0)
 	case "td", "th":
 		p.startCell(attrs)
 	case "sup", "sub", "span", "a":
@@ -323,6 +343,8 @@ func (p *page) end(name string) {
 		p.bullet = false
 	case name == "pre" && p.pre > 0:
 		p.pre--
+	case name == "table" && len(p.open) > 0:
+		p.open = p.open[:len(p.open)-1]
 	}
 }
 
@@ -343,6 +365,7 @@ func (p *page) endLine() {
 	switch {
 	case len(p.cells) > 0:
 		p.cells[p.at] = append(p.cells[p.at], line)
+	case p.row != nil:
 	case p.pre > 0:
 		p.b.addRaw(strings.TrimRight(resolved(raw), " \t\r\n"))
 	default:
@@ -361,6 +384,10 @@ func (p *page) endRow() {
 	for at := len(cells); at < len(p.spans); at++ {
 		p.spans[at] = max(p.spans[at]-1, 0)
 	}
+	if p.row != nil {
+		p.endRecord(cells)
+		return
+	}
 	if single {
 		for _, line := range cells[p.at] {
 			p.b.add("", line)
@@ -372,4 +399,21 @@ func (p *page) endRow() {
 		all[i] = strings.Join(c, " ")
 	}
 	p.b.add("", joined(all))
+}
+
+// endRecord passes a row on, unless it is in no table.
+func (p *page) endRecord(cells [][]string) {
+	if len(p.open) == 0 {
+		return
+	}
+	table := &p.open[len(p.open)-1]
+	if *table == 0 {
+		p.tables++
+		*table = p.tables
+	}
+	all := make([][]byte, len(cells))
+	for i, c := range cells {
+		all[i] = []byte(strings.Join(c, " "))
+	}
+	p.b.fail(p.row(*table, all))
 }

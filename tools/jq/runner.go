@@ -287,6 +287,9 @@ func inputOf(src *source.Source, open func() (io.Reader, error), itself bool) en
 // asObjects returns the writer of the source's records as objects, nil if the filter reads the text itself: JSON,
 // NDJSON, and a text that begins like JSON, so that the filter's error says where it is broken.
 func asObjects(ctx context.Context, src *source.Source, a args) (objects, error) {
+	if rows, err := tableRows(ctx, src, a); rows != nil || err != nil {
+		return rows, err
+	}
 	k := kinds.Of(src.Kind())
 	switch {
 	case a.Text || src.Size == 0 || k == kinds.JSON || k == kinds.NDJSON:

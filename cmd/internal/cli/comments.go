@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/tailscale/hujson"
-	"go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v4"
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/text/content"

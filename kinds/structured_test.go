@@ -1,0 +1,40 @@
+package kinds
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestDroppedDigest: a digest whose reader waits for more text ends with the digest, and so does one that was closed.
+func TestDroppedDigest(t *testing.T) {
+	settle := func(below int) (n int) {
+		for range 200 {
+			runtime.GC()
+			if n = runtime.NumGoroutine(); n <= below {
+				return n
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return n
+	}
+	before := runtime.NumGoroutine()
+	var kept []*Digest
+	for range 5 {
+		for name, text := range map[string]string{"a.yaml": "a: 1\n", "a.xml": "<a>\n", "a.toml": "a = 1\n"} {
+			d := New(name)
+			_, _ = d.Write([]byte(strings.Repeat(text, 100_000/len(text))))
+			kept = append(kept, d)
+		}
+	}
+	runtime.GC()
+	if n := runtime.NumGoroutine(); n < before+15 { // the control: they wait
+		t.Errorf("%d goroutines with 15 digests, %d before: this proves nothing", n, before)
+	}
+	_ = kept[0].Close()
+	clear(kept)
+	if n := settle(before); n > before {
+		t.Errorf("%d goroutines after all digests were dropped, %d before", n, before)
+	}
+}
