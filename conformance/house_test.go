@@ -28,7 +28,7 @@ var folders = strings.Fields("base text kinds system observations records sessio
 var inside = map[string][][]string{
 	"base": {{"base/lru", "base/mmap", "base/panics", "base/runes", "base/spare", "base/stack"}},
 	"text": {
-		{"text/embed", "text/linesearch/literal", "text/schema", "text/secrets", "text/words"},
+		{"text/embed", "text/linesearch/literal", "text/packed", "text/schema", "text/secrets", "text/words"},
 		{"text/content", "text/linesearch", "text/tokens"},
 		{"text/extract", "text/jsontrunc", "text/sqlite", "text/table"},
 	},

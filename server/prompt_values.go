@@ -119,10 +119,14 @@ func (s promptArea) observationText(
 	if message {
 		most = prompts.MaxMessage
 	}
-	if src.Size > most || src.Encoding == content.NoText {
+	if src.Extent() > most || src.Encoding == content.NoText {
 		return src.Name, src.Name, nil
 	}
-	stored, err := io.ReadAll(src.Encoding.Reader(io.NewSectionReader(src, 0, src.Size)))
+	text, err := src.Text()
+	if err != nil {
+		return "", "", err
+	}
+	stored, err := io.ReadAll(text)
 	if err != nil {
 		return "", "", err
 	}

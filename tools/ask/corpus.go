@@ -259,11 +259,13 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 	if err != nil {
 		return nil, "", unreadable(err)
 	}
-	defer func() { _ = src.Close() }()
+	defer func() {
+		if caveat := src.Caveat(); caveat != "" {
+			c.locked(func() { c.parts[f.Path] = caveat })
+		}
+		_ = src.Close()
+	}()
 	doc, err := c.set.DocumentText(ctx, f.Path, src)
-	if caveat := src.Caveat(); caveat != "" {
-		c.locked(func() { c.parts[f.Path] = caveat })
-	}
 	switch {
 	case err != nil:
 		return nil, "", unreadable(err)
@@ -285,6 +287,9 @@ func (c *corpus) text(ctx context.Context, f index.File) (body []byte, kind cont
 	}
 	if err != nil {
 		return nil, "", unreadable(err)
+	}
+	if src.Packed() && len(body) > maxFile {
+		return nil, "", fmt.Sprintf("larger than %d MiB", maxFile>>20)
 	}
 	encoding := src.Encoding
 	if encoding == content.UTF8 && !utf8.Valid(body) {

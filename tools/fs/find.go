@@ -236,7 +236,7 @@ func (f *finder) list(ctx context.Context, locations []source.Location) error {
 func (f *finder) listOne(ctx context.Context, l source.Location) error {
 	before := f.report
 	o := source.ListOptions{
-		Newest: f.Sort != "path",
+		Newest: f.Sort != "path", Note: f.out.Note,
 		Walk: tree.Options{
 			Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.needsStat(), Type: tree.Type(f.Type), Ahead: true,
 			Hold: f.Show == "stat" && f.writer.streams(),
@@ -245,6 +245,9 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 				f.out.Progress(n, 0, fmt.Sprintf("%d files walked", n))
 			},
 		},
+	}
+	if o.Walk.Hold {
+		o.Contents = source.NewContents()
 	}
 	report, err := l.List(ctx, o, func(e source.Entry) error {
 		found := foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation}

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/extract"
+	"github.com/mcp-funnel/mcp-funnel/text/packed"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -55,6 +56,7 @@ type kindFile struct {
 	about, times   []string // what a row says beside its numbers: damage and encoding; the first and last time of a log
 	shapes         []string // most detailed first
 	totals         []string // what is said of the text in numbers
+	read           int64    // bytes of the text
 	whole          bool     // all of it was read
 }
 
@@ -84,15 +86,12 @@ func (w *kindWriter) writeEntry(e foundEntry) error {
 
 // flush reads the files of a batch and adds them to their groups.
 func (w *kindWriter) flush() error {
-	budget := make([]int64, len(w.batch))
-	for i := range w.batch {
-		if budget[i] = min(w.batch[i].Size+1, maxKindText); w.read > maxKindTexts {
-			budget[i] = content.SniffSize
-		}
-		w.read += min(w.batch[i].Size, budget[i])
+	limit := int64(maxKindText)
+	if w.read > maxKindTexts {
+		limit = content.SniffSize
 	}
 	panics.Each(len(w.batch), runtime.GOMAXPROCS(0), func(i int) {
-		if err := w.batch[i].look(w.ctx, w.f.in.Sources, budget[i]); err != nil {
+		if err := w.batch[i].look(w.ctx, w.f.in.Sources, limit); err != nil {
 			said := content.ClipBytes(err.Error(), 200)
 			w.batch[i] = kindFile{
 				foundEntry: w.batch[i].foundEntry, kind: unreadable, form: said, about: []string{said}, lines: -1, records: -1,
@@ -104,6 +103,7 @@ func (w *kindWriter) flush() error {
 		return err
 	}
 	for i := range w.batch {
+		w.read += w.batch[i].read
 		w.add(w.batch[i])
 	}
 	w.batch = w.batch[:0]
@@ -118,7 +118,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 		return err
 	}
 	defer func() { _ = src.Close() }()
-	name := path.Base(k.Path)
+	name := packed.TrimExtension(path.Base(k.Path))
 	text, err := src.Text()
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	}
 	kind, s := src.Kind(), d.Close()
 	k.kind, k.language = string(kind), kinds.Language(name, start, kind)
-	k.lines, k.records, k.whole = lines.Lines(), s.Records, n < limit
+	k.lines, k.records, k.read, k.whole = lines.Lines(), s.Records, n, n < limit
 	if src.Document != nil {
 		k.kind = cmp.Or(extract.Format(name), k.kind)
 		if failed := src.Document.Failed; failed != "" {
@@ -145,9 +145,17 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	}
 	if kind == content.Binary {
 		k.lines, s.Total = -1, []string{s.Media}
+		if packed.HasArchiveName(name) {
+			k.kind, s.Total = "archive", []string{"find with this path lists it"}
+		}
 	}
-	if !src.Plain() {
-		k.about = append(k.about, string(src.Encoding))
+	if tables := src.Tables(); tables != nil {
+		k.kind, k.lines, k.records = "sqlite", -1, -1
+		s = digest.Summary{Total: tablesOf(tables)}
+		s.Form = strings.Join(s.Total, "; ")
+	}
+	if coding := src.Coding(); !src.Plain() && coding != content.UTF8 {
+		k.about = append(k.about, string(coding))
 	}
 	if k.whole { // else the end of the part would be damage
 		for _, damage := range s.Damage {
@@ -206,6 +214,20 @@ func fieldsOf(ctx context.Context, kind content.Kind, start []byte) digest.Summa
 		_, _ = d.Write(append(b, '\n'))
 	}
 	return d.Close()
+}
+
+// tablesOf describes the tables of a database.
+func tablesOf(list []byte) (all []string) {
+	var tables []struct {
+		Table   string
+		Rows    any
+		Columns []string
+	}
+	_ = json.Unmarshal(slices.Concat([]byte{'['}, list, []byte{']'}), &tables) // the reader of databases writes it
+	for _, t := range tables {
+		all = append(all, fmt.Sprintf("%s: %v rows {%s}", t.Table, t.Rows, strings.Join(t.Columns, ", ")))
+	}
+	return all
 }
 
 // add adds a file to the group of its form.
@@ -314,10 +336,14 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 			break
 		}
 	}
-	for _, s := range totals {
-		if w.tokens(text+s) < kindTokens-1 {
-			text += "; " + content.VisibleLine(s)
+	for i, s := range totals {
+		if w.tokens(text+s) >= kindTokens-1 {
+			if kind == "sqlite" {
+				text = content.Clip(text, 4*kindTokens) + fmt.Sprintf("; %d more", len(totals)-i)
+			}
+			break
 		}
+		text += "; " + content.VisibleLine(s)
 	}
 	return append([]byte(text), '\n')
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path"
 	"runtime"
+	"strconv"
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/packed"
 	"github.com/mcp-funnel/mcp-funnel/text/sqlite"
 )
 
@@ -111,7 +113,10 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 		open := func() (io.Reader, error) { return bytes.NewReader(text), nil }
 		return s.appendText(b, e, kind, open, buf[len(text):])
 	}
-	src, err := s.f.in.Sources.Open(s.ctx, e.Path)
+	src, held, err := e.entry.Held()
+	if !held {
+		src, err = s.f.in.Sources.Open(s.ctx, e.Path)
+	}
 	if err != nil {
 		return b, err
 	}
@@ -119,7 +124,14 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 	if tables := src.Tables(); tables != nil {
 		return append(append(append(b, `,"kind":"sqlite","tables":[`...), tables...), ']'), nil
 	}
-	return s.appendText(b, e, src.Kind(), src.Text, buf)
+	b, err = s.appendText(b, e, src.Kind(), src.Text, buf)
+	if src.Packed() && err == nil && src.Kind() != content.Binary {
+		b = strconv.AppendInt(append(b, `,"unpacked":`...), src.Extent(), 10)
+	}
+	if caveat := src.Caveat(); caveat != "" && err == nil {
+		err = errors.New(caveat)
+	}
+	return b, err
 }
 
 // readSmall reads a small UTF-8 or binary file through the open directory that its entry holds. ok is false if the file
@@ -138,6 +150,9 @@ func (s *statWriter) readSmall(e *foundEntry, buf []byte) (text []byte, kind con
 	}
 	text = buf[:f.Size()]
 	if _, err := f.ReadAt(text, 0); err != nil { // shorter by now
+		return nil, "", false
+	}
+	if packed.Detect(text) != "" {
 		return nil, "", false
 	}
 	stored := content.Detect(text, true)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/packed"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -95,10 +96,10 @@ func readSource(ctx context.Context, src *source.Source, out tools.Output) error
 	if err != nil {
 		return err
 	}
-	if src.Size == 0 {
+	if src.Extent() == 0 {
 		out.Note("the file is empty")
 	}
-	return copyText(ctx, out, text, src.Size, out.Progress)
+	return copyText(ctx, out, text, src.Extent(), out.Progress)
 }
 
 // readBinary writes an image, or one line with type and size.
@@ -107,16 +108,19 @@ func readBinary(ctx context.Context, src *source.Source, out tools.Output) error
 	switch {
 	case err != nil:
 		return err
-	case image && src.Size <= maxImage:
+	case image && !src.Packed() && src.Size <= maxImage:
 		if fault := imageFault(src, src.Size); fault != "" {
 			_, err = fmt.Fprintf(out, "%s: %s, %d bytes: %s\n", content.VisibleLine(src.Name), media, src.Size, fault)
 			return err
 		}
 		part := out.Part(media, path.Base(src.Name))
 		return copyText(ctx, part, io.NewSectionReader(src, 0, src.Size), src.Size, out.Progress)
-	case image:
+	case image && !src.Packed():
 		_, err = fmt.Fprintf(out, "%s: %s, %d bytes: too large to show; an image may have at most %d bytes\n",
 			content.VisibleLine(src.Name), media, src.Size, maxImage)
+	case packed.IsArchive(src):
+		_, err = fmt.Fprintf(out, "%s: archive, %s, %d bytes; find with this path lists its members\n",
+			content.VisibleLine(src.Name), media, src.Size)
 	default:
 		_, err = fmt.Fprintf(out, "%s: binary, %s, %d bytes; slice with bytes shows parts of it%s\n",
 			content.VisibleLine(src.Name), media, src.Size, src.Instead())
@@ -126,12 +130,15 @@ func readBinary(ctx context.Context, src *source.Source, out tools.Output) error
 
 // detectMedia returns the MIME type by the first 4 KiB, and whether clients show it as an image.
 func detectMedia(src *source.Source) (media string, image bool, err error) {
-	prefix := make([]byte, 4<<10)
-	n, err := src.ReadAt(prefix, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	prefix, err := src.Head(4 << 10)
+	if err != nil {
 		return "", false, err
 	}
-	media = kinds.Media(prefix[:n], path.Base(src.Name))
+	name := path.Base(src.Name)
+	if src.Packed() {
+		name = packed.TrimExtension(name)
+	}
+	media = kinds.Media(prefix, name)
 	return media, slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, media), nil
 }
 

@@ -126,9 +126,9 @@ func readWithHeading(
 	if _, err := fmt.Fprintf(out, "==> %s <==\n", head); err != nil {
 		return false, err
 	}
-	decoded.Add(name, src.Encoding)
 	from := &io.LimitedReader{R: text, N: *room}
 	open, err := copyBelowHeading(ctx, out, from, src.Size)
+	decoded.Add(name, src.Coding())
 	cut := from.N == 0
 	*room = from.N
 	if err != nil {

@@ -84,7 +84,7 @@ func (s *slicer) fitsPage(at content.Span) bool {
 	if at.End-at.Start > maxHeldRow {
 		return false
 	}
-	l, err := readPart(newSourceText(s.ctx, s.src, s.out), at)
+	l, err := readPart(s.text, at)
 	return err == nil && s.fit(l.Whole) == len(l.Whole)
 }
 

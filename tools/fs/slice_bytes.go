@@ -174,7 +174,7 @@ func (s *slicer) setTextRange(p textCursor, from, total int64) error {
 // at most maxCountedBytes, else −1.
 func (s *slicer) countIfCheap(unit string, total int64) (int64, error) {
 	switch {
-	case total >= 0 || s.src.Size > maxCountedBytes && (unit != "bytes" || s.text.size < 0):
+	case total >= 0 || s.src.Extent() > maxCountedBytes && (unit != "bytes" || s.text.size < 0):
 		return total, nil
 	case unit == "chars":
 		return s.totalChars()

@@ -113,7 +113,7 @@ func (s *slicer) linesBefore(newlines, end int64) (int64, error) {
 // countRest returns the total number of lines, given that line number begins at byte at; −1 if more than
 // maxCountedBytes would have to be read.
 func (s *slicer) countRest(number, at int64) (int64, error) {
-	if s.src.Size-at > maxCountedBytes {
+	if s.src.Extent()-at > maxCountedBytes {
 		return -1, nil
 	}
 	n, err := s.text.countLines(at)

@@ -84,8 +84,7 @@ func (s *slicer) showList(l recordList, r sliceRange) error {
 		}
 		r = r.resolveLast(0, total)
 	}
-	// Rows are read through a second sourceText: in a decoded source, the one that finds the records is further ahead.
-	p := recordPage{s: s, list: l, r: r, text: newSourceText(s.ctx, s.src, s.out)}
+	p := recordPage{s: s, list: l, r: r}
 	err := l.each(p.visit)
 	if p.err != nil {
 		return p.err
@@ -155,7 +154,6 @@ func (s *slicer) recordsError(err error, records int64) error {
 type recordPage struct {
 	s       *slicer
 	list    recordList
-	text    *sourceText
 	r       sliceRange
 	seen    int64 // records visited so far
 	shown   int64
@@ -188,7 +186,7 @@ func (p *recordPage) visit(i int64, at content.Span) bool {
 }
 
 func (p *recordPage) showRecord(i int64, at content.Span) error {
-	l, err := readPart(p.text, at)
+	l, err := readPart(p.s.text, at)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,11 @@ import (
 // window is the number of bytes of a source that are read at a time.
 const window = 64 << 10
 
+// maxRecent is the number of decoded bytes that a sourceText holds at least, once it has read so many.
+const maxRecent = 1 << 20
+
 // sourceText reads a source as UTF-8 at any offset. A source in another encoding is decoded from the start; reading
-// backwards starts over.
+// backwards beyond what it holds starts over.
 type sourceText struct {
 	ctx  context.Context
 	src  *source.Source
@@ -27,6 +30,7 @@ type sourceText struct {
 
 	decoded io.Reader // nil where the stored bytes are the text
 	pos     int64     // of decoded
+	recent  []byte    // the decoded text before pos
 }
 
 func newSourceText(ctx context.Context, src *source.Source, out tools.Output) *sourceText {
@@ -53,24 +57,31 @@ func (t *sourceText) ReadAt(p []byte, off int64) (int, error) {
 		}
 		return n, err
 	}
+	if held := t.pos - off; held > 0 && held <= int64(len(t.recent)) {
+		return copy(p, t.recent[int64(len(t.recent))-held:]), nil
+	}
 	if t.decoded == nil || off < t.pos {
 		r, err := t.src.Text()
 		if err != nil {
 			return 0, err
 		}
-		t.decoded, t.pos = r, 0
+		t.decoded, t.pos, t.recent = r, 0, nil
 	}
 	for t.pos < off {
 		if err := t.ctx.Err(); err != nil {
 			return 0, err
 		}
 		n, err := io.CopyN(io.Discard, t.decoded, min(off-t.pos, 1<<20))
+		t.recent = nil
 		if t.pos += n; err != nil {
 			return 0, t.setSizeAtEOF(err)
 		}
 	}
 	n, err := io.ReadFull(t.decoded, p)
 	t.pos += int64(n)
+	if t.recent = append(t.recent, p[:n]...); len(t.recent) > 2*maxRecent {
+		t.recent = append(t.recent[:0], t.recent[len(t.recent)-maxRecent:]...)
+	}
 	if n > 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 		err = nil
 	}

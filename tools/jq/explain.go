@@ -102,7 +102,7 @@ func (e *explanation) count(filter string) map[string]int64 {
 		if err != nil {
 			return nil
 		}
-		if size += src.Size; size <= maxExplained {
+		if size += src.Extent(); size <= maxExplained {
 			err = e.countIn(src, a, t)
 		}
 		if _ = src.Close(); err != nil || size > maxExplained || t.over {

@@ -97,7 +97,7 @@ func (r runner) run(ctx context.Context, a args, in tools.Input, out tools.Outpu
 	if a.Save {
 		out.Keep(src.Name)
 	}
-	g.size = src.Size
+	g.size = src.Extent()
 	o, err := r.runText(work, t, g, a.Offset)
 	if errors.As(err, new(badFilter)) {
 		return err

@@ -139,7 +139,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 			return text{}, err
 		}
 	}
-	size := src.Size
+	size := src.Extent()
 	if src.IsTable() {
 		size = max(size, smallText+1) // a worker reads the rows, because another one writes them
 		if before == "" {
@@ -277,7 +277,7 @@ func wholeText(open func() (io.Reader, error)) ([]byte, error) {
 
 // inputOf returns the source for a worker: the open file if its bytes are the text, else a stream.
 func inputOf(src *source.Source, open func() (io.Reader, error), itself bool) engine.WorkerInput {
-	t := engine.WorkerInput{Open: open, Small: src.Size <= smallText}
+	t := engine.WorkerInput{Open: open, Small: src.Extent() <= smallText}
 	if f, ok := src.ReaderAt.(*os.File); ok && itself && src.Plain() && src.Size > 0 {
 		t.File, t.Size = f, src.Size
 	}
@@ -292,7 +292,7 @@ func asObjects(ctx context.Context, src *source.Source, a args) (objects, error)
 	}
 	k := kinds.Of(src.Kind())
 	switch {
-	case a.Text || src.Size == 0 || k == kinds.JSON || k == kinds.NDJSON:
+	case a.Text || src.Extent() == 0 || k == kinds.JSON || k == kinds.NDJSON:
 		return nil, nil
 	case k == kinds.Binary:
 		return nil, fmt.Errorf(

@@ -11,9 +11,10 @@ import (
 const (
 	chunkSize  = 32 << 10
 	chunksHeld = 2
-	ahead      = 32 // batches that may be searched ahead of the one that is being written
-	maxBatch   = 16 // files of a batch: for small files, sending one by one costs more than the search
-	maxWorkers = 16 // each may hold some 5 MiB of a text
+	ahead      = 32       // batches that may be searched ahead of the one that is being written
+	maxBatch   = 16       // files of a batch: for small files, sending one by one costs more than the search
+	maxHeld    = 16 << 10 // bytes of a member of an archive that waits in a batch for others
+	maxWorkers = 16       // each may hold some 5 MiB of a text
 )
 
 const (
@@ -44,6 +45,7 @@ type fileResult struct {
 	letters    bool             // linesearch.Totals.Letters
 	shrunk     bool             // the file became shorter during the search
 	document   *source.Document // whose text was searched
+	caveat     string           // of a compressed file or a member: why it was not read whole
 	stored     content.Encoding
 	groups     groupCounts // with show=groups
 }

@@ -167,7 +167,7 @@ func (g *grepper) addRow(row []byte, more tools.Call) error {
 	return nil
 }
 
-func (g *grepper) progress(done int64) { g.out.Progress(done, g.src.Size, "bytes read") }
+func (g *grepper) progress(done int64) { g.out.Progress(done, g.src.Extent(), "bytes read") }
 
 // openText returns a reader of the whole text that reports progress.
 func (g *grepper) openText() (io.Reader, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/text/packed"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -24,10 +25,14 @@ type openedText struct {
 	keptInPart bool             // an observation that was kept in part
 	document   *source.Document // whose text this is
 	use        func()           // notes that matches are shown; nil for files
+	packed     *source.Source   // a compressed file or a member: it knows its sizes and damage once it was read
 }
 
 // errBinary reports that a file is not text.
 var errBinary = errors.New("binary")
+
+// errPacked reports that a file may be compressed: openSource opens it.
+var errPacked = errors.New("compressed")
 
 // open opens a target. A worker must close it before it opens the next one.
 func (w *searchWorker) open(ctx context.Context, t *target) (openedText, error) {
@@ -74,18 +79,30 @@ func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, e
 	} else if ok {
 		_ = f.Close()
 	}
-	src, err := t.at.Peek(ctx, t.entry.Path)
+	src, held, err := t.entry.Held()
+	if !held {
+		src, err = t.at.Peek(ctx, t.entry.Path)
+	}
 	if err != nil {
 		return openedText{}, err
 	}
 	if src.Encoding == content.NoText {
 		_ = src.Close()
+		if caveat := src.Caveat(); caveat != "" {
+			return openedText{}, errors.New(caveat)
+		}
 		return openedText{}, errBinary
 	}
 	r, err := src.Text()
 	if err != nil {
 		_ = src.Close()
 		return openedText{}, err
+	}
+	if held { // releasing the entry closes it
+		return openedText{Reader: r, Closer: io.NopCloser(nil), size: src.Extent(), packed: src}, nil
+	}
+	if src.Packed() {
+		return openedText{Reader: r, Closer: src, size: src.Extent(), packed: src}, nil
 	}
 	inPart := src.Observation != nil && src.Observation.Dropped > 0
 	return openedText{
@@ -124,6 +141,8 @@ func (r *smallFile) Read(b []byte) (int, error) {
 		case isPlainUTF8(head):
 			r.done = true
 			return n, nil
+		case packed.Detect(head) != "":
+			return 0, errPacked
 		case content.Detect(head, n < content.SniffSize) == content.NoText:
 			return 0, errBinary
 		}
@@ -160,6 +179,9 @@ func newTextReader(f rereadableFile, size int64) (io.Reader, content.Encoding, e
 	head := (*buf)[:n]
 	encoding := content.UTF8
 	if !isPlainUTF8(head) {
+		if packed.Detect(head) != "" {
+			return nil, "", errPacked
+		}
 		encoding = content.Detect(head, whole)
 	}
 	switch {

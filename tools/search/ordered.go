@@ -108,7 +108,8 @@ func (s *searcher) sendBatches(ctx context.Context, locations []source.Location,
 		if t.document {
 			j.documents++
 		}
-		if n++; !j.isFull(n) {
+		held := !t.entry.IsFile() && t.entry.Size > maxHeld // in memory, for which the next member may wait
+		if n++; !j.isFull(n) && !held {
 			return nil
 		}
 		return send()
@@ -173,6 +174,11 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	if d := j.document; d != nil && len(d.Notes) > 0 {
 		if s.inPart++; s.firstPart == "" {
 			s.firstPart = t.name() + ": " + d.Notes[0]
+		}
+	}
+	if j.caveat != "" {
+		if s.caveats++; s.caveats == 1 {
+			s.firstCaveat = j.caveat
 		}
 	}
 	if j.short && len(s.cutMultiline) < 10 {

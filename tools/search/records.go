@@ -80,9 +80,19 @@ func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult
 		return err
 	}
 	f, err := w.open(w.ctx, t)
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.searchText(m, t, f, r)
 	}
+	if errors.Is(err, errPacked) {
+		if f, err = w.openSource(w.ctx, t); err == nil {
+			err = w.searchText(m, t, f, r)
+		}
+	}
+	return err
+}
+
+// searchText searches an open text for one pattern and closes it.
+func (w *searchWorker) searchText(m *linesearch.Matcher, t *target, f openedText, r *fileResult) error {
 	defer func() { _ = f.Close() }()
 	r.keptInPart, r.document = f.keptInPart, f.document
 
@@ -98,6 +108,9 @@ func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult
 	}
 	mixed := r.stored == source.Mixed // for an earlier pattern
 	totals, err := m.Scan(w.ctx, f.Reader, o, w.visit)
+	if errors.Is(err, errPacked) { // nothing of it was searched: searchFor opens it again
+		return err
+	}
 	r.groups, w.groups = w.groups, groupCounts{}
 	r.matches += totals.Matches
 	if w.Pattern.Several {
@@ -113,10 +126,13 @@ func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult
 	case *io.SectionReader:
 		r.shrunk = r.shrunk || t.entry.IsFile() && err == nil && !r.short && totals.Bytes < p.Size()
 	default: // a decoded text has another size than its file: ask the file
-		r.shrunk = r.shrunk || t.entry.IsFile() && f.document == nil && w.file.Shrunk()
+		r.shrunk = r.shrunk || t.entry.IsFile() && f.document == nil && f.packed == nil && w.file.Shrunk()
 	}
 	if mixed || w.beyond && totals.Matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
 		r.stored = source.Mixed
+	}
+	if f.packed != nil {
+		r.stored, r.caveat = f.packed.Coding(), f.packed.Caveat()
 	}
 	r.window, r.notUTF8 = w.records.window, w.records.notUTF8
 	if e := w.records.endRecord(); err == nil {

@@ -38,6 +38,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 		return err
 	}
 	s := &searcher{searchArgs: a, all: all, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
+	s.contents = source.NewContents()
 	s.beyond = source.BeyondASCII(a.Pattern.Text())
 	if a.Pattern.Several {
 		s.patterns = make([]dirCount, len(all))
@@ -109,7 +110,10 @@ func (s *searcher) matchNotes(ctx context.Context) (notes []string) {
 
 // coverageNotes returns the notes on what was not searched, or only in part; "" is no note.
 func (s *searcher) coverageNotes() []string {
-	var failed, cut string
+	var failed, cut, caveats string
+	if caveats = s.firstCaveat; s.caveats > 1 {
+		caveats = fmt.Sprintf("%d files were not read whole, the first: %s", s.caveats, caveats)
+	}
 	if s.failed > 0 {
 		failed = content.Plural(s.failed, "file", "files") + " could not be read: " +
 			content.ClipBytes(s.firstError.Error(), 300)
@@ -135,6 +139,7 @@ func (s *searcher) coverageNotes() []string {
 				" kept in part: the dropped bytes were not searched"),
 			countNote(s.shrunk, "file", "files",
 				" became shorter during this call: these results may mix old and new content; call again"),
+			caveats,
 			s.decoded.NoteAll(),
 			s.doubtful.NoteDoubtful(),
 			countNote(s.skippedDerived, "observation", "observations", " derived from other observations skipped"),

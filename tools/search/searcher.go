@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -26,6 +27,7 @@ type searchArgs struct {
 	Context    int           `json:"context,omitempty" range:"0,20" help:"Lines to show before and after each match. Default: 0."`
 	Show       string        `json:"show,omitempty" enum:"matches|files|counts|dirs|groups" help:"What to print: matches (matching lines), files (names of files with a match), counts (matching lines of each file), dirs (of each directory), or groups (how often each captured group, or matched text, occurs; most frequent first). Default: matches."`
 	Limit      int64         `json:"limit,omitempty" range:"0," help:"Maximum number of rows to print; the totals count all. 0: all. Default: 0."`
+	Archives   bool          `json:"archives,omitempty" help:"Search the members of archives (zip, tar, tar.gz …) that are met too; of one named by path they always are. Default: false."`
 	All        bool          `json:"all,omitempty" jsonschema:"hidden, ignored too" help:"Include hidden and ignored files. Default: false."`
 }
 
@@ -90,7 +92,8 @@ type searcher struct {
 	out  tools.Output
 	rows rows // what is printed
 
-	documents context.Context // ends when the time for reading documents does
+	contents  *semaphore.Weighted // see source.NewContents
+	documents context.Context     // ends when the time for reading documents does
 
 	oneFile            bool         // the path names one file: progress is in bytes
 	fileRead, fileSize atomic.Int64 // of that file; the worker writes them
@@ -112,6 +115,8 @@ type searcher struct {
 	shrunk       int64 // files that became shorter meanwhile
 	letters      bool  // of some file: linesearch.Totals.Letters
 	notUTF8      int64 // files with lines shown that are not UTF-8
+	caveats      int64 // compressed files and members that were not read whole
+	firstCaveat  string
 	cutMultiline []string
 	matches      int64
 	files        int64

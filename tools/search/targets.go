@@ -47,8 +47,12 @@ func (s *searcher) eachTarget(ctx context.Context, locations []source.Location, 
 // named: a search would otherwise find its own earlier results.
 func (s *searcher) eachTargetAt(ctx context.Context, l source.Location, to func(target) error) error {
 	o := source.ListOptions{
-		Walk:    tree.Options{Glob: s.glob, All: s.All, Hold: true},
-		Damaged: func(names []string) { s.damaged = names },
+		Walk:     tree.Options{Glob: s.glob, All: s.All, Hold: true},
+		Damaged:  func(names []string) { s.damaged = names },
+		Contents: s.contents, Note: func(note string) { s.missingRoots = append(s.missingRoots, note) },
+	}
+	if _, below := l.Dir(); below && s.Archives && l.IsDir { // the glob chooses among members too
+		o.Walk.Glob = nil
 	}
 	if !l.IsDir && l.Name() != "" && observations.IsName(l.Name()) {
 		o.Walk.Glob = nil // an observation that is named is searched whatever the glob says
@@ -56,6 +60,16 @@ func (s *searcher) eachTargetAt(ctx context.Context, l source.Location, to func(
 	r, err := l.List(ctx, o, func(e source.Entry) error {
 		if e.Type != tree.File && l.IsDir {
 			return nil
+		}
+		if s.Archives && l.IsDir {
+			if archive, ok := l.ArchiveAt(&e); ok {
+				e.Release()
+				return s.eachTargetAt(ctx, archive, to)
+			}
+			if below := strings.TrimPrefix(e.Path, l.Path+"/"); s.glob != nil && o.Walk.Glob == nil && !s.glob.Match(below) {
+				e.Release()
+				return nil
+			}
 		}
 		if e.Observation != nil && l.IsDir && derived(e.Observation) {
 			s.skippedDerived++

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
@@ -43,6 +45,11 @@ type ListOptions struct {
 	// Damaged, if set, receives the names of the caller's observations whose file or description is missing or torn. The
 	// command line and stdio also get those whose owner is unknown.
 	Damaged func(names []string)
+	// Contents, if set, reads the files of archives while they are listed, for [Entry.Held]. Each must be released. It is
+	// the memory in which all listings of a call hold them: see [NewContents].
+	Contents *semaphore.Weighted
+	// Note, if set, receives what could not be listed of an archive.
+	Note func(string)
 }
 
 // visitEach is the end of [Place.List] for values in memory: it visits the entry of each value that matches. The report
@@ -80,6 +87,7 @@ type Entry struct {
 	root   *tree.Root
 	mark   tree.Mark
 	dir    *tree.Held // the open directory of the file, nil if it is not held
+	held   *heldText  // of a member of an archive, nil if it was not read
 }
 
 // Name returns the name by which a call should name the entry.
@@ -110,8 +118,24 @@ func (e *Entry) Mark() tree.Mark {
 	return e.mark
 }
 
-// Release releases the directory that a walk with Hold keeps open for the entry. It may be called again.
+// Held returns the text of an entry that was listed with Contents, or why it has none; ok is false for other entries.
+// Releasing the entry closes it.
+func (e *Entry) Held() (src *Source, ok bool, err error) {
+	if e == nil || e.held == nil {
+		return nil, false, nil
+	}
+	return e.held.src, true, e.held.err
+}
+
+// Release releases what a listing with Hold or Contents keeps for the entry. It may be called again.
 func (e *Entry) Release() {
+	if e.held != nil {
+		if e.held.src != nil {
+			_ = e.held.src.Close()
+		}
+		e.held.free()
+		e.held = nil
+	}
 	e.dir.Release()
 	e.dir = nil
 }

@@ -30,6 +30,11 @@ func TestPlaces(t *testing.T) {
 	}{
 		"one root":      {source.Set{Roots: []*tree.Root{workspace(t, "w", files)}}, "."},
 		"several roots": {source.Set{Roots: []*tree.Root{workspace(t, "w", files), other}}, "w"},
+		"zip":           {source.Set{Roots: []*tree.Root{workspace(t, "w", map[string]string{"x.zip": zipOf(t, files)})}}, "x.zip"},
+		"tar in a directory in gzip": {
+			source.Set{Roots: []*tree.Root{workspace(t, "w", map[string]string{"d/x.tgz": gzipped(t, tarOf(t, files))}), other}},
+			"w/d/x.tgz",
+		},
 		"scratch": {
 			source.Set{Places: []source.NamedPlace{
 				source.Scratch(func() (*tree.Root, error) { return scratch, nil }),

@@ -18,6 +18,7 @@ type rootPlace struct {
 	label  string   // its name among several roots, "" for the only one
 	others []string // labels of the other roots
 	docs   *Documents
+	most   int64 // of a member of an archive, in bytes; 0: what an observation may have by default
 }
 
 // prefix returns what precedes a path below the root in its name.
@@ -111,6 +112,11 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 			f, fi, err = p.root.OpenFile(rel)
 		}
 	}
+	if err != nil {
+		if a, inner, ok := p.archive(rel); ok && inner != "." {
+			return a.Open(ctx, inner)
+		}
+	}
 	err = p.nameError(err)
 	switch {
 	case errors.Is(err, tree.ErrGone):
@@ -134,6 +140,9 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 	}
 	if err == nil {
 		err = src.openDatabase(ctx, f, table)
+	}
+	if err == nil && src.Document == nil && src.database == nil {
+		err = src.unpack()
 	}
 	if err == nil && src.database == nil {
 		err = src.sniff(path.Base(rel))

@@ -22,11 +22,13 @@ var ErrNoRoot = errors.New(
 // Set is what one caller may name: the roots, and places that are chosen by the form of a name. The zero value has no
 // sources.
 type Set struct {
-	Roots     []*tree.Root
-	NoRoot    error        // the error if there are no roots; nil: [ErrNoRoot]
-	Places    []NamedPlace // asked in this order, before the roots
-	Documents *Documents   // reads documents below the roots as text; nil: they are read as they are
-	Absent    []string     // sentences on the roots that could not be opened: which, and what to do
+	Roots  []*tree.Root
+	NoRoot error        // the error if there are no roots; nil: [ErrNoRoot]
+	Places []NamedPlace // asked in this order, before the roots
+	// MaxMember bounds what is read of a member of an archive, in bytes; 0: what an observation may have by default.
+	MaxMember int64
+	Documents *Documents // reads documents below the roots as text; nil: they are read as they are
+	Absent    []string   // sentences on the roots that could not be opened: which, and what to do
 }
 
 // Close closes the roots.
@@ -96,6 +98,12 @@ func (s Set) locateInRoots(ctx context.Context, name string) ([]Location, error)
 	rel = existing(root, rel)
 	p := s.place(root)
 	fi, err := root.Stat(rel)
+	if err != nil || !fi.IsDir() {
+		if a, inner, ok := p.archive(rel); ok {
+			e, err := a.Describe(ctx, inner)
+			return []Location{{Place: a, Path: inner, IsDir: e.Type == tree.Dir}}, err
+		}
+	}
 	err = p.nameError(err)
 	switch {
 	case errors.Is(err, tree.ErrGone):
@@ -126,7 +134,7 @@ func (s Set) namedPlace(name string) (NamedPlace, string, error) {
 
 // place returns the place of a root.
 func (s Set) place(root *tree.Root) rootPlace {
-	p := rootPlace{root: root, docs: s.Documents}
+	p := rootPlace{root: root, docs: s.Documents, most: s.MaxMember}
 	if len(s.Roots) > 1 {
 		labels := s.Labels()
 		i := slices.Index(s.Roots, root)

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/extract"
+	"github.com/mcp-funnel/mcp-funnel/text/packed"
 )
 
 // A Source is an open text. Offsets are those of its bytes as stored. Not safe for concurrent use, except ReadAt.
@@ -37,6 +38,8 @@ type Source struct {
 	index     *observations.Reader // has the index of lines and chars; nil: there is none
 	converted *converted           // makes the text JSON; nil: it stays as it is
 	database  *database            // whose tables or rows this is; nil: not a database
+	packed    *unpacking           // of a compressed file; nil: the stored bytes are not compressed
+	damage    string               // what is wrong with a file or a member, known since it was opened
 }
 
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
@@ -74,14 +77,18 @@ func (s *Source) readUnsized() error {
 // sniff detects the encoding from the first bytes. The kind is detected on first use, because reading text or lines
 // does not need it.
 func (s *Source) sniff(name string) error {
-	prefix := make([]byte, min(content.SniffSize, s.Size+1)) // one byte more than the file, to see its end
-	n, err := s.ReadAt(prefix, 0)
-	whole := errors.Is(err, io.EOF)
-	if err != nil && !whole {
+	most := int64(content.SniffSize)
+	if s.packed != nil {
+		name = packed.TrimExtension(name)
+	} else {
+		most = min(most, s.Size+1) // one byte more than the file, to see its end
+	}
+	text, err := s.Head(most)
+	if err != nil {
 		return err
 	}
-	text := prefix[:n]
-	if s.Encoding = content.Detect(text, whole); !s.Plain() {
+	whole := int64(len(text)) < most
+	if s.Encoding = content.Detect(text, whole); !s.isDecoded() {
 		text, err = io.ReadAll(io.LimitReader(s.Encoding.Reader(bytes.NewReader(text)), content.SniffSize))
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
@@ -141,7 +148,7 @@ func (s *Source) Use() {
 // Notes returns notes of one line each that an answer must show: that the source was decoded, and its [Source.Caveat].
 func (s *Source) Notes() []string {
 	var d Decoded
-	d.Add(s.Name, s.Encoding)
+	d.Add(s.Name, s.Coding())
 	notes := []string{d.Note(), s.Caveat()}
 	if s.converted != nil {
 		notes = append(notes, s.converted.notes(s.Name)...)
@@ -155,9 +162,12 @@ func (s *Source) Notes() []string {
 	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 
-// Caveat returns a note if the source is incomplete or changed after it was opened, else "". A file that only grew
-// has not changed as far as it was read.
+// Caveat returns a note if the source is incomplete, damaged or changed after it was opened, else "". A file that only
+// grew has not changed as far as it was read.
 func (s *Source) Caveat() string {
+	if damage := s.damageNote(); damage != "" {
+		return damage
+	}
 	if o := s.Observation; o != nil && o.Dropped > 0 {
 		return fmt.Sprintf(
 			"%s was kept in part, its first %d bytes of %d: this answer does not cover the rest", s.Name, o.Bytes,
@@ -190,19 +200,25 @@ func (s *Source) Caveat() string {
 // Plain reports whether the stored bytes are the text (UTF-8 without BOM, or binary), so that offsets into both are
 // the same.
 func (s *Source) Plain() bool {
-	return (s.Encoding == "utf-8" || s.Encoding == "binary") && s.converted == nil && !s.IsTable()
+	return s.packed == nil && s.isDecoded() && s.converted == nil && !s.IsTable()
 }
 
+// isDecoded reports whether the content is the text, in UTF-8 or binary.
+func (s *Source) isDecoded() bool { return s.Encoding == content.UTF8 || s.Encoding == content.NoText }
+
 // Text returns a reader of the whole text, decoded to UTF-8.
-func (s *Source) Text() (io.Reader, error) {
-	if s.IsTable() {
+func (s *Source) Text() (text io.Reader, err error) {
+	text = io.NewSectionReader(s.ReaderAt, 0, s.Size)
+	switch {
+	case s.IsTable():
 		return &records{database: s.database}, nil
-	}
-	var text io.Reader = io.NewSectionReader(s.ReaderAt, 0, s.Size)
-	if s.Plain() {
+	case s.packed != nil:
+		text = s.Encoding.Reader(s.unpacked())
+	case s.Plain():
 		return text, nil
+	default:
+		text, _, err = content.Decode(text)
 	}
-	text, _, err := content.Decode(text)
 	if s.converted != nil && err == nil {
 		text = s.converted.reader(text)
 	}

@@ -314,6 +314,9 @@ func (a *App) Caller() investigate.Caller {
 // OpenRoots opens the roots; those that cannot be opened are absent. Tools see nothing that is hidden.
 func (s *Settings) OpenRoots(store *observations.Store, places ...source.NamedPlace) (source.Set, error) {
 	src := source.Set{Places: places, Documents: source.NewDocuments(s.textsDir(store))}
+	if store != nil {
+		src.MaxMember = store.MaxObservation()
+	}
 	denied := s.hidden(store)
 	for _, dir := range s.RootDirs() {
 		r, err := tree.Open(dir, denied...)
