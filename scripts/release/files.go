@@ -5,12 +5,13 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/flate"
-	"compress/gzip"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // file is one of an archive. A directory's name ends with a slash.
@@ -63,7 +64,7 @@ func writeTar(w io.Writer, when time.Time, files []file) error {
 	return t.Close()
 }
 
-// tgz returns files as a compressed tar archive.
+// tgz returns files as a compressed tar archive. This gzip makes the program 70 kB smaller than the standard library's.
 func tgz(when time.Time, files []file) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	_ "embed" // the module
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/mikelolasagasti/xz"
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
@@ -26,12 +27,12 @@ const (
 	pdfMemoryPages = 4096 // of 64 KiB: 256 MiB for each document, three times as much while it grows
 )
 
-//go:generate sh -c "zstd -19fo pdfium.wasm.zst $(go list -f {{.Dir}} github.com/klippa-app/.../pdfium_wasm)/*.wasm"
+//go:generate sh -c "xz --check=crc32 --lzma2=preset=9e,dict=8MiB -c $(go list -f {{.Dir}} github.com/klippa-app/.../pdfium_wasm)/*.wasm >pdfium.wasm.xz"
 
 // pdfiumModule is the WebAssembly module of go-pdfium, compressed. The functions of that library are not used: it links
 // 500 of them and the module as it is, which makes the program 6 MB larger.
 //
-//go:embed pdfium.wasm.zst
+//go:embed pdfium.wasm.xz
 var pdfiumModule []byte
 
 // engine is PDFium, compiled on first use, which takes 4 s.
@@ -47,11 +48,17 @@ var engine = struct {
 
 var errEngine = errors.New("PDFium cannot be started")
 
+func unpackModule() ([]byte, error) {
+	r, err := xz.NewReader(bytes.NewReader(pdfiumModule), 8<<20)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
 // compilePDFium sets the module of the engine. An instance of it has no files, no input and no output.
 func compilePDFium() error {
-	d, _ := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)) // fails only for bad options
-	defer d.Close()
-	wasm, err := d.DecodeAll(pdfiumModule, nil)
+	wasm, err := unpackModule()
 	if err != nil {
 		return err
 	}
