@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"runtime"
@@ -115,7 +116,9 @@ func (p *pulled) Finish(s *digest.Summary) {
 		s.Records = f.records
 	}
 	if f.err != nil {
-		s.Damage = append(s.Damage, f.err.Error())
+		if _, remarks := errors.AsType[*content.Remarks](f.err); !remarks {
+			s.Damage = append(s.Damage, f.err.Error())
+		}
 		s.Says = append([]string{f.err.Error()}, s.Says...)
 	}
 	runtime.KeepAlive(p)

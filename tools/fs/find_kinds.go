@@ -68,6 +68,7 @@ type kindGroup struct {
 	prefix, suffix, folder string // that all paths have in common
 	shortest               int    // bytes of the shortest name
 	deep                   bool   // they are in several directories
+	paths                  []string
 }
 
 func (w *kindWriter) streams() bool { return true }
@@ -146,7 +147,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if kind == content.Binary {
 		k.lines, s.Total = -1, []string{s.Media}
 		if packed.HasArchiveName(name) {
-			k.kind, s.Total = "archive", []string{"find with this path lists it"}
+			k.kind, s.Total = "archive", []string{"find with this path lists its members"}
 		}
 	}
 	if tables := src.Tables(); tables != nil {
@@ -161,6 +162,9 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 		for _, damage := range s.Damage {
 			k.about = append(k.about, content.Clip(damage, 100))
 		}
+	}
+	if caveat := src.Caveat(); caveat != "" {
+		k.about = append(k.about, content.Clip(caveat, 120))
 	}
 	k.form = strings.Join(k.about, "; ") // files that are damaged alike are one form
 	for _, said := range s.Says {
@@ -182,14 +186,21 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	}
 	form := path.Ext(name)
 	if s.Form != "" {
-		form = counts().ReplaceAllString(s.Form, "")
+		form = withoutCounts(s.Form)
 	}
 	k.shapes, k.form = s.Examples, strings.Join([]string{k.kind, form, k.form}, " ")
 	return nil
 }
 
-// counts matches what differs between the shapes of equal forms.
-var counts = content.Pattern(`\[[0-9-]+\] ?|\(\d+ of \d+\)`)
+var (
+	lengths = content.Pattern(`\[[0-9-]+\]`)      // of arrays
+	counts  = content.Pattern(` ?\(\d+ of \d+\)`) // of the objects that have a key
+)
+
+// withoutCounts removes what differs between the shapes of equal forms.
+func withoutCounts(shape string) string {
+	return counts().ReplaceAllString(lengths().ReplaceAllString(shape, "[]"), "")
+}
 
 // fieldsOf summarises the fields in the lines of a log, without those that all lines have.
 func fieldsOf(ctx context.Context, kind content.Kind, start []byte) digest.Summary {
@@ -251,6 +262,7 @@ func (w *kindWriter) add(k kindFile) {
 	if g.files == 0 {
 		g.first, g.folder, g.prefix, g.suffix, g.shortest = k, dir, base, base, len(base)
 	}
+	g.paths = append(g.paths, k.Path)
 	g.files, g.shortest = g.files+1, min(g.shortest, len(base))
 	g.size, g.lines, g.records = g.size+k.Size, g.lines+max(k.lines, 0), g.records+max(k.records, 0)
 	for !strings.HasPrefix(dir, g.folder) {
@@ -274,12 +286,25 @@ func same(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// name returns the path of the only file, or a glob of the paths.
-func (g *kindGroup) name() string {
-	switch {
-	case g.files == 1:
+// name returns the path of the only file, or a glob that matches the paths of the group and no others; without such a
+// glob, the first path and the number of others.
+func (w *kindWriter) name(g *kindGroup) string {
+	if g.files == 1 {
 		return g.first.Path
-	case g.deep:
+	}
+	name := g.glob()
+	pattern, err := tree.CompileGlob(name)
+	for _, other := range w.order {
+		if err != nil || !pattern.Match(g.first.Path) || other != g && slices.ContainsFunc(other.paths, pattern.Match) {
+			return fmt.Sprintf("%s and %s", g.first.Path, content.Plural(g.files-1, "other", "others"))
+		}
+	}
+	return name
+}
+
+// glob returns a glob that matches the paths.
+func (g *kindGroup) glob() string {
+	if g.deep {
 		return g.folder + "**/*" + path.Ext(g.suffix)
 	}
 	return g.folder + g.prefix + "*" + g.suffix[max(0, len(g.prefix)+len(g.suffix)-g.shortest):]
@@ -310,7 +335,7 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 	if kind == string(content.Text) && k.language != "Text" {
 		kind = k.language
 	}
-	text := g.name() + ": "
+	text := w.name(g) + ": "
 	if g.files > 1 {
 		text += fmt.Sprintf("%d files, ", g.files)
 	}
@@ -330,7 +355,7 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 	text = content.VisibleLine(text)
 	room := kindTokens - w.tokens(text) - 1
 	for i, s := range k.shapes {
-		s = strings.TrimLeft(counts().ReplaceAllString(s, ""), " ")
+		s = strings.TrimPrefix(withoutCounts(s), "[] ") // of the records
 		if last := i+1 == len(k.shapes); last || w.tokens(s) <= room {
 			text += "; " + content.VisibleLine(content.Clip(s, max(room, 8)*4))
 			break

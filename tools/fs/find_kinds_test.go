@@ -42,7 +42,7 @@ func TestFindKinds(t *testing.T) {
 	got := a.String()
 	for _, want := range []string{
 		`app.log: log, 491 bytes, 10 lines; 2026-05-18T10:00:00Z … 11:30:00Z; {path: "/a", took: "12ms", took_ms: 12}`,
-		`pods.yaml: yaml, 41 bytes, 1 record; {kind: "List", items: {name: "web"}}`,
+		`pods.yaml: yaml, 41 bytes, 1 record; {kind: "List", items: [] {name: "web"}}`,
 		`rows.csv: table, 22 bytes, 2 records; {id: 1, took: "123ms"}`,
 		`wide.csv: table, 28 bytes, 2 records; utf-16le; {id: 1, n: 2}`,
 		`data.bin: binary, 6 bytes; application/octet-stream`,

@@ -48,7 +48,7 @@ func grep(ctx context.Context, a grepArgs, in tools.Input, out tools.Output) err
 
 func (g *grepper) run(ctx context.Context) error {
 	if g.src.Encoding == content.NoText {
-		g.out.Note("the source is binary: searched as bytes")
+		g.out.Note("the source is binary: searched as bytes" + g.src.Instead())
 	}
 	long, err := hasLongLines(ctx, g.src)
 	if err != nil {

@@ -125,8 +125,11 @@ func (s *Source) Binary() bool {
 	return (s.Observation != nil || s.Encoding != content.UTF8) && s.Kind() == content.Binary
 }
 
-// Instead names programs that read a binary source, to add to an error; "" if none is known.
+// Instead names what reads a binary source, to add to an error; "" if nothing is known.
 func (s *Source) Instead() string {
+	if packed.IsArchive(s) {
+		return "; it is an archive: find with this path lists its members, search with it looks inside"
+	}
 	b := make([]byte, 4)
 	if _, err := s.ReadAt(b, 0); err != nil || string(b) != "PAR1" {
 		return ""
