@@ -19,7 +19,7 @@ var Log = &Kind{
 	Summarizer: func(name string, _ []byte) digest.Summarizer { return logs.New(name) },
 	Records:    record.LineSpans,
 	Objects:    logs.Objects,
-	RecordIs:   "a line {line, time, level, source, service, text, each key=value pair; status, path … of an access log}",
+	RecordIs:   "a line {line, time, level, source, service, text, key=value pairs, access log fields}",
 	RecordNote: "text is the whole line, time is on a 24-hour clock; service is the container before it; a line of an " +
 		"access log has address, user, method, path, status, bytes, referrer, agent; a pair never replaces these; took=1.5s also is the number took_ms, size=2KiB the number size_bytes",
 	Shares: Shares{Says: 0.5, Shape: 0.2, Body: 0.45},
