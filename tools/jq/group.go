@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/engine"
 )
 
-// maxShared is the size of the largest JSON text, in bytes, whose value is decoded whole for several filters. Of a larger
-// one each filter reads what it needs, element by element if it can.
+// maxShared is the size of the largest text, in bytes, that is decoded as one value for several filters: a JSON text, or
+// all records. Of a larger one each filter reads what it needs, element by element if it can.
 const maxShared = 8 << 20
 
 // maxCounted is how many results of one filter of several are counted: the others wait for it.
@@ -48,20 +48,28 @@ func (r runner) runFilters(ctx, work context.Context, names []string, g *page, i
 	return errors.Join(g.showShares(in), err)
 }
 
-// runGroup runs the filters of the call on a text in one reading, and those alone for which that is not possible. Its
-// outcome is that of the text.
+// runGroup runs the filters of the call on a text in one reading, or each alone if that is not possible. Its outcome is
+// that of the text.
 func (r runner) runGroup(ctx context.Context, t text, g *page) (read engine.Outcome) {
 	to := slices.DeleteFunc(slices.Clone(g.shares), func(s *share) bool { return s.args.Check() != nil })
-	half, stop := portion(ctx, 2)
-	defer stop()
-	group, err := r.runShared(half, t, g, to)
+	j := g.args.job(t.name, 0)
+	j.Most = maxCounted
+	for _, s := range to {
+		j.Filters = append(j.Filters, t.before+s.args.Filter.Text())
+	}
+	group := engine.Group{Rows: g}
+	var err error
+	if t.size <= maxShared || j.Text || !j.Slurp && t.source.Kind() != content.JSON {
+		half, stop := portion(ctx, 2)
+		_, err = r.runOnce(half, t, j, sink{&group, nil, int64(len(to)) * engine.PageOutput(engine.MaxHeld)})
+		stop()
+	}
 	for i, s := range to {
 		var h *engine.Held
-		if err == nil {
-			h = group[i]
-		}
 		var failed error
-		if err != nil || h.Outcome.Unsure { // perhaps another filter needed all the memory
+		if err == nil && len(group.All) == len(to) {
+			h = group.All[i]
+		} else { // perhaps another filter needed all the memory
 			h = &engine.Held{Limit: s.Limit}
 			j := s.args.job(t.name, 0)
 			j.Most = maxCounted
@@ -94,26 +102,6 @@ func portion(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, time.Until(end)/time.Duration(n))
 	}
 	return context.WithCancel(ctx)
-}
-
-// runShared runs filters on a text that is read once.
-func (r runner) runShared(ctx context.Context, t text, g *page, to []*share) ([]*engine.Held, error) {
-	j := g.args.job(t.name, 0)
-	j.Most = maxCounted
-	if j.Filter = ""; t.source != nil && t.source.Kind() == content.JSON && t.size > maxShared && !j.Slurp && !j.Text {
-		return nil, errors.New("too large to be decoded whole")
-	}
-	for _, s := range to {
-		j.Filters = append(j.Filters, t.before+s.args.Filter.Text())
-	}
-	if !r.InProcess {
-		return engine.RunGroupWorker(ctx, j, t.input, r.Memory, g)
-	}
-	from, err := t.open()
-	if err != nil {
-		return nil, err
-	}
-	return j.RunGroup(ctx, from, g)
 }
 
 // showShares shows a row for each filter. If not all results fit the page, each row takes at most the same room.

@@ -27,6 +27,9 @@ func (j *Job) Run(ctx context.Context, r io.Reader, out Rows) (Outcome, error) {
 
 // RunPlan is Run for a filter that was prepared before.
 func (j *Job) RunPlan(ctx context.Context, p *plan.Plan, r io.Reader, out Rows) (Outcome, error) {
+	if j.Filters != nil {
+		return j.runGroup(ctx, r, out)
+	}
 	e := &engine{Job: j, ctx: ctx, out: out, Plan: p}
 	e.again, _ = r.(byPosition)
 	var err error
@@ -189,9 +192,6 @@ func (e *engine) decoderAt(at int64) *decode.Decoder {
 // the text may be cut off: a record is accepted, as in jq, and the outcome mentions it; inside a record it is an error.
 // The error is io.EOF after the last record.
 func (e *engine) decode(d *decode.Decoder, n *decode.Projection) (any, error) {
-	if e.next != nil {
-		return e.next()
-	}
 	kind := d.Kind()
 	v, err := d.Next(n)
 	if err == nil && d.OpenEnded(kind) {
@@ -213,9 +213,6 @@ var errBroken = errors.New("broken")
 
 // syntax records a syntax error in the outcome and returns errBroken; an error of the reader is returned as it is.
 func (e *engine) syntax(d *decode.Decoder, err error) error {
-	if e.next != nil { // the reader has recorded it
-		return err
-	}
 	b := d.Broken(err)
 	if b == nil {
 		return err

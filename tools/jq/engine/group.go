@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"iter"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/tools/jq/plan"
 )
@@ -39,103 +39,67 @@ func (h *Held) Part(b []byte, last bool) error {
 	return nil
 }
 
-// RunGroup runs each of j.Filters over the text, which is read and decoded once. The engines of the filters are
-// coroutines that take turns for each record. The outcomes are those of the filters alone, but one with Unsure must be
-// run alone, and all of a text that is not JSON. out gets the progress.
-func (j *Job) RunGroup(ctx context.Context, r io.Reader, out Rows) ([]*Held, error) {
-	all, engines := make([]*Held, len(j.Filters)), make([]*engine, len(j.Filters))
-	resume, failed := make([]func() (struct{}, bool), len(j.Filters)), make([]error, len(j.Filters))
-	var record any
-	var end error // io.EOF after the last record
-	for i, filter := range j.Filters {
+// runGroup runs each of j.Filters over the text, which is read and decoded once: each record goes to one filter after the
+// other. Results and outcomes are those of the filters alone, and out gets them as [Group] reads them. Of a text that is
+// not JSON there are none, but an error.
+func (j *Job) runGroup(ctx context.Context, r io.Reader, out Rows) (Outcome, error) {
+	var all []*Held
+	var engines []*engine
+	for _, filter := range j.Filters {
 		one := *j
 		one.Filter, one.Filters = filter, nil
 		p, err := one.Prepare()
 		if err != nil {
-			return nil, err
+			return Outcome{}, err
 		}
-		all[i] = &Held{Limit: j.Limit}
-		e := &engine{Job: &one, ctx: ctx, out: all[i], Plan: p}
-		var stop func()
-		resume[i], stop = iter.Pull(func(yield func(struct{}) bool) {
-			begun := false // the first record is there before the engine begins
-			one.next = func() (any, error) {
-				if begun && !yield(struct{}{}) {
-					return nil, context.Canceled
-				}
-				begun = true
-				return record, end
+		h := &Held{Limit: j.Limit}
+		all, engines = append(all, h), append(engines, &engine{Job: &one, ctx: ctx, out: h, Plan: p})
+	}
+	running := slices.Clone(engines)
+	reader := Job{Slurp: j.Slurp, Text: j.Text, send: func(v any) (failed error) {
+		running = slices.DeleteFunc(running, func(e *engine) bool {
+			err := e.record(v)
+			if err != nil && !errors.Is(err, errHalted) {
+				failed = err
 			}
-			failed[i] = e.consume()
+			return err != nil
 		})
-		defer stop()
-		engines[i] = e
+		if failed == nil && len(running) == 0 {
+			failed = errHalted
+		}
+		return failed
+	}}
+	read, err := reader.RunPlan(ctx, &plan.Plan{}, r, out)
+	if err == nil && read.Broken != nil {
+		err = errBroken
 	}
-	send := func(v any) error {
-		record = v
-		err := errHalted
-		for _, next := range resume {
-			if _, more := next(); more {
-				err = nil
+	for i, e := range engines {
+		if all[i].Outcome = e.Outcome; err == nil {
+			var row []byte
+			all[i].Outcome.Twice, all[i].Outcome.Open = read.Twice, read.Open
+			if row, err = json.Marshal(all[i]); err == nil {
+				err = out.Part(row, true)
 			}
 		}
-		return err
 	}
-	reader := Job{Slurp: j.Slurp && j.Text, Text: j.Text, send: send}
-	o, err := reader.RunPlan(ctx, &plan.Plan{}, r, out)
-	if err != nil || o.Broken != nil {
-		return nil, errors.Join(err, errBroken)
-	}
-	end = io.EOF
-	_ = send(nil)
-	for i, e := range engines {
-		e.Twice, e.Open = o.Twice, o.Open
-		if all[i].Outcome = e.Outcome; failed[i] != nil && !errors.Is(failed[i], errHalted) {
-			return nil, failed[i]
-		}
-	}
-	return all, nil
+	return Outcome{}, err
 }
 
-// consume runs the filter on the records of a group.
-func (e *engine) consume() (err error) {
-	if e.Slurp && !e.Text {
-		return e.slurp()
-	}
-	for err == nil {
-		var v any
-		if v, err = e.next(); err == nil {
-			err = e.record(v)
-		}
-	}
-	if errors.Is(err, io.EOF) {
+// Group receives the results of a job with Filters: a row of JSON for each. Its Rows get the progress.
+type Group struct {
+	Rows
+	All []*Held
+
+	row []byte
+}
+
+// Part implements [Rows].
+func (g *Group) Part(b []byte, last bool) error {
+	if g.row = append(g.row, b...); !last {
 		return nil
 	}
+	h := new(Held)
+	err := json.Unmarshal(g.row, h)
+	g.row, g.All = nil, append(g.All, h)
 	return err
-}
-
-// groupRows receives the results of a group from a worker: a row for each filter.
-type groupRows struct {
-	Rows
-	text []byte
-	all  []*Held
-}
-
-func (g *groupRows) Part(b []byte, last bool) (err error) {
-	if g.text = append(g.text, b...); last {
-		g.all = append(g.all, new(Held))
-		err = json.Unmarshal(g.text, g.all[len(g.all)-1])
-		g.text = nil
-	}
-	return err
-}
-
-// RunGroupWorker is RunGroup in a worker process. memory is its limit in bytes.
-func RunGroupWorker(ctx context.Context, j Job, t WorkerInput, memory int64, out Rows) ([]*Held, error) {
-	g := groupRows{Rows: out}
-	_, err := RunWorker(ctx, j, t, memory, int64(len(j.Filters))*PageOutput(MaxHeld), &g, nil)
-	if err == nil && len(g.all) != len(j.Filters) {
-		err = errFrame
-	}
-	return g.all, err
 }

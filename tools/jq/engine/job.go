@@ -20,18 +20,20 @@ type Job struct {
 	Size   int64                      `json:"size,omitempty"`   // bytes of the file; 0: a pipe
 	Whole  bool                       `json:"whole,omitempty"`  // run on the array of all records, without a stream
 
-	Filters []string `json:"filters,omitempty"` // of a group, without a Filter and an Offset; Limit is that of each
+	Filters []string `json:"filters,omitempty"` // of a group, whose results a Group reads; Limit is that of each
 
 	Most int64 `json:"most,omitempty"` // results that are counted, if more are not wanted; 0: all
 
-	next func() (any, error) // returns the records for one filter of a group; nil: they are decoded
-	send func(v any) error   // takes the records for all filters of a group; nil: the filter runs on them
+	send func(v any) error // takes the records for all filters of a group; nil: the filter runs on them
 
 	Largest int64 `json:"-"` // bytes of a record that are decoded before it is read by element, for tests; 0: the default
 }
 
-// Prepare parses and compiles the filter of the job, and decides how it runs.
+// Prepare parses and compiles the filter of the job, and decides how it runs. Those of a group are prepared when it runs.
 func (j *Job) Prepare() (*plan.Plan, error) {
+	if j.Filters != nil {
+		return &plan.Plan{}, nil
+	}
 	return plan.New(j.Filter, j.Args, j.Name, j.Slurp, j.Text)
 }
 

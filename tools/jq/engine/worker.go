@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,14 +39,6 @@ func Worker(ctx context.Context, in io.Reader, files []*os.File, out io.Writer) 
 			_, _ = io.Copy(io.Discard, input)
 			w.enough.Store(true)
 		}()
-	}
-	if len(j.Filters) > 0 {
-		all, err := j.RunGroup(ctx, text, w)
-		for _, h := range all {
-			b, failed := json.Marshal(h)
-			err = errors.Join(err, failed, w.Part(b, true))
-		}
-		return errors.Join(err, w.end(Outcome{}))
 	}
 	o, err := j.Run(ctx, text, w)
 	if err != nil {
