@@ -40,11 +40,7 @@ type follower struct {
 	ctx context.Context
 }
 
-var (
-	errUnfollowed = errors.New("the call of run has answered meanwhile")
-	errDisconnect = errors.New("the process has ended")
-	errTooLong    = errors.New("too long")
-)
+var errUnfollowed = errors.New("the call of run has answered meanwhile")
 
 // follow has a call of run call the tools for the command until the returned function is called. It does nothing if c is
 // nil.
@@ -67,7 +63,7 @@ func (c *calls) follower(ctx context.Context) (*follower, error) {
 		c.now <- f
 		return f, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, ctx.Err()
 	}
 }
 
@@ -81,11 +77,11 @@ func (c *calls) serve(conn *os.File) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	ctx, end := context.WithCancelCause(context.Background())
-	defer end(nil)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	go func() {
 		_, _ = io.Copy(io.Discard, conn)
-		end(errDisconnect)
+		end()
 	}()
 	code, err := c.answer(ctx, args, conn)
 	if err != nil {
@@ -112,43 +108,50 @@ func (c *calls) answer(ctx context.Context, args []string, conn *os.File) (code 
 	}
 	name := args[0]
 	at := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == name })
-	switch {
-	case at < 0:
+	if at < 0 {
 		return codeUsage, fmt.Errorf("no tool %.60q; funnel --help lists them", name)
-	case all[at].Calls:
+	}
+	t := all[at]
+	switch {
+	case t.Calls:
 		return codeUsage, fmt.Errorf("%s is the call that this command is a part of: write the command itself", name)
 	case help:
-		_, err := io.WriteString(records{conn, toStdout}, content.Visible(words.Help(all[at]), false))
+		_, err := io.WriteString(records{conn, toStdout}, content.Visible(words.Help(t), false))
 		return 0, err
-	case !c.allows(all[at]):
+	case !c.allows(t):
 		return 1, fmt.Errorf("%s may change something, and commands may not call it: the operator can allow it (--run-tools %[1]s)",
 			name)
 	}
-	raw, err := words.Parse(all[at], args[1:])
+	raw, err := words.Parse(t, args[1:])
 	if err != nil {
 		return codeUsage, err
 	}
-	r, err := c.call(ctx, all[at], raw, shown)
+	r, err := c.call(ctx, t, raw, shown)
 	if err != nil {
 		return 1, err
 	}
 	defer r.close()
+	kind, upstream := byte(toStdout), t.Listing != nil
+	if upstream && r.failed { // its output is its error
+		kind = toStderr
+	}
+	if upstream && r.size > 0 && r.last != '\n' { // servers seldom end the last line
+		_ = r.w.WriteByte('\n')
+	}
 	reply, err := r.rewind()
 	if err == nil {
-		err = readRecords(reply, func(kind byte) io.Writer {
-			if r.failed && all[at].Listing != nil { // the output of an upstream server is its error
-				kind = toStderr
-			}
-			return records{conn, kind}
-		})
+		_, err = reply.WriteTo(records{conn, kind})
 	}
-	switch check := all[at].Check; {
-	case err != nil || r.failed && (check == nil || check(raw) == nil):
-		return 1, err
-	case r.failed:
+	if err == nil && r.says != "" {
+		_, err = fmt.Fprintln(records{conn, toStderr}, "funnel:", r.says)
+	}
+	switch {
+	case err == nil && !r.failed:
+		return 0, nil
+	case err == nil && t.Check != nil && t.Check(raw) != nil:
 		return codeUsage, nil
 	}
-	return 0, nil
+	return 1, err
 }
 
 // allows reports whether a command may call a tool.
@@ -163,68 +166,58 @@ func (c *calls) call(ctx context.Context, t tools.Tool, args json.RawMessage, sh
 	case c.free <- struct{}{}:
 		defer func() { <-c.free }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, ctx.Err()
 	}
 	for {
 		now, err := c.follower(ctx)
 		if err != nil {
 			return nil, err
 		}
-		r := &result{calls: c}
+		within, end := context.WithCancelCause(now.ctx)
+		r := &result{calls: c, end: end, tooLong: fmt.Errorf(
+			"the result of %s is over %s, the limit of a command (--max-observation): ask for less", t.Name, sizeText(c.options.Output),
+		)}
 		if r.spool, err = newSpool(c.options.Dir); err != nil {
 			return nil, err
 		}
-		within, end := context.WithCancelCause(now.ctx)
-		r.end = end
-		detach := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
-		says, failed, err := now.Call(within, t, args, shown, r)
+		detach := context.AfterFunc(ctx, func() { end(ctx.Err()) })
+		r.says, r.failed, err = now.Call(within, t, args, shown, r)
 		detach()
 		why := context.Cause(within)
 		end(nil)
-		switch {
-		case errors.Is(why, errTooLong):
-			err = fmt.Errorf("the result of %s is over %s, the limit of a command (--max-observation): ask for less",
-				t.Name, sizeText(c.options.Output))
-		case why == nil && err == nil:
-			if r.failed = failed; t.Listing != nil && r.size > 0 && r.last != '\n' { // servers seldom end the last line
-				_, _ = r.Write([]byte{'\n'})
-			}
-			if says != "" {
-				_, _ = fmt.Fprintln(r.stream(true), "funnel:", says)
-			}
+		if why == nil && err == nil {
 			return r, nil
-		case errors.Is(why, errUnfollowed) && t.Effect == tools.ReadOnly:
-			r.close()
-			continue
 		}
-		r.close()
-		return nil, cmp.Or(err, why)
+		if r.close(); t.Effect != tools.ReadOnly || !errors.Is(why, errUnfollowed) {
+			return nil, cmp.Or(why, err)
+		}
 	}
 }
 
 // result is what the program prints, until it has read it: a call does not wait for a slow reader.
 type result struct {
-	*spool
-	calls  *calls
-	end    context.CancelCauseFunc
-	size   int64
-	last   byte
-	failed bool
+	*spool  // of the output, without records
+	calls   *calls
+	end     context.CancelCauseFunc
+	tooLong error
+	size    int64
+	last    byte
+	says    string // what must be said besides
+	failed  bool
 }
 
 // Write implements [io.Writer]. A result that is too long ends its call.
-func (r *result) Write(b []byte) (int, error) {
+func (r *result) Write(b []byte) (n int, err error) {
 	r.size += int64(len(b))
-	err := errTooLong
-	if r.calls.held.Add(int64(len(b))) <= r.calls.options.Output {
-		_, err = r.stream(false).Write(b)
+	if r.calls.held.Add(int64(len(b))) > r.calls.options.Output {
+		err = r.tooLong
+	} else if n, err = r.w.Write(b); n > 0 {
+		r.last = b[n-1]
 	}
 	if err != nil {
 		r.end(err)
-	} else if len(b) > 0 {
-		r.last = b[len(b)-1]
 	}
-	return len(b), err
+	return n, err
 }
 
 func (r *result) close() {
