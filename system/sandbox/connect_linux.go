@@ -36,20 +36,20 @@ func Dial() (*os.File, error) {
 // installFilter installs the filter of system calls and, with header.Connects, sends its listener to the server. If this
 // system gives none, each [Dial] fails.
 func (i *initProcess) installFilter(rules []seccomp.Rule) error {
-	if !i.Connects {
-		return seccomp.Install(rules)
+	if i.Connects {
+		socket := os.NewFile(uintptr(i.connect), "socket")
+		defer socket.Close() //nolint:errcheck // the server sees its end
+		own := seccomp.Rule{
+			Call: unix.SYS_SOCKET, Errno: seccomp.Ask, If: []seccomp.Test{seccomp.Is(0, unix.AF_UNIX), seccomp.Is(2, connectProtocol)},
+		}
+		if fd, err := seccomp.Install(append([]seccomp.Rule{own}, rules...)); err == nil {
+			listener := os.NewFile(uintptr(fd), "listener")
+			defer listener.Close() //nolint:errcheck // the server has its own
+			return child.Send(socket, []byte{0}, []*os.File{listener})
+		}
 	}
-	socket := os.NewFile(uintptr(i.connect), "socket")
-	defer socket.Close() //nolint:errcheck // the server sees its end
-	fd, err := seccomp.InstallAsking(append([]seccomp.Rule{{
-		Call: unix.SYS_SOCKET, Ask: true, If: []seccomp.Test{seccomp.Is(0, unix.AF_UNIX), seccomp.Is(2, connectProtocol)},
-	}}, rules...))
-	if err != nil {
-		return seccomp.Install(rules)
-	}
-	listener := os.NewFile(uintptr(fd), "listener")
-	defer listener.Close() //nolint:errcheck // the server has its own
-	return child.Send(socket, []byte{0}, []*os.File{listener})
+	_, err := seccomp.Install(rules)
+	return err
 }
 
 // accept receives the listener of a command's filter, and has connect serve the connections of its processes until the

@@ -9,20 +9,23 @@ package seccomp
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Allow is the Errno of a [Rule] that allows a call.
-const Allow = unix.Errno(0)
+// Errnos of a [Rule] that are no errors.
+const (
+	Allow = unix.Errno(0)       // the call is made
+	Ask   = unix.Errno(1 << 15) // the call waits until the holder of the filter's listener answers it; see [Install]
+)
 
 // Rule decides about one system call.
 type Rule struct {
 	Call  uintptr
 	If    []Test // all must hold; none: the rule always matches
 	Errno unix.Errno
-	Ask   bool // the call waits until the holder of the filter's listener answers it; see [InstallAsking]
 }
 
 // Test compares the lower half of an argument, counted from 0: argument & Mask == Value.
@@ -44,20 +47,13 @@ func Deny(calls ...uintptr) []Rule {
 }
 
 // Install installs the filter on all threads of this process. Without CAP_SYS_ADMIN, the process must have set
-// PR_SET_NO_NEW_PRIVS before.
-func Install(rules []Rule) error {
-	_, err := install(rules, unix.SECCOMP_FILTER_FLAG_TSYNC)
-	return err
-}
-
-// InstallAsking is [Install] for rules with Ask. It returns the descriptor of the listener, which is closed on exec; it
-// needs Linux 5.9, and fails if another filter of this process has a listener.
-func InstallAsking(rules []Rule) (listener int, err error) {
-	return install(rules, unix.SECCOMP_FILTER_FLAG_TSYNC|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH|
-		unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
-}
-
-func install(rules []Rule, flags uintptr) (int, error) {
+// PR_SET_NO_NEW_PRIVS before. With rules that Ask it returns the descriptor of the listener, which is closed on exec; it
+// then needs Linux 5.9, and fails if another filter of this process has a listener.
+func Install(rules []Rule) (listener int, err error) {
+	flags := uintptr(unix.SECCOMP_FILTER_FLAG_TSYNC)
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r.Errno == Ask }) {
+		flags |= unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH | unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	}
 	program := assemble(rules)
 	prog := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	fd, _, e := unix.Syscall(
@@ -97,11 +93,11 @@ func assemble(rules []Rule) []unix.SockFilter {
 		{Code: end, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
 	}
 	for _, r := range rules {
-		verdict := uint32(unix.SECCOMP_RET_ALLOW)
-		if r.Errno != Allow {
-			verdict = unix.SECCOMP_RET_ERRNO | uint32(r.Errno)
-		}
-		if r.Ask {
+		verdict := unix.SECCOMP_RET_ERRNO | uint32(r.Errno)
+		switch r.Errno {
+		case Allow:
+			verdict = unix.SECCOMP_RET_ALLOW
+		case Ask:
 			verdict = unix.SECCOMP_RET_USER_NOTIF
 		}
 		// After the first test, the accumulator holds an argument, so the block reloads the number at its end.

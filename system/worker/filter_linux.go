@@ -27,9 +27,10 @@ var denied = append([]uintptr{
 // process. The flags of clone3 are not visible to a filter, so it is reported as not known.
 func filterCalls() error {
 	threads := seccomp.Test{Argument: 0, Mask: unix.CLONE_THREAD, Value: unix.CLONE_THREAD}
-	return seccomp.Install(append(seccomp.Deny(denied...),
+	_, err := seccomp.Install(append(seccomp.Deny(denied...),
 		seccomp.Rule{Call: unix.SYS_CLONE3, Errno: unix.ENOSYS},
 		seccomp.Rule{Call: unix.SYS_CLONE, If: []seccomp.Test{threads}, Errno: seccomp.Allow},
 		seccomp.Rule{Call: unix.SYS_CLONE, Errno: unix.EPERM},
 	))
+	return err
 }

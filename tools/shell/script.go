@@ -23,14 +23,8 @@ func parse(command string) script {
 	var s script
 	if err != nil {
 		s.fault = "the command does not parse: " + err.Error()
-		var at syntax.ParseError
-		if errors.As(err, &at) {
-			s.fault = fmt.Sprintf(
-				"the command does not parse: line %d, column %d: %s",
-				at.Pos.Line(),
-				at.Pos.Col(),
-				at.Text,
-			)
+		if at, ok := errors.AsType[syntax.ParseError](err); ok {
+			s.fault = fmt.Sprintf("the command does not parse: line %d, column %d: %s", at.Pos.Line(), at.Pos.Col(), at.Text)
 		}
 		if f == nil {
 			return s
