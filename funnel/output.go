@@ -53,16 +53,16 @@ type output struct {
 	notes    []string
 	found    []string                                // see [tools.Output.Findings]
 	masked   int                                     // secrets masked in the notes
-	quoted   bool                                    // see [tools.Quoter]
-	same     bool                                    // see [tools.Repeater]
-	since    string                                  // see [tools.Comparer]
+	quoted   bool                                    // see [tools.Output.Quoted]
+	same     bool                                    // see [tools.Output.Since]
+	since    string                                  // see [tools.Output.Since]
 	replaces string                                  // see [tools.Output.Answered]
 	stored   func(id string)                         // called when the output is stored; nil: nothing is
 	record   func() (*observations.Recording, error) // opens the recording of the output
 	store    func(tools.Stored) (string, error)      // see [tools.Output.Store]
 	extra    any                                     // see [tools.Output.Attach]
-	result   *tools.Result                           // see [tools.Passer]
-	resolve  func(name string) (string, bool)        // see [tools.Resolver]
+	result   *tools.Result                           // see [tools.Output.Pass]
+	resolve  func(name string) (string, bool)        // see [tools.Output.ResolveWith]
 
 	progressMu sync.Mutex // held while a progress report is passed on
 	progress   func(done, total int64, message string)
@@ -70,7 +70,6 @@ type output struct {
 	pace       pace
 }
 
-// ResolveWith implements [tools.Resolver].
 func (o *output) ResolveWith(resolve func(name string) (string, bool)) {
 	o.set(func() { o.resolve = resolve })
 }
@@ -140,21 +139,17 @@ func (o *output) Answered(replaces string) {
 	})
 }
 
-// Cut implements [tools.Cutter].
 func (o *output) Cut(n int64) { o.set(func() { o.capture.Cut(n) }) }
 
-// Unchanged implements [tools.Repeater].
-func (o *output) Unchanged() { o.set(func() { o.same = true }) }
-
-// Quoted implements [tools.Quoter].
 func (o *output) Quoted() { o.set(func() { o.quoted = true }) }
 
-// Since implements [tools.Comparer].
-func (o *output) Since(says string) {
-	o.set(func() { o.since, _ = o.mask.String(says) })
+func (o *output) Since(says string, same bool) {
+	o.set(func() {
+		o.since, _ = o.mask.String(says)
+		o.same = same
+	})
 }
 
-// Pass implements [tools.Passer].
 func (o *output) Pass(r tools.Result) { o.set(func() { o.result = &r }) }
 
 func (o *output) Attach(v any) { o.set(func() { o.extra = v }) }

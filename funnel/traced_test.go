@@ -36,7 +36,7 @@ func TestShownTextsAreTraced(t *testing.T) {
 	f := funnelOf(t, Options{Store: storeIn(t, observations.Options{}), Trace: l, Mask: secrets.New()})
 	passes := func(r tools.Result) runFunc {
 		return func(_ context.Context, out tools.Output) error {
-			out.(tools.Passer).Pass(r)
+			out.Pass(r)
 			_, err := out.Write([]byte("the text\n"))
 			return err
 		}

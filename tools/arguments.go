@@ -37,8 +37,8 @@ func New[Args any](t Tool, run func(ctx context.Context, args Args, in Input, ou
 		if err != nil {
 			return err
 		}
-		if r, ok := out.(Resolver); ok && t.Opens != OpensNothing {
-			r.ResolveWith(in.Sources.File)
+		if t.Opens != OpensNothing {
+			out.ResolveWith(in.Sources.File)
 		}
 		return run(ctx, args, in, out)
 	}

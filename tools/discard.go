@@ -28,3 +28,8 @@ func (Discard) Text([]byte) error                              { return nil }
 func (Discard) SetRowRange(int64, int64)                       {}
 func (Discard) SetTextRange(string, int64, int64, int64)       {}
 func (Discard) Next(Call)                                      {}
+func (Discard) Cut(int64)                                      {}
+func (Discard) Quoted()                                        {}
+func (Discard) Since(string, bool)                             {}
+func (Discard) ResolveWith(func(string) (string, bool))        {}
+func (Discard) Pass(Result)                                    {}

@@ -33,32 +33,8 @@ const (
 	OpensSource        // the file that the call names as source or path, or the files of headings "==> NAME <=="
 )
 
-// Resolver is implemented by an [Output] that records which files were shown. resolve returns the absolute path of a
-// file by its name in this call; ok is false for a name that is not below a root.
-type Resolver interface {
-	ResolveWith(resolve func(name string) (path string, ok bool))
-}
-
-// Cutter is implemented by an [Output] that counts the bytes that the tool dropped. The output is then kept in part.
-type Cutter interface{ Cut(bytes int64) }
-
-// Repeater is implemented by an [Output] whose receipt is one line if a note says that nothing changed in it since an
-// earlier call.
-type Repeater interface{ Unchanged() }
-
-// Comparer is implemented by an [Output] whose receipt says what changed since an earlier call. An output that is shown
-// whole does not say it.
-type Comparer interface{ Since(says string) }
-
-// Quoter is implemented by an [Output] that may be what a command quoted from files: an error in it is none of the
-// command, and its receipt names no first and last one.
-type Quoter interface{ Quoted() }
-
 // MetaNamed is a value for [Output.Attach] that is sent as member funnel/NAME of _meta.
 type MetaNamed interface{ MetaName() string }
-
-// Passer is implemented by an [Output] whose answer may be the result of an upstream server, as that server wrote it.
-type Passer interface{ Pass(r Result) }
 
 // Result is the result of tools/call of an upstream server, of which a tool has written the output. It is sent in place
 // of the answer as Pass says.
@@ -249,6 +225,24 @@ type Output interface {
 
 	// Note adds a line that the answer must show, even if it is a receipt: "3 directories could not be read".
 	Note(text string)
+
+	// Cut says that the tool dropped so many bytes: the output is kept in part.
+	Cut(bytes int64)
+
+	// Quoted says that the output may be what a command quoted from files: an error in it is none of the command, and its
+	// receipt names no first and last one.
+	Quoted()
+
+	// Since sets what the receipt says of what changed since an earlier call; an output that is shown whole does not say
+	// it. With same, nothing has, and the receipt is one line if it or a note says so.
+	Since(says string, same bool)
+
+	// ResolveWith sets how the files that were shown are found: resolve returns the absolute path of a file by its name in
+	// this call; ok is false for a name that is not below a root.
+	ResolveWith(resolve func(name string) (path string, ok bool))
+
+	// Pass sets the result of an upstream server, which the answer may be as that server wrote it.
+	Pass(r Result)
 
 	// Findings sets lines that a receipt shows before what it says of the kind: the errors in the output of a compiler.
 	Findings(lines []string)

@@ -171,7 +171,7 @@ func (c *hookCmd) receipt(ctx context.Context, a *cli.App, store string, call ho
 		Tool: tools.Tool{
 			Name: call.Tool, Toolset: "client", Opens: opens(call), Whole: a.Shell.Run().Whole,
 			Run: func(_ context.Context, _ tools.Input, out tools.Output) error {
-				out.(tools.Resolver).ResolveWith(func(name string) (string, bool) { return clientFile(call, name) })
+				out.ResolveWith(func(name string) (string, bool) { return clientFile(call, name) })
 				_, err := io.WriteString(out, text)
 				return err
 			},

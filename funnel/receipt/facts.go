@@ -35,7 +35,7 @@ type Facts struct {
 	Offered  []string           // the tools that the next step may name; nil: jq, grep and slice
 	Hint     string             // another use of the stored output, for the next step; "": none
 	Command  string             // runs these tools, if the caller has only a shell; else ""
-	Quoted   bool               // see [tools.Quoter]
+	Quoted   bool               // see [tools.Output.Quoted]
 	News     bool               // an earlier answer has shown all but its News
 	Replaces string             // the observation of that answer; "": it stays
 }

@@ -228,9 +228,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 		return fmt.Errorf("the end of the command is unknown: %w", err)
 	}
 	out.Count("exit_code", float64(status.Exit))
-	if cutter, ok := out.(tools.Cutter); ok && j.seen.cut > 0 {
-		cutter.Cut(j.seen.cut)
-	}
+	out.Cut(j.seen.cut)
 	if status.Scratch > 0 {
 		j.view.scratch.size.Store(status.Scratch)
 	}
@@ -238,9 +236,7 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	tests := j.testsOf(status.Exit)
 	if j.script.onlyQuotes() && len(tests.failed) == 0 {
 		found, outcomes = nil, nil
-		if quoter, ok := out.(tools.Quoter); ok {
-			quoter.Quoted()
-		}
+		out.Quoted()
 	}
 	for _, note := range s.notes(j, status) {
 		out.Note(note)
@@ -248,11 +244,8 @@ func (s *Shell) report(ctx context.Context, j *job, in tools.Input, out tools.Ou
 	if !s.options.NoDeltas && j.seen.cut == 0 {
 		told := func(last testsOf) string { return describeTests(last, tests) }
 		says, same := s.last.Since(ctx, in.Sources, j.lastKey, &j.seen.text, in.Mask, told)
-		if out.Note(says); same {
-			if repeater, ok := out.(tools.Repeater); ok {
-				repeater.Unchanged()
-			}
-		}
+		out.Note(says)
+		out.Since("", same)
 	}
 	switch {
 	case status.Exit == 0:

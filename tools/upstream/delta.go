@@ -16,16 +16,12 @@ type lastCall struct{ owner, hash string }
 func (s *Server) since(ctx context.Context, tool, text string, in tools.Input, out tools.Output) {
 	var hints map[string]any
 	_ = json.Unmarshal(s.member(tool, "annotations"), &hints) // without annotations the tool may change something
-	comparer, ok := out.(tools.Comparer)
-	if s.options.NoDelta || s.options.Observe || hints["readOnlyHint"] != true || !ok {
+	if s.options.NoDelta || s.options.Observe || hints["readOnlyHint"] != true {
 		return
 	}
 	call, now := lastCall{in.Owner, observations.CallHash(tool, in.Args)}, delta.NewText(true)
 	now.Add([]byte(text))
 	says, same := s.last.Since(ctx, in.Sources, call, &now, in.Mask, nil)
-	comparer.Since(says)
-	if repeater, ok := out.(tools.Repeater); ok && same {
-		repeater.Unchanged()
-	}
+	out.Since(says, same)
 	out.OnStored(func(id string) { s.last.Remember(call, id, &now, struct{}{}) })
 }
