@@ -3,7 +3,6 @@ package funnel
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -19,12 +18,10 @@ func (d *display) addRest() {
 	c := d.call
 	d.measure()
 	d.decision, d.complete = c.options.Policy.Decide(policy.Size{}, d.spent), true
-	note := func(format string, args ...any) {
-		c.output.notes = append(c.output.notes, fmt.Sprintf(format, args...))
-	}
+	note := func(text string) { c.output.notes = append(c.output.notes, text) }
 	if c.output.kept {
 		if d.store(); c.observation != nil {
-			note("kept as %s%s", observations.Prefix, c.observation.ID)
+			note("kept as " + observations.Prefix + string(c.observation.ID))
 		}
 	}
 	if r := c.output.result; len(c.images()) > 0 || r != nil && r.Second != "" {

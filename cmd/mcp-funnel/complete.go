@@ -199,11 +199,10 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 		}
 		return out
 	}
-	sole := schema.OnlyRequired() // a word without = is its value
 	for key, p := range schema.Properties {
 		if !slices.ContainsFunc(given, func(word string) bool {
 			name, _, valued := strings.Cut(word, "=")
-			return valued && name == key || !valued && key == sole
+			return valued && name == key || !valued && key == schema.Sole // a word without = is its value
 		}) {
 			out = append(out, candidate{key + "=", p.Description})
 		}

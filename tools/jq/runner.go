@@ -59,33 +59,29 @@ type text struct {
 	source *source.Source // nil for several in a row
 }
 
-// remarks collects the notes of the goroutines that write the records of a text as objects.
+// remarks collects the notes of the writers of a text's records as objects, which run one after the other.
 type remarks struct {
 	filters []string
-	mu      sync.Mutex
-	open    []*io.PipeReader
 	said    content.Remarks
-	whole   bool // said is of a writer that read the whole text
-	wg      sync.WaitGroup
+	whole   bool   // said is of a writer that read the whole text
+	stop    func() // ends the last writer, and waits for it
 }
 
-// start runs a writer of objects in a goroutine. It ends with ctx, or with end.
+// start runs a writer of objects in a goroutine, once the last one has ended. It ends with ctx, or with end.
 func (r *remarks) start(ctx context.Context, write objects, from io.Reader) io.Reader {
+	r.stop()
 	pipe, w := io.Pipe()
 	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
-	r.mu.Lock()
-	r.open = append(r.open, pipe)
-	r.mu.Unlock()
-	r.wg.Go(func() {
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		b := bufio.NewWriterSize(w, 64<<10)
 		err := write(ctx, from, b)
 		if d, ok := errors.AsType[*content.Remarks](err); ok {
 			whole := err == error(d) //nolint:errorlint // nothing but remarks
-			r.mu.Lock()
 			if whole || !r.whole {
 				r.said, r.whole = *d, whole
 			}
-			if r.mu.Unlock(); whole {
+			if whole {
 				err = nil
 			}
 		}
@@ -94,21 +90,19 @@ func (r *remarks) start(ctx context.Context, write objects, from io.Reader) io.R
 		}
 		_ = w.CloseWithError(err)
 	})
+	r.stop = func() {
+		_ = pipe.Close()
+		wg.Wait()
+	}
 	return pipe
 }
 
-// end stops the writers that still run, waits for them, and shows what they said of the text and of the fields that the
-// filter reads.
+// end stops the writer that still runs, and shows what they said of the text and of the fields that the filter reads.
 func (r *remarks) end(name string, out tools.Output) {
 	if r == nil {
 		return
 	}
-	r.mu.Lock()
-	for _, p := range r.open {
-		_ = p.Close()
-	}
-	r.mu.Unlock()
-	r.wg.Wait()
+	r.stop()
 	notes := r.said.Notes
 	if len(r.said.OfFields) > 0 {
 		var read []string
@@ -149,7 +143,7 @@ func textOf(ctx context.Context, src *source.Source, a args) (text, error) {
 	var said *remarks
 	open := src.Text
 	if write != nil {
-		said = &remarks{filters: a.Filter.Texts}
+		said = &remarks{filters: a.Filter.Texts, stop: func() {}}
 		open = func() (io.Reader, error) {
 			t, err := src.Text()
 			if err != nil {

@@ -16,18 +16,16 @@ type rows struct {
 	to    io.Writer
 	limit int64 // 0: none
 	count int64
-	whole []byte // all lines if there is a limit; nil once they are over maxWhole
-	over  bool   // they are
+	whole []byte // all lines if there is a limit, and if they have at most maxWhole bytes
 }
 
 // Write implements [io.Writer]. It writes b without the lines over the limit, and counts and holds all lines.
 func (r *rows) Write(b []byte) (int, error) {
 	if r.limit == 0 {
+		r.count += int64(bytes.Count(b, []byte{'\n'}))
 		return r.to.Write(b)
 	}
-	if r.over = r.over || len(r.whole)+len(b) > maxWhole; r.over {
-		r.whole = nil
-	} else {
+	if len(r.whole) <= maxWhole {
 		r.whole = append(r.whole, b...)
 	}
 	kept := 0
@@ -59,7 +57,7 @@ func (r *rows) note(store func(whole []byte) (id string, err error)) string {
 		return ""
 	}
 	said := fmt.Sprintf("the first %d of %s are shown", r.limit, content.Plural(r.count, "row", "rows"))
-	if !r.over {
+	if len(r.whole) <= maxWhole {
 		if id, err := store(r.whole); err == nil && id != "" {
 			return said + ", all kept whole as obs:" + id
 		}

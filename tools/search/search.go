@@ -68,18 +68,15 @@ func (s *searcher) reportTotals(ctx context.Context) {
 	s.out.Count("total_matches", float64(s.matches))
 	s.out.Count("files_with_matches", float64(s.files))
 	s.out.Count("files_searched", float64(s.searched))
-	switch {
-	case s.Pattern.Several:
-		s.out.Count("rows", float64(len(s.patterns)))
-	case s.Show == "groups":
+	switch s.Show {
+	case "groups":
 		s.out.Count("occurrences", float64(s.groups.occurrences))
 		s.out.Count("groups", float64(len(s.groups.n)))
-		s.out.Count("rows", float64(len(s.groups.n)))
-	case s.Show == "dirs":
+	case "dirs":
 		s.out.Count("dirs_with_matches", float64(len(s.dirs)))
-		s.out.Count("rows", float64(len(s.dirs)))
-	case s.Show == "files" || s.Show == "counts":
-		s.out.Count("rows", float64(s.files))
+	}
+	if s.Pattern.Several || s.Show != "" && s.Show != "matches" {
+		s.out.Count("rows", float64(s.rows.count))
 	}
 	for _, note := range slices.Concat(s.matchNotes(ctx), s.coverageNotes()) {
 		if note != "" {

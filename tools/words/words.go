@@ -18,7 +18,8 @@ type Schema struct {
 	Properties map[string]Property
 	Required   []string
 
-	Names []string // of the properties, in the order of the schema
+	Names []string `json:"-"` // of the properties, in the order of the schema
+	Sole  string   `json:"-"` // the required argument, if it is the only one
 }
 
 // Property is one argument.
@@ -37,6 +38,9 @@ func SchemaOf(t tools.Tool) (schema Schema) {
 		for _, m := range properties.Value.(*hujson.Object).Members {
 			schema.Names = append(schema.Names, m.Name.Value.(hujson.Literal).String())
 		}
+	}
+	if len(schema.Required) == 1 {
+		schema.Sole = schema.Required[0]
 	}
 	return schema
 }
@@ -115,9 +119,8 @@ func Parse(t tools.Tool, words []string) (json.RawMessage, error) {
 // bareWord returns the argument whose value is a word without =: the only required one, unless it is given
 // otherwise. Its error names the argument that was probably meant.
 func (s Schema) bareWord(tool, word string, given func(name string) bool) (string, error) {
-	key := s.OnlyRequired()
-	if key != "" && !given(key) {
-		return key, nil
+	if s.Sole != "" && !given(s.Sole) {
+		return s.Sole, nil
 	}
 	meant := func(name string) error { return fmt.Errorf("%.60q is not KEY=VALUE; write %s", word, name) }
 	if p, known := s.Properties[word]; known && p.Type == "boolean" {
@@ -130,22 +133,14 @@ func (s Schema) bareWord(tool, word string, given func(name string) bool) (strin
 			return "", meant(fmt.Sprintf("%s=%.60s (%s requires %s)", name, word, tool, strings.Join(s.Required, " and ")))
 		}
 	}
-	if key != "" {
-		return "", fmt.Errorf("%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s", word, key, tool,
+	if s.Sole != "" {
+		return "", fmt.Errorf("%.60q is not KEY=VALUE, and %s= is given already; arguments of %s: %s", word, s.Sole, tool,
 			strings.Join(s.Names, ", "))
 	}
 	if slices.Contains(s.Names, "path") {
 		return "", meant(fmt.Sprintf("path=%.60s; arguments of %s: %s", word, tool, strings.Join(s.Names, ", ")))
 	}
 	return "", meant("one of " + strings.Join(s.Names, "=, ") + "=")
-}
-
-// OnlyRequired returns the name of the required argument if there is only one, else "".
-func (s Schema) OnlyRequired() string {
-	if len(s.Required) != 1 {
-		return ""
-	}
-	return s.Required[0]
 }
 
 // appendStrings returns the strings of both values, each a string or an array of strings, as one array.
