@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
 // maxWhole is how many bytes of rows are held to be stored if a limit leaves some out.
@@ -52,13 +53,14 @@ func (r *rows) Write(b []byte) (int, error) {
 }
 
 // note says that rows are left out, and stores all of them; "" if none are.
-func (r *rows) note(store func(whole []byte) (id string, err error)) string {
+func (r *rows) note(out tools.Output, args searchArgs) string {
 	if r.limit == 0 || r.count <= r.limit {
 		return ""
 	}
 	said := fmt.Sprintf("the first %d of %s are shown", r.limit, content.Plural(r.count, "row", "rows"))
 	if len(r.whole) <= maxWhole {
-		if id, err := store(r.whole); err == nil && id != "" {
+		id, err := out.Store(tools.Stored{Text: r.whole, Name: "search", Args: args})
+		if err == nil && id != "" {
 			return said + ", all kept whole as obs:" + id
 		}
 	}

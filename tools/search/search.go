@@ -93,9 +93,7 @@ func (s *searcher) matchNotes(ctx context.Context) (notes []string) {
 	if s.matches == 0 {
 		notes = append(notes, s.explainNoMatch())
 	}
-	notes = append(notes, s.rows.note(func(whole []byte) (string, error) {
-		return s.out.Store(tools.Stored{Text: whole, Name: "search", Args: s.searchArgs})
-	}))
+	notes = append(notes, s.rows.note(s.out, s.searchArgs))
 	if s.letters {
 		notes = append(notes, linesearch.LettersNote)
 	}

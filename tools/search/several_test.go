@@ -73,5 +73,5 @@ func TestLimitedListIsKeptWhole(t *testing.T) {
 		_, err := over.Write(append(make([]byte, maxWhole/2), '\n'))
 		expect.Must(t, err)
 	}
-	expect.Equal(t, over.note(nil), "the first 1 of 3 rows are shown: raise limit for more", "over the limit of memory")
+	expect.Equal(t, over.note(nil, searchArgs{}), "the first 1 of 3 rows are shown: raise limit for more", "over the limit of memory")
 }

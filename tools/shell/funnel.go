@@ -3,12 +3,13 @@ package shell
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 )
@@ -19,24 +20,11 @@ const (
 	binDir      = "/run/mcp-funnel"
 )
 
-// programPath returns the path of the program outside the sandbox; "" if commands have none.
-func (s *Shell) programPath() string {
-	path, err := os.Executable()
-	if err != nil || s.options.Mode == sandbox.Off {
-		return ""
-	}
-	path, _ = filepath.EvalSymlinks(path) // "" if it was removed
+// programPath returns the path of the program outside the sandbox; "" if it was removed.
+func programPath() string {
+	path, _ := os.Executable()
+	path, _ = filepath.EvalSymlinks(path)
 	return path
-}
-
-// withPath adds a directory to the front of PATH.
-func withPath(env []string, dir string) []string {
-	for i, v := range env {
-		if path, ok := strings.CutPrefix(v, "PATH="); ok {
-			env[i] = "PATH=" + dir + ":" + path
-		}
-	}
-	return env
 }
 
 // Main runs the program funnel if that is the name under which this process was started; the process must then exit
@@ -48,29 +36,24 @@ func Main(args []string) (ran bool, code int) {
 	code, err := request(args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "funnel:", err)
-		return true, 1
 	}
 	return true, code
 }
 
-// request sends arguments to the server as one line of JSON, and prints the records that it replies.
+// request sends arguments to the server as one line of JSON, and prints the records that it replies. The code is 1 after
+// an error.
 func request(args []string) (code int, err error) {
 	conn, err := sandbox.Dial()
 	if err != nil {
-		return 0, fmt.Errorf("it calls tools from a command of the tool run, and no server answers here: %w", err)
-	}
-	defer conn.Close() //nolint:errcheck // all was read
-	if err := json.NewEncoder(conn).Encode(args); err != nil {
-		return 0, err
+		return 1, fmt.Errorf("it calls tools from a command of the tool run, and no server answers here: %w", err)
 	}
 	var exit bytes.Buffer
 	to := []io.Writer{toStdout: os.Stdout, toStderr: os.Stderr, isExit: &exit}
-	err = readRecords(bufio.NewReader(conn), func(kind byte) io.Writer { return to[kind] })
-	if err == nil && exit.Len() == 0 {
-		err = fmt.Errorf("the call was ended")
+	if err = json.NewEncoder(conn).Encode(args); err == nil {
+		err = readRecords(bufio.NewReader(conn), func(kind byte) io.Writer { return to[kind] })
 	}
-	if err != nil {
-		return 0, err
+	if last, ended := exit.ReadByte(); err == nil && ended == nil {
+		return int(last), nil
 	}
-	return int(exit.Bytes()[0]), nil
+	return 1, cmp.Or(err, errors.New("the call was ended"))
 }

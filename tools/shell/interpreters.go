@@ -3,6 +3,7 @@ package shell
 import (
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,12 +25,11 @@ func (o Options) interpreters() (list string) {
 	})
 	for _, name := range []string{"python3", "node", "jq", "go", "git", "rg", "perl", "awk", "sqlite3", "ruby"} {
 		for _, dir := range dirs {
-			path := filepath.Join(dir, name)
-			if fi, err := os.Stat(path); err != nil || fi.IsDir() || fi.Mode()&0o111 == 0 {
+			path, err := exec.LookPath(filepath.Join(dir, name))
+			if err != nil {
 				continue
 			}
-			more := strings.TrimPrefix(list+", "+name+version(path), ", ")
-			if len(more) <= maxInterpreters {
+			if more := strings.TrimPrefix(list+", "+name+version(path), ", "); len(more) <= maxInterpreters {
 				list = more
 			}
 			break

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -166,22 +165,25 @@ func (s *Shell) launch(j *job, in tools.Input) error {
 	if err != nil {
 		return err
 	}
-	o, env := &s.options, s.environment(j.view, roots)
-	var connect func(*os.File)
-	if program := s.programPath(); program != "" && in.Caller != nil {
-		j.calls = &calls{options: o, free: make(chan struct{}, maxCalls), now: make(chan *follower, 1)}
-		connect = j.calls.serve
-		env = withPath(env, binDir)
-		mounts = append(mounts, sandbox.Mount{Source: program, Target: binDir + "/" + programName, File: true, Maybe: true})
-	}
-	s.guard(j.view.guarded())
-	err = j.start(sandbox.Spec{
-		Args: []string{o.Shell, "-c", j.command}, Dir: j.cwd, Env: env, Mode: o.Mode,
-		Connect: connect,
-		Mounts:  mounts, Net: o.AllowNet,
+	o := &s.options
+	spec := sandbox.Spec{
+		Args: []string{o.Shell, "-c", j.command}, Dir: j.cwd, Env: s.environment(j.view, roots), Mode: o.Mode,
+		Mounts: mounts, Net: o.AllowNet,
 		ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
-	})
+	}
+	if program := programPath(); program != "" && in.Caller != nil {
+		j.calls = &calls{options: o, free: make(chan struct{}, maxCalls), now: make(chan *follower, 1)}
+		spec.Connect = j.calls.serve
+		spec.Mounts = append(mounts, sandbox.Mount{Source: program, Target: binDir + "/" + programName, File: true, Maybe: true})
+		for i, v := range spec.Env {
+			if path, ok := strings.CutPrefix(v, "PATH="); ok {
+				spec.Env[i] = "PATH=" + binDir + ":" + path
+			}
+		}
+	}
+	s.guard(j.view.guarded())
+	err = j.start(spec)
 	if err != nil {
 		s.releaseGuards(j.view.guarded())
 		return s.explainStart(err)
