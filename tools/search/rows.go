@@ -22,27 +22,17 @@ type rows struct {
 
 // Write implements [io.Writer]. It writes b without the lines over the limit, and counts and holds all lines.
 func (r *rows) Write(b []byte) (int, error) {
-	if r.limit == 0 {
-		r.count += int64(bytes.Count(b, []byte{'\n'}))
-		return r.to.Write(b)
-	}
-	if len(r.whole) <= maxWhole {
+	if r.limit > 0 && len(r.whole) <= maxWhole {
 		r.whole = append(r.whole, b...)
 	}
 	kept := 0
-	for at := 0; at < len(b); {
-		size := bytes.IndexByte(b[at:], '\n') + 1
-		if r.count < r.limit {
-			kept = at + size
+	for line := range bytes.Lines(b) {
+		if r.limit == 0 || r.count < r.limit {
+			kept += len(line)
 		}
-		if size == 0 { // the line goes on in the next block
-			if r.count < r.limit {
-				kept = len(b)
-			}
-			break
+		if line[len(line)-1] == '\n' { // else the line goes on in the next block
+			r.count++
 		}
-		r.count++
-		at += size
 	}
 	if kept > 0 {
 		if n, err := r.to.Write(b[:kept]); err != nil {
