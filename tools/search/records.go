@@ -50,7 +50,11 @@ func (w *searchWorker) searchBatch(j *fileBatch) {
 	for i := range j.targets {
 		t, r := &j.targets[i], &j.results[i]
 		var err error
-		panics.Into(&err, func() { err = w.searchFile(t, r) })
+		panics.Into(&err, func() {
+			for i := 0; i < len(w.all) && err == nil; i++ {
+				err = w.searchFile(w.all[i], t, r)
+			}
+		})
 		switch {
 		case errors.Is(err, errBinary):
 			r.status = binary
@@ -65,17 +69,8 @@ func (w *searchWorker) searchBatch(j *fileBatch) {
 	_ = w.records.flush() // it fails only if ctx has ended, and then the whole search does
 }
 
-func (w *searchWorker) searchFile(t *target, r *fileResult) error {
-	for _, m := range w.all {
-		if err := w.searchFor(m, t, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// searchFor searches a file for one pattern, and adds what it finds to the result.
-func (w *searchWorker) searchFor(m *linesearch.Matcher, t *target, r *fileResult) error {
+// searchFile searches a file for one pattern, and adds what it finds to the result.
+func (w *searchWorker) searchFile(m *linesearch.Matcher, t *target, r *fileResult) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}

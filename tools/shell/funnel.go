@@ -20,13 +20,6 @@ const (
 	binDir      = "/run/mcp-funnel"
 )
 
-// programPath returns the path of the program outside the sandbox; "" if it was removed.
-func programPath() string {
-	path, _ := os.Executable()
-	path, _ = filepath.EvalSymlinks(path)
-	return path
-}
-
 // Main runs the program funnel if that is the name under which this process was started; the process must then exit
 // with code at once. Call it first in main: a script may start hundreds of them.
 func Main(args []string) (ran bool, code int) {

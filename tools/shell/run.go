@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -172,7 +174,9 @@ func (s *Shell) launch(j *job, in tools.Input) error {
 		ScratchMax: o.ScratchMax, ScratchNow: dir.size.Load(), MinFree: o.MinFree,
 		Memory: o.Memory, Processes: o.Processes,
 	}
-	if program := programPath(); program != "" && in.Caller != nil {
+	program, _ := os.Executable()
+	program, _ = filepath.EvalSymlinks(program) // "" if it was removed
+	if program != "" && in.Caller != nil {
 		j.calls = &calls{options: o, free: make(chan struct{}, maxCalls), now: make(chan *follower, 1)}
 		spec.Connect = j.calls.serve
 		spec.Mounts = append(mounts, sandbox.Mount{Source: program, Target: binDir + "/" + programName, File: true, Maybe: true})

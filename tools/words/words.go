@@ -18,8 +18,8 @@ type Schema struct {
 	Properties map[string]Property
 	Required   []string
 
-	Names []string `json:"-"` // of the properties, in the order of the schema
-	Sole  string   `json:"-"` // the required argument, if it is the only one
+	Names []string // of the properties, in the order of the schema
+	Sole  string   // the required argument, if it is the only one
 }
 
 // Property is one argument.
@@ -39,7 +39,7 @@ func SchemaOf(t tools.Tool) (schema Schema) {
 			schema.Names = append(schema.Names, m.Name.Value.(hujson.Literal).String())
 		}
 	}
-	if len(schema.Required) == 1 {
+	if schema.Sole = ""; len(schema.Required) == 1 {
 		schema.Sole = schema.Required[0]
 	}
 	return schema
