@@ -96,6 +96,9 @@ func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bo
 	}
 	spaces := blanks.run(b[i:], 16)
 	i += spaces
+	if bytes.HasPrefix(b[i:], []byte("?: ")) { // the shape of records marks a member that some lack: password?: "…"
+		i++
+	}
 	if spaces == 0 && bytes.HasPrefix(b[i:], []byte(": ")) && s.pointed(begin) {
 		return s.leafAt(i+len(": "), limit)
 	}
@@ -105,8 +108,14 @@ func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bo
 	}
 	i += n
 	i += blanks.run(b[i:], 16)
+	if bytes.HasPrefix(b[i:], elementText) {
+		i += len(elementText)
+	}
 	return s.valueAt(begin, i, limit, sep)
 }
+
+// elementText stands before the text of an element in records of XML: {"password":[{"#text":"…"}]}.
+var elementText = []byte(`[{"#text":`)
 
 // separator returns the length of the separator at the start of b, and its kind as in [scan.valueAt]; 0 if there is
 // none. spaced is true if a blank stands between the name and b, inTag if "<" stands before the name.

@@ -273,3 +273,23 @@ func TestPairsInJSON(t *testing.T) {
 	got := string(New().JSON([]byte(`{"env":[{"name":"DB_PASSWORD","value":"x"},{"name":"A","value":"b"}]}`)))
 	expect.Equal(t, got, `{"env":[{"name":"DB_PASSWORD","value":"[masked: password]"},{"name":"A","value":"b"}]}`)
 }
+
+// TestValuesInShapesAndElements masks values as the shape of records and the records of XML show them.
+func TestValuesInShapesAndElements(t *testing.T) {
+	for form, secret := range map[string]bool{
+		`{id: 1, password?: "%s"}`:                             true,
+		`{"c":{"password":[{"#text":"%s"}]}}`:                  true,
+		`{"c":{"password":[{"#text":"%s","@v":"1"}]}}`:         true,
+		`{"property":[{"@name":"db.password","@value":"%s"}]}`: true,
+		`{"c":{"title":[{"#text":"%s"}]}}`:                     false,
+		`{id: 1, title?: "%s"}`:                                false,
+		`{"property":[{"@name":"title","@value":"%s"}]}`:       false,
+	} {
+		text := fmt.Sprintf(form, "Xk29dkq0Zq77")
+		got, n := New().String(text)
+		if want := strings.Replace(text, "Xk29dkq0Zq77", "[masked: password 12 chars]", 1); secret && got != want ||
+			!secret && n > 0 {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}

@@ -231,6 +231,9 @@ func (s *scan) pairValue(p pair, i int) (finding, bool) {
 			continue
 		}
 		at := skipQuotes(b, i)
+		if at < len(b) && b[at] == '@' { // an attribute in a record of XML: {"@name":"db.password","@value":"…"}
+			at++
+		}
 		n := memberSet.run(b[at:], maxName)
 		word := bytes.TrimRight(b[at:at+n], ":")
 		n = len(word)
