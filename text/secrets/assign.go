@@ -108,14 +108,17 @@ func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bo
 	}
 	i += n
 	i += blanks.run(b[i:], 16)
-	if bytes.HasPrefix(b[i:], elementText) {
-		i += len(elementText)
+	for _, text := range elementTexts {
+		if bytes.HasPrefix(b[i:], text) {
+			i += len(text)
+			break
+		}
 	}
 	return s.valueAt(begin, i, limit, sep)
 }
 
-// elementText stands before the text of an element in records of XML: {"password":[{"#text":"…"}]}.
-var elementText = []byte(`[{"#text":`)
+// elementTexts stand before the text of an element in records of XML, {"password":[{"#text":"…"}]}, and in their shape.
+var elementTexts = [][]byte{[]byte(`[{"#text":`), []byte(`{"#text": `), []byte(`[1] {"#text": `)}
 
 // separator returns the length of the separator at the start of b, and its kind as in [scan.valueAt]; 0 if there is
 // none. spaced is true if a blank stands between the name and b, inTag if "<" stands before the name.

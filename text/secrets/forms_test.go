@@ -281,6 +281,8 @@ func TestValuesInShapesAndElements(t *testing.T) {
 		`{"c":{"password":[{"#text":"%s"}]}}`:                  true,
 		`{"c":{"password":[{"#text":"%s","@v":"1"}]}}`:         true,
 		`{"property":[{"@name":"db.password","@value":"%s"}]}`: true,
+		`{c: {password: {"#text": "%s"}}}`:                     true,
+		`{c: {password: [1] {"#text": "%s"}}}`:                 true,
 		`{"c":{"title":[{"#text":"%s"}]}}`:                     false,
 		`{id: 1, title?: "%s"}`:                                false,
 		`{"property":[{"@name":"title","@value":"%s"}]}`:       false,
