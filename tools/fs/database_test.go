@@ -41,6 +41,13 @@ func TestDatabases(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, a)
 		}
 	}
+	expect.Must(t, os.WriteFile(filepath.Join(dir, "small.db-wal"), []byte("0123456789"), 0o600))
+	for _, show := range []string{"stat", "kinds"} {
+		a, err := call(t, Find(), roots, `{"path":"small.db","show":"`+show+`"}`)
+		if want := "small.db-wal has 10 bytes of changes that are not read"; err != nil || !strings.Contains(a.String(), want) {
+			t.Errorf("show=%s does not say %s: %s, %v", show, want, a, err)
+		}
+	}
 	for args, want := range map[string]string{
 		`{"path":"small.db"}`: `{"table":"u","rows":0,"columns":["b"]}`, `{"path":"small.db#t"}`: `{"a":1}`,
 		`{"path":"a.parquet"}`: "which duckdb or pyarrow reads", `{"path":"large.db#t"}`: `{"a":30000}`,

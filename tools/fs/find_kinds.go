@@ -158,6 +158,9 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if coding := src.Coding(); !src.Plain() && coding != content.UTF8 {
 		k.about = append(k.about, string(coding))
 	}
+	if caveat, _, _ := strings.Cut(src.Caveat(), "; "); caveat != "" {
+		k.about = append(k.about, content.Clip(caveat, 100))
+	}
 	if k.whole { // else the end of the part would be damage
 		for _, damage := range s.Damage {
 			k.about = append(k.about, content.Clip(damage, 100))

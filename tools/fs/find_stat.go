@@ -122,7 +122,11 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 	}
 	defer func() { _ = src.Close() }()
 	if tables := src.Tables(); tables != nil {
-		return append(append(append(b, `,"kind":"sqlite","tables":[`...), tables...), ']'), nil
+		b = append(append(append(b, `,"kind":"sqlite","tables":[`...), tables...), ']')
+		if caveat := src.Caveat(); caveat != "" {
+			err = errors.New(caveat)
+		}
+		return b, err
 	}
 	b, err = s.appendText(b, e, src.Kind(), src.Text, buf)
 	if src.Packed() && err == nil && src.Kind() != content.Binary {

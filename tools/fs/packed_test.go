@@ -55,6 +55,7 @@ func TestPackedFiles(t *testing.T) {
 		{`{"path":"cut.log.gz","show":"stat"}`, `"unpacked":140008,"error":"the gzip file cut.log.gz is damaged`, ""},
 		{`{"path":"small.gz","show":"stat"}`, `"kind":"binary","error":"small.gz begins like a gzip file`, ""},
 		{`{"path":"a.zip","show":"stat"}`, `{"path":"a.zip/d/app.log.gz","type":"file","size":`, ""},
+		{`{"path":"cut.log.gz","show":"kinds"}`, "stored; the gzip file cut.log.gz is damaged: at byte ", ""},
 		{`{"path":"a.zip","show":"tree"}`, "a.zip/\n  b.txt\n  d/\n    app.log.gz\n", ""},
 		{`{"path":"a.zip","depth":1,"type":"dir"}`, `{"path":"a.zip/d","type":"dir","size":0,"modified":"`, ""},
 		{`{"path":"a.zip/d","sort":"size"}`, `{"path":"a.zip/d/app.log.gz","type":"file","size":`, ""},
