@@ -193,13 +193,14 @@ func (d *database) note(name string) string {
 	return ""
 }
 
-// cutTable splits a name such as app.db#t into the path of a file that exists, and the name of a table.
+// cutTable splits a name such as app.db#t into the path of a file that exists, and the name of a table, which may have
+// a # too.
 func cutTable(root *tree.Root, rel string) (path, table string, ok bool) {
-	at := strings.LastIndexByte(rel, '#')
-	if at <= 0 || at == len(rel)-1 {
-		return "", "", false
+	for at := strings.LastIndexByte(rel, '#'); at > 0; at = strings.LastIndexByte(rel[:at], '#') {
+		path = existing(root, rel[:at])
+		if fi, err := root.Stat(path); err == nil && fi.Mode().IsRegular() {
+			return path, rel[at+1:], at < len(rel)-1
+		}
 	}
-	path = existing(root, rel[:at])
-	fi, err := root.Stat(path)
-	return path, rel[at+1:], err == nil && fi.Mode().IsRegular()
+	return "", "", false
 }

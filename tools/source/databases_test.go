@@ -50,13 +50,15 @@ func TestDatabases(t *testing.T) {
 	workers(t)
 	dir := t.TempDir()
 	addDatabase(t, filepath.Join(dir, "app#1.db"), `CREATE TABLE users(id INTEGER, name TEXT)`, `CREATE TABLE "b c"(x)`,
+		`CREATE TABLE "d#e"(y)`, `INSERT INTO "d#e" VALUES (5)`,
 		`INSERT INTO users VALUES (1, 'ann'), (2, CAST(x'ff' AS TEXT))`)
 	addDatabase(t, filepath.Join(dir, "one"), `CREATE TABLE t(a)`, `INSERT INTO t VALUES (7)`)
 	for name, text := range map[string]string{"app#1.db#file": "a file\n", "text.csv": "a,b\n", "app#1.db-wal": "0123456789"} {
 		expect.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	roots := toolstest.Roots(t, dir)
-	const list = `{"table":"users","rows":2,"columns":["id INTEGER","name TEXT"]}` + "\n" + `{"table":"b c","rows":0,"columns":["x"]}` + "\n"
+	const list = `{"table":"users","rows":2,"columns":["id INTEGER","name TEXT"]}` + "\n" + `{"table":"b c","rows":0,"columns":["x"]}` + "\n" +
+		`{"table":"d#e","rows":1,"columns":["y"]}` + "\n"
 	const wal = "app#1.db-wal has 10 bytes of changes that are not read"
 	for _, c := range []struct{ name, text, note, fails string }{
 		{"app#1.db", list, "app#1.db is a SQLite database: these are its tables; app#1.db#TABLE names the rows of one", ""},
@@ -64,7 +66,8 @@ func TestDatabases(t *testing.T) {
 			`app#1.db#users: texts not in UTF-8, whose bytes are shown as \xNN: 1`, ""},
 		{"app#1.db#USERS", `{"id":1,`, wal, ""}, {`app#1.db#b c`, "", wal, ""}, {"app#1.db#file", "a file\n", "", ""},
 		{"app#1.db#sqlite_schema", `{"type":"table","name":"users",`, wal, ""},
-		{"app#1.db#no", "", "", "read app#1.db#no: it has no table no; its tables: users, b c"},
+		{"app#1.db#no", "", "", "read app#1.db#no: it has no table no; its tables: users, b c, d#e"}, {"app#1.db#d#e", `{"y":5}` + "\n", wal, ""},
+		{"app#1.db#", "", "", "no such file"},
 		{"text.csv#t", "", "", "read text.csv#t: it is no SQLite database"}, {"no.db#t", "", "", "find lists the existing files"},
 		{"one", `{"table":"t","rows":1,"columns":["a"]}` + "\n", "one is a SQLite database", ""},
 	} {
