@@ -80,7 +80,8 @@ func TestUnits(t *testing.T) {
 		`t="2m 3s"`: "t_ms:123000", `t="5 ms"`: "t_ms:5", "lat=5m": "lat_ms:300000", "t=7ns": "t_ms:7e-06", "t=.5s": "t_ms:500",
 		"size=1.5MB": "size_bytes:1.5e+06", "size=2KiB": "size_bytes:2048", `size="3 GiB"`: "size_bytes:3.221225472e+09", "n=12B": "n_bytes:12", "n=1kB": "n_bytes:1000",
 		// A unit that has two meanings, no unit, and words that look like one.
-		"mem=512m": "", "heap_size=4m": "", "n=5kb": "", "n=5K": "", "n=7": "", "n=1e3": "", "s=s": "", "v=1.2.3s": "", "x=10%": "", "e=": "", "d=99999999999h": "",
+		"mem=512m": "", "cpu=500m": "", "requests=100m": "", "used=3m": "", "cache_ttl=5m": "cache_ttl_ms:300000",
+		"heap_size=4m": "", "n=5kb": "", "n=5K": "", "n=7": "", "n=1e3": "", "s=s": "", "v=1.2.3s": "", "x=10%": "", "e=": "", "d=99999999999h": "",
 		"i=iB": "", "n=1iB": "n_bytes:1", "n=99999999999999999PB": "",
 		// A field of the line is never replaced.
 		"took=1s took_ms=7": "took_ms:7", "took_ms=7 took=1s": "took_ms:7", "a=1s a=2s": "a_ms:1000",

@@ -22,7 +22,7 @@ func twinOf(key, value string) (name, number string) {
 	}
 	d, err := time.ParseDuration(strings.Replace(value, " ", "", 1))
 	minutes := strings.HasSuffix(value, "m") && !strings.ContainsAny(value, "hs")
-	if err != nil || value[len(value)-1] == '0' || minutes && memory().MatchString(key) { // mem=512m may be a size
+	if err != nil || value[len(value)-1] == '0' || minutes && amount().MatchString(key) { // mem=512m is a size
 		return "", ""
 	}
 	return key + "_ms", strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64)
@@ -30,5 +30,6 @@ func twinOf(key, value string) (name, number string) {
 
 var (
 	sizes  = content.Pattern(`^(\d+(?:\.\d+)?) ?([kKMGTP]?)(i?)B$`)
-	memory = content.Pattern(`(?i)mem|heap|size|bytes|disk|rss|buffer|quota|capacity|xm[xs]|limit`)
+	amount = content.Pattern(`(?i)mem|heap|size|bytes|disk|rss|buffer|quota|capacity|xm[xs]|limit|cpu|` +
+		`cores|alloc|swap|storage|(cache|used|free|requests)$`)
 )

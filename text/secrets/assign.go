@@ -117,7 +117,7 @@ func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bo
 	return s.valueAt(begin, i, limit, sep)
 }
 
-// elementTexts stand before the text of an element in records of XML, {"password":[{"#text":"…"}]}, and in their shape.
+// elementTexts stand before the text of an element in records of XML, {"password":[{"#text":"…"}]}, and in shapes.
 var elementTexts = [][]byte{[]byte(`[{"#text":`), []byte(`{"#text": `), []byte(`[1] {"#text": `)}
 
 // separator returns the length of the separator at the start of b, and its kind as in [scan.valueAt]; 0 if there is
