@@ -166,9 +166,6 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 			k.about = append(k.about, content.Clip(damage, 100))
 		}
 	}
-	if caveat := src.Caveat(); caveat != "" {
-		k.about = append(k.about, content.Clip(caveat, 120))
-	}
 	k.form = strings.Join(k.about, "; ") // files that are damaged alike are one form
 	for _, said := range s.Says {
 		if times, ok := strings.CutPrefix(said, "time: "); ok {
@@ -191,7 +188,14 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if s.Form != "" {
 		form = withoutCounts(s.Form)
 	}
-	k.shapes, k.form = s.Examples, strings.Join([]string{k.kind, form, k.form}, " ")
+	for _, shape := range s.Examples {
+		shape = withoutCounts(shape)
+		if s.Filter != ".[]" { // its records are values of their own for jq
+			shape = strings.TrimPrefix(shape, "[] ")
+		}
+		k.shapes = append(k.shapes, shape)
+	}
+	k.form = strings.Join([]string{k.kind, form, k.form}, " ")
 	return nil
 }
 
@@ -358,7 +362,6 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 	text = content.VisibleLine(text)
 	room := kindTokens - w.tokens(text) - 1
 	for i, s := range k.shapes {
-		s = strings.TrimPrefix(withoutCounts(s), "[] ") // of the records
 		if last := i+1 == len(k.shapes); last || w.tokens(s) <= room {
 			text += "; " + content.VisibleLine(content.Clip(s, max(room, 8)*4))
 			break

@@ -158,6 +158,7 @@ type recordPage struct {
 	seen    int64 // records visited so far
 	shown   int64
 	end     int64 // of the last of them, in bytes
+	shownTo int64 // end of the last one that was tried
 	next    int64 // the first that the page did not take
 	full    bool
 	stopped bool // before the end of the text
@@ -173,9 +174,14 @@ func (p *recordPage) visit(i int64, at content.Span) bool {
 		return true
 	}
 	if p.full || i > p.r.to {
-		p.stopped = p.list.end-at.End > maxCountedRecordBytes
+		left := p.list.end - at.End
+		if !p.s.src.Plain() { // the size of a decoded text is not known, and the rows of a view may have no end
+			left = at.Start - p.shownTo
+		}
+		p.stopped = left > maxCountedRecordBytes
 		return !p.stopped
 	}
+	p.shownTo = at.End
 	if p.err = p.showRecord(i, at); errors.Is(p.err, tools.ErrPageFull) {
 		p.err, p.full, p.next = nil, true, i
 		return true
