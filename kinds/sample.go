@@ -85,8 +85,8 @@ func (s *Sample) parses(read values.Reader) bool {
 	text := s.text
 	if !s.whole {
 		text = text[:bytes.LastIndexByte(text, '\n')+1]
-		for end := len(text); end > 0; {
-			if end = bytes.LastIndexByte(text[:end-1], '\n') + 1; end > 0 && text[end] > ' ' {
+		for end := len(text); end > 0; end = bytes.LastIndexByte(text[:end-1], '\n') + 1 {
+			if end < len(text) && text[end] > ' ' {
 				text = text[:end]
 				break
 			}

@@ -3,6 +3,7 @@ package kinds
 import (
 	"bytes"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/values"
@@ -46,11 +47,5 @@ var (
 
 // named reports whether a text has one of these file names, in lower case.
 func named(s *Sample, names ...string) bool {
-	base := strings.ToLower(path.Base(s.name))
-	for _, name := range names {
-		if base == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, strings.ToLower(path.Base(s.name)))
 }

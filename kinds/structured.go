@@ -15,7 +15,9 @@ import (
 
 // structured returns the descriptor of a kind whose records are values in another form than JSON.
 func structured(k Kind, read values.Reader) *Kind {
-	k.Summarizer = func(string, []byte) digest.Summarizer { return newPulled(read, nil) }
+	if k.Summarizer == nil {
+		k.Summarizer = func(string, []byte) digest.Summarizer { return newPulled(read, nil) }
+	}
 	k.Records, k.Objects, k.Numbered, k.Values = read.Spans, read.Objects, read.Numbered, read
 	k.Shares = Shares{Says: 0.3, Shape: 0.45, Body: 0.6}
 	return &k
@@ -23,7 +25,7 @@ func structured(k Kind, read values.Reader) *Kind {
 
 // pulled summarises a text by its records. Their reader pulls the text, so it runs in a coroutine.
 type pulled struct {
-	feed *feed
+	*feed
 	next func() (struct{}, bool)
 }
 
@@ -45,8 +47,7 @@ func newPulled(read values.Reader, also func(line int64, json []byte)) *pulled {
 	f := &feed{also: also}
 	next, stop := iter.Pull(func(yield func(struct{}) bool) {
 		f.yield = yield
-		f.err = read(context.Background(), f, values.Sink{Value: f.add})
-		f.block = nil
+		f.err = read(context.Background(), f, values.Sink{Value: f.record})
 		for !f.ended && yield(struct{}{}) { // after an error, the rest of the text is not read
 		}
 	})
@@ -67,8 +68,8 @@ func (f *feed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// add receives a record. A single one is summarised as JSON, several as NDJSON.
-func (f *feed) add(line int64, json []byte) error {
+// record receives a record. A single one is summarised as JSON, several as NDJSON.
+func (f *feed) record(line int64, json []byte) error {
 	f.records++
 	if f.also != nil {
 		f.also(line, json)
@@ -87,39 +88,31 @@ func (f *feed) add(line int64, json []byte) error {
 	return nil
 }
 
+// Add returns when the reader has read b and waits for more, or if it has failed.
 func (p *pulled) Add(b []byte) {
-	p.feed.block = b
-	for len(p.feed.block) > 0 {
-		if _, ok := p.next(); !ok {
-			return
-		}
-	}
+	p.block = b
+	p.next()
 }
 
 func (p *pulled) Finish(s *digest.Summary) {
-	f := p.feed
-	f.ended = true
-	for {
-		if _, ok := p.next(); !ok {
-			break
-		}
+	p.ended = true
+	p.next()
+	if p.records < 2 {
+		p.document = shape.NewDocument(content.JSON)
+		p.document.Add(p.first)
 	}
-	if f.records < 2 {
-		f.document = shape.NewDocument(content.JSON)
-		f.document.Add(f.first)
-	}
-	if f.records > 0 {
-		f.document.Finish(s)
+	if p.records > 0 {
+		p.document.Finish(s)
 	}
 	s.First = digest.First{} // its offset would be one of the JSON
 	if s.Records < 0 {
-		s.Records = f.records
+		s.Records = p.records
 	}
-	if f.err != nil {
-		if _, remarks := errors.AsType[*content.Remarks](f.err); !remarks {
-			s.Damage = append(s.Damage, f.err.Error())
+	if p.err != nil {
+		if _, remarks := errors.AsType[*content.Remarks](p.err); !remarks {
+			s.Damage = append(s.Damage, p.err.Error())
 		}
-		s.Says = append([]string{f.err.Error()}, s.Says...)
+		s.Says = append([]string{p.err.Error()}, s.Says...)
 	}
 	runtime.KeepAlive(p)
 }

@@ -38,3 +38,14 @@ func TestDroppedDigest(t *testing.T) {
 		t.Errorf("%d goroutines after all digests were dropped, %d before", n, before)
 	}
 }
+
+// TestDamagedStart: a text that is broken in its first block is read on, in blocks, and its summary says where.
+func TestDamagedStart(t *testing.T) {
+	d := New("a.yaml")
+	for range 4 {
+		_, _ = d.Write([]byte("a: [}\n" + strings.Repeat("b: 1\n", 40_000)))
+	}
+	if s := d.Close(); len(s.Damage) != 1 || !strings.Contains(s.Damage[0], "line 1") {
+		t.Errorf("damage: %q", s.Damage)
+	}
+}

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -15,51 +16,37 @@ var XML = structured(Kind{
 	Name:       content.XML,
 	Ext:        "xml",
 	MIME:       fixed("application/xml"),
-	Sniff:      func(s *Sample) bool { return isXML(s) },
+	Sniff:      func(s *Sample) bool { return xmlRoot(s) != "" },
 	RecordIs:   `the shallowest element that is repeated: {"name": {"@attribute": "…", "#text": "…", "child": […]}}`,
 	RecordNote: "children are always arrays; elements around them are records of their own",
 }, values.XML)
 
 // JUnit is the report of a test runner in the form of JUnit.
-var JUnit = junit(structured(Kind{
-	Name:     content.JUnit,
-	Ext:      "junit",
-	MIME:     fixed("application/xml"),
-	Sniff:    isJUnit,
-	RecordIs: "a test {suite, name, class, time, status, message, text}",
-}, values.JUnit))
+var JUnit = structured(Kind{
+	Name:       content.JUnit,
+	Ext:        "junit",
+	MIME:       fixed("application/xml"),
+	Sniff:      func(s *Sample) bool { return values.IsReport(xmlRoot(s)) },
+	Summarizer: func(string, []byte) digest.Summarizer { return newResults() },
+	RecordIs:   "a test {suite, name, class, time, status, message, text}",
+}, values.JUnit)
 
-// isXML reports whether a text is XML, or meant to be: it has the name and begins like it.
-func isXML(s *Sample) bool {
+// xmlRoot returns the root element of a text that is XML, or meant to be because it has the name and begins like it: "?"
+// if that is not known, "" of another text.
+func xmlRoot(s *Sample) string {
 	text := bytes.TrimLeft(bytes.TrimPrefix(s.text, []byte("\ufeff")), " \t\r\n")
 	if len(text) == 0 || text[0] != '<' || len(text) > 1 && strings.IndexByte("<-=~ \t\n", text[1]) >= 0 {
-		return false
+		return ""
 	}
 	switch s.ext {
 	case ".html", ".htm", ".xhtml", ".vue", ".svelte", ".php", ".jsp", ".erb", ".ejs", ".md":
-		return false
+		return ""
 	}
 	root, ok := values.RootOf(text)
-	return !strings.EqualFold(root, "html") && (ok || s.ext == ".xml" || bytes.HasPrefix(text, []byte("<?xml ")))
-}
-
-// isJUnit reports whether a text is XML with the root of a JUnit report.
-func isJUnit(s *Sample) bool {
-	if !isXML(s) {
-		return false
+	if strings.EqualFold(root, "html") || !ok && s.ext != ".xml" && !bytes.HasPrefix(text, []byte("<?xml ")) {
+		return ""
 	}
-	root, _ := values.RootOf(bytes.TrimLeft(s.text, " \t\r\n"))
-	return values.IsReport(root)
-}
-
-// junit makes the summarizer count tests by their status.
-func junit(k *Kind) *Kind {
-	k.Summarizer = func(string, []byte) digest.Summarizer {
-		r := &results{by: map[string]int64{}}
-		r.pulled = newPulled(values.JUnit, r.add)
-		return r
-	}
-	return k
+	return cmp.Or(root, "?")
 }
 
 // maxFailures is the maximum number of failed tests that a summary names.
@@ -70,6 +57,12 @@ type results struct {
 	*pulled
 	by     map[string]int64
 	failed []string
+}
+
+func newResults() *results {
+	r := &results{by: map[string]int64{}}
+	r.pulled = newPulled(values.JUnit, r.add)
+	return r
 }
 
 func (r *results) add(line int64, test []byte) {

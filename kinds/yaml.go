@@ -3,6 +3,7 @@ package kinds
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
@@ -38,10 +39,9 @@ var Template = &Kind{
 
 // templateLines writes the lines of a template, and says that they are not values.
 func templateLines(ctx context.Context, r io.Reader, w io.Writer) error {
-	if err := record.TextLines(ctx, r, w); err != nil {
-		if _, ok := err.(*content.Remarks); !ok { //nolint:errorlint // nothing but remarks
-			return err
-		}
+	err := record.TextLines(ctx, r, w)
+	if _, remarks := errors.AsType[*content.Remarks](err); err != nil && !remarks {
+		return err
 	}
 	return &content.Remarks{Notes: []string{"a template, not YAML until its {{ … }} are filled: its records are lines"}}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -26,53 +25,33 @@ import (
 var JUnit = guarded("JUnit report", readJUnit)
 
 func readJUnit(ctx context.Context, r io.Reader, sink Sink) error {
-	t := junitReport{newElements(r), sink, nil, nil, 0, ""}
-	if err := t.each(t.open); err != nil {
-		return err
-	}
-	if n, err := strconv.Atoi(t.declared); err == nil && n != t.tests {
-		t.add("the report declares %d tests and has %d", n, t.tests)
-	}
-	return t.err()
-}
-
-type junitReport struct {
-	*elements
-	sink     Sink
-	suites   []junitSuite // the open ones
-	json     []byte
-	tests    int
-	declared string // the number of tests that the root element names
-}
-
-type junitSuite struct {
-	depth int
-	name  string
-}
-
-// open reads a test, and goes into other elements.
-func (t *junitReport) open(e xml.StartElement, line int) error {
-	for n := len(t.suites); n > 0 && t.suites[n-1].depth >= len(t.path); n-- {
-		t.suites = t.suites[:n-1]
-	}
-	name := e.Name.Local
-	switch {
-	case IsReport(name), name == "Results", name == "collection":
-		if len(t.path) == 1 {
-			t.declared = attribute(e, "tests")
+	t := newElements(r)
+	var suites []string // of each open element the name of the innermost suite
+	tests, declared := 0, ""
+	err := t.each(func(e xml.StartElement, line int) error {
+		suite, around := "", len(t.path)-1
+		if around > 0 {
+			suite = suites[around-1]
+		} else {
+			declared = attribute(e, "tests")
 		}
-		if name := attribute(e, "name"); name != "" {
-			t.suites = append(t.suites, junitSuite{len(t.path), name})
+		name := e.Name.Local
+		if IsReport(name) || name == "Results" || name == "collection" {
+			suites = append(suites[:around], cmp.Or(attribute(e, "name"), suite))
+			return nil
 		}
-		return nil
-	}
-	n := 0
-	test, err := t.tree(e, line, &n)
-	if !isTest(name) {
+		test, err := t.tree(e, line)
+		switch name {
+		case "testcase", "test-case", "test", "UnitTestResult":
+			tests++
+			err = cmp.Or(sendTest(sink, e, suite, test), err) // a test that breaks off may have failed
+		}
 		return err
+	})
+	if n, failed := strconv.Atoi(declared); failed == nil && n != tests {
+		t.add("the report declares %d tests and has %d", n, tests)
 	}
-	t.tests++
-	return cmp.Or(t.send(e, test), err) // a test that breaks off may have failed
+	return cmp.Or(err, t.err())
 }
 
 // IsReport reports whether an element holds the tests of a report; one of them is the root.
@@ -84,21 +63,13 @@ func IsReport(name string) bool {
 	return false
 }
 
-func isTest(name string) bool {
-	return name == "testcase" || name == "test-case" || name == "test" || name == "UnitTestResult"
-}
-
 // statuses are the words of reports other than JUnit for the status of a test.
 var statuses = map[string]string{
 	"pass": "passed", "success": "passed", "fail": "failed", "failure": "failed", "skip": "skipped", "ignored": "skipped",
 	"notexecuted": "skipped", "notrun": "skipped",
 }
 
-func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
-	suite := ""
-	if n := len(t.suites); n > 0 {
-		suite = t.suites[n-1].name
-	}
+func sendTest(sink Sink, e xml.StartElement, suite string, test *xmlElement) error {
 	status := strings.ToLower(attribute(e, "result", "outcome"))
 	status = cmp.Or(statuses[status], status, "passed")
 	var message, text []string
@@ -140,19 +111,12 @@ func (t *junitReport) send(e xml.StartElement, test *xmlElement) error {
 	o.String("status", status)
 	o.StringOrNull("message", strings.Join(message, "; "))
 	o.StringOrNull("text", strings.Join(text, "\n"))
-	if t.sink.Pointer != nil {
-		t.sink.Pointer(int64(test.line), "")
+	if sink.Pointer != nil {
 		test.mark(func(line int64, _ string) {
-			if line > int64(test.line) {
-				t.sink.Pointer(line, "/text")
-			}
+			sink.Pointer(line, map[bool]string{true: "/text"}[line > int64(test.line)])
 		}, "")
 	}
-	t.json = append(t.json[:0], o.Text()...)
-	if len(t.json) > MaxRecord {
-		return fmt.Errorf("line %d: the JSON of a test is longer than %d MiB; slice and grep read its text", test.line, MaxRecord>>20)
-	}
-	return t.sink.Value(int64(test.line), t.json)
+	return sink.Value(int64(test.line), []byte(o.Text()))
 }
 
 // seconds returns a duration as JSON: that of "1,200.5" or "00:20:00.5" in seconds, null for other words.
@@ -188,18 +152,14 @@ func attribute(e xml.StartElement, names ...string) string {
 // goes, or has no element within the root.
 func RootOf(start []byte) (name string, ok bool) {
 	t := newElements(bytes.NewReader(start))
-	for within := false; ; {
-		token, _, err := t.next()
-		switch {
-		case err != nil:
-			return name, within && (errors.Is(err, io.EOF) || strings.Contains(err.Error(), "the text ends within") ||
+	for depth := 0; ; depth = max(depth, len(t.path)) {
+		_, _, err := t.next()
+		if err != nil {
+			return name, depth > 1 && (errors.Is(err, io.EOF) || strings.Contains(err.Error(), "the text ends within") ||
 				strings.Contains(err.Error(), "unexpected EOF"))
-		case name == "" && len(t.path) > 0:
+		}
+		if name == "" {
 			name = t.path[0]
-		default:
-			if _, is := token.(xml.StartElement); is {
-				within = true
-			}
 		}
 	}
 }

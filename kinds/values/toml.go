@@ -2,6 +2,7 @@ package values
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
-	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
@@ -31,32 +31,24 @@ func readTOML(_ context.Context, r io.Reader, sink Sink) error {
 	if err := tomlPointers(text, sink.Pointer); err != nil {
 		return err
 	}
-	var all map[string]any
-	if err := toml.Unmarshal(text, &all); err != nil {
-		if at, ok := errors.AsType[*toml.DecodeError](err); ok {
-			line, column := at.Position()
-			return fmt.Errorf("it is not valid TOML: line %d, column %d: %w", line, column, err)
-		}
+	all := map[string]any{}
+	err = toml.Unmarshal(text, &all)
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := at.Position()
+		err = fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	if err != nil {
 		return fmt.Errorf("it is not valid TOML: %w", err)
 	}
 	var m remarks
-	value, err := content.PlainJSON(m.tomlValue(all))
-	if err != nil {
-		return err
-	}
-	if err := sink.Value(1, value); err != nil {
-		return err
-	}
-	return m.err()
+	value, _ := content.PlainJSON(m.tomlValue(all)) // it has only values that JSON has
+	return cmp.Or(sink.Value(1, value), m.err())
 }
 
 // tomlValue replaces what JSON lacks.
 func (m *remarks) tomlValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if v == nil {
-			return map[string]any{}
-		}
 		for k, e := range v {
 			v[k] = m.tomlValue(e)
 		}
@@ -127,68 +119,4 @@ func tomlPointers(text []byte, pointer func(int64, string)) error {
 		}
 	}
 	return nil
-}
-
-// settings is one object of strings, in order: keys of their own, and sections of keys.
-type settings struct {
-	sink     Sink
-	sections []*section // the first has no name
-	byName   map[string]*section
-}
-
-type section struct {
-	name string
-	keys []setting
-}
-
-type setting struct {
-	key   string
-	value []byte
-	null  bool // there is no value
-}
-
-// section returns the section of a name.
-func (s *settings) section(name string) *section {
-	if s.byName[name] == nil {
-		s.byName[name] = &section{name: name}
-		s.sections = append(s.sections, s.byName[name])
-	}
-	return s.byName[name]
-}
-
-// mark reports the line of a key.
-func (s *settings) mark(line int64, in *section, key string) {
-	if s.sink.Pointer == nil {
-		return
-	}
-	at := ""
-	if in.name != "" {
-		at = member(at, in.name)
-	}
-	if key != "" {
-		at = member(at, key)
-	}
-	s.sink.Pointer(line, at)
-}
-
-// send passes the object on. Of keys that occur twice both are written.
-func (s *settings) send() error {
-	var all record.Object
-	for _, in := range s.sections {
-		o := &all
-		if in.name != "" {
-			o = new(record.Object)
-		}
-		for _, k := range in.keys {
-			if k.null {
-				o.Raw(k.key, "null")
-			} else {
-				o.String(k.key, string(k.value))
-			}
-		}
-		if o != &all {
-			all.Raw(in.name, o.Text())
-		}
-	}
-	return s.sink.Value(1, []byte(all.Text()))
 }

@@ -47,7 +47,10 @@ type Sink struct {
 
 // Objects writes the records as JSON, one a line.
 func (read Reader) Objects(ctx context.Context, r io.Reader, w io.Writer) error {
-	return read(ctx, r, Sink{Value: func(_ int64, json []byte) error { return writeLine(w, json) }})
+	return read(ctx, r, Sink{Value: func(_ int64, json []byte) error {
+		_, err := fmt.Fprintf(w, "%s\n", json)
+		return err
+	}})
 }
 
 // Numbered writes each record in an array, after the number of its first line: [7,{"a":1}].
@@ -56,14 +59,6 @@ func (read Reader) Numbered(ctx context.Context, r io.Reader, w io.Writer) error
 		_, err := fmt.Fprintf(w, "[%d,%s]\n", line, json)
 		return err
 	}})
-}
-
-func writeLine(w io.Writer, json []byte) error {
-	if _, err := w.Write(json); err != nil {
-		return err
-	}
-	_, err := w.Write([]byte{'\n'})
-	return err
 }
 
 // errEnough ends a reader whose caller wants no more.
@@ -89,24 +84,33 @@ func (read Reader) Spans(ctx context.Context, r io.Reader, visit func(index int6
 // IsSingle reports whether the text has exactly one record. It reads no more than two.
 func (read Reader) IsSingle(ctx context.Context, r io.Reader) bool {
 	n := 0
-	err := read(ctx, r, Sink{Value: func(int64, []byte) error {
-		if n++; n > 1 {
-			return errEnough
-		}
-		return nil
-	}})
-	return n == 1 && !errors.Is(err, errEnough)
+	_ = read.Spans(ctx, r, func(int64, content.Span) bool {
+		n++
+		return n < 2
+	})
+	return n == 1
 }
 
 // guarded returns a reader that turns panics of read into errors: parsers of other projects may panic on broken text.
 func guarded(name string, read Reader) Reader {
 	return func(ctx context.Context, r io.Reader, sink Sink) (err error) {
+		value := sink.Value
+		sink.Value = func(line int64, json []byte) error {
+			if len(json) > MaxRecord {
+				return tooLong(line)
+			}
+			return value(line, json)
+		}
 		panics.Into(&err, func() { err = read(ctx, content.WithContext(ctx, r), sink) })
 		if c, ok := errors.AsType[*panics.Caught](err); ok {
 			return fmt.Errorf("its %s cannot be read: the parser panicked: %v", name, c.Value)
 		}
 		return err
 	}
+}
+
+func tooLong(line int64) error {
+	return fmt.Errorf("line %d: its JSON is longer than %d MiB; slice and grep read its text", line, MaxRecord>>20)
 }
 
 // bounded is a reader that fails if a record has more bytes or separators than the limits. It knows whether it failed,
@@ -155,13 +159,12 @@ func readAll(r io.Reader, separators map[string]int) ([]byte, error) {
 }
 
 // remarks collects what a reader noticed.
-type remarks struct{ notes []string }
+type remarks struct{ formats, notes []string }
 
-// add adds a note, and drops it if it is there or if there are ten.
+// add adds a note, unless there is one of this format.
 func (m *remarks) add(format string, args ...any) {
-	note := fmt.Sprintf(format, args...)
-	if len(m.notes) < 10 && !slices.Contains(m.notes, note) {
-		m.notes = append(m.notes, note)
+	if !slices.Contains(m.formats, format) {
+		m.formats, m.notes = append(m.formats, format), append(m.notes, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -185,3 +188,6 @@ func member(pointer, key string) string {
 
 // element returns the pointer of an element of an array.
 func element(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }
+
+// decimalOf returns a number in decimal digits, with no more of them than tell it from others.
+func decimalOf(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -3,6 +3,7 @@ package values
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -38,52 +39,30 @@ func readXML(ctx context.Context, r io.Reader, sink Sink) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	t := xmlTree{newElements(in), sink, recordPath(start), nil}
-	err = t.each(t.open)
+	t, above := newElements(in), recordPath(start) // names of the elements around the records
+	var json []byte
+	err = t.each(func(start xml.StartElement, line int) (err error) {
+		e := &xmlElement{line: line, attributes: start.Attr}
+		if n := len(t.path); n > len(above) || !slices.Equal(t.path, above[:n]) {
+			e, err = t.tree(start, line)
+		} else if len(e.attributes) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := xmlName(start.Name)
+		if sink.Pointer != nil {
+			e.mark(sink.Pointer, member("", name))
+		}
+		json = append(record.Quote(append(json[:0], '{'), name), ':')
+		json = append(e.appendJSON(json), '}')
+		return sink.Value(int64(line), json)
+	})
 	if err == nil && !t.any {
 		err = errors.New("it has no element, so it is not XML")
 	}
-	if err != nil {
-		return err
-	}
-	return t.err()
-}
-
-// xmlTree reads elements into records.
-type xmlTree struct {
-	*elements
-	sink  Sink
-	above []string // names of the elements around the records
-	json  []byte
-}
-
-// open reads a record, or goes into an element around the records.
-func (t *xmlTree) open(e xml.StartElement, line int) error {
-	name := xmlName(e.Name)
-	if n := len(t.path); n <= len(t.above) && slices.Equal(t.path, t.above[:n]) {
-		if len(e.Attr) == 0 {
-			return nil
-		}
-		return t.send(name, &xmlElement{line: line, attributes: e.Attr})
-	}
-	count := 0
-	root, err := t.tree(e, line, &count)
-	if err != nil {
-		return err
-	}
-	return t.send(name, root)
-}
-
-func (t *xmlTree) send(name string, e *xmlElement) error {
-	t.json = append(record.Quote(append(t.json[:0], '{'), name), ':')
-	if t.sink.Pointer != nil {
-		e.mark(t.sink.Pointer, member("", name))
-	}
-	t.json = append(e.appendJSON(t.json), '}')
-	if len(t.json) > MaxRecord {
-		return fmt.Errorf("line %d: the JSON of a record is longer than %d MiB; slice and grep read its text", e.line, MaxRecord>>20)
-	}
-	return t.sink.Value(int64(e.line), t.json)
+	return cmp.Or(err, t.err())
 }
 
 // xmlElement is an element of a record.
@@ -122,8 +101,8 @@ func (e *xmlElement) addChild(name string, child *xmlElement) {
 }
 
 // tree reads the rest of an element. With an error it returns what it read.
-func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlElement, error) {
-	if *count++; *count > maxElements {
+func (t *elements) tree(start xml.StartElement, line int) (*xmlElement, error) {
+	if t.count++; t.count > maxElements {
 		return &xmlElement{}, fmt.Errorf("line %d: a record has more than %d elements; slice and grep read its text", line, maxElements)
 	}
 	e := &xmlElement{line: line, attributes: start.Attr}
@@ -134,7 +113,7 @@ func (t *elements) tree(start xml.StartElement, line int, count *int) (*xmlEleme
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			child, err := t.tree(token, line, count)
+			child, err := t.tree(token, line)
 			e.addChild(xmlName(token.Name), child)
 			if err == nil && len(e.children) > maxNames {
 				err = fmt.Errorf("line %d: the children of an element have more than %d names; slice and grep read its text",
@@ -223,6 +202,7 @@ type elements struct {
 	decoder *xml.Decoder
 	path    []string // names of the open elements
 	any     bool     // there was an element
+	count   int      // of the elements of the record
 }
 
 var xmlVersion = content.Pattern(`^\s*<\?xml\s+version\s*=\s*["']1\.[0-9]`)
@@ -306,6 +286,7 @@ func (t *elements) each(open func(e xml.StartElement, line int) error) error {
 		switch token := token.(type) {
 		case xml.StartElement:
 			t.in.reset()
+			t.count = 0
 			if err := open(token, line); err != nil {
 				return err
 			}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
+	"math/big"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -25,8 +25,6 @@ const (
 // strings, 017 is 17, and big integers keep their digits. Aliases and merge keys are resolved; more than 200,000
 // repeated values are refused. Members that occur twice are written twice. .inf and .nan are strings; keys that are no
 // scalars are written as JSON in a string, and tags of other schemas are dropped; remarks say so. Comments are dropped.
-//
-
 var YAML = guarded("YAML", readYAML)
 
 func readYAML(_ context.Context, r io.Reader, sink Sink) error {
@@ -54,8 +52,8 @@ func readYAML(_ context.Context, r io.Reader, sink Sink) error {
 		}
 		in.reset()
 		w.json, w.aliased = w.json[:0], 0
-		if err := w.value(&doc, "", 0); err != nil {
-			return fmt.Errorf("document %d: %w", n, err)
+		if w.value(&doc, "", 0); w.failed != nil {
+			return fmt.Errorf("document %d: %w", n, w.failed)
 		}
 		line := doc.Line
 		if len(doc.Content) > 0 && doc.Content[0].Value+doc.Content[0].Tag != "!!null" { // an empty one is after the text
@@ -84,138 +82,106 @@ func yamlError(err error, document int) error {
 	return fmt.Errorf("it is not valid YAML: %s", text)
 }
 
-// yamlWriter writes documents as JSON.
+// yamlWriter writes documents as JSON. After an error it writes nothing.
 type yamlWriter struct {
 	remarks
 	pointer func(line int64, pointer string)
 	json    []byte
+	failed  error
 	aliased int  // values that were written through an alias
 	inAlias bool // the current value is one of them
 	inKey   bool // it is a key
-	noted   map[string]bool
-}
-
-// once adds a note on the first value of its sort.
-func (w *yamlWriter) once(sort, format string, args ...any) {
-	if w.noted == nil {
-		w.noted = map[string]bool{}
-	}
-	if !w.noted[sort] {
-		w.noted[sort] = true
-		w.add(format, args...)
-	}
 }
 
 // mark reports the pointer of a line. Lines within an alias are those of its anchor, so they have another pointer.
 func (w *yamlWriter) mark(n *yaml.Node, pointer string) {
-	if w.pointer != nil && !w.inAlias {
+	if w.pointer != nil && !w.inAlias && w.failed == nil {
 		w.pointer(int64(n.Line), pointer)
 	}
 }
 
-// count counts a value or member within an alias or a merge key.
-func (w *yamlWriter) count() error {
-	if !w.inAlias {
-		return nil
+// enter counts a value or member, and reports whether it may be written.
+func (w *yamlWriter) enter(n *yaml.Node, depth int) bool {
+	if w.inAlias {
+		w.aliased++
 	}
-	if w.aliased++; w.aliased > maxAliased {
-		return fmt.Errorf("its aliases and merge keys repeat more than %d values, as a bomb does; slice and grep read its text",
+	switch {
+	case w.failed != nil:
+	case depth > maxDepth:
+		w.failed = fmt.Errorf("line %d: values are nested more than %d deep", n.Line, maxDepth)
+	case len(w.json) > MaxRecord: // of numbers, which an alias may repeat
+		w.failed = tooLong(int64(n.Line))
+	case w.aliased > maxAliased:
+		w.failed = fmt.Errorf("its aliases and merge keys repeat more than %d values, as a bomb does; slice and grep read its text",
 			maxAliased)
 	}
-	return nil
+	return w.failed == nil
 }
 
-func (w *yamlWriter) value(n *yaml.Node, at string, depth int) error {
-	switch {
-	case depth > maxDepth:
-		return fmt.Errorf("line %d: values are nested more than %d deep", n.Line, maxDepth)
-	case len(w.json) > MaxRecord: // of numbers, which an alias may repeat
-		return w.tooLong(n)
-	}
-	if err := w.count(); err != nil {
-		return err
+func (w *yamlWriter) value(n *yaml.Node, at string, depth int) {
+	if !w.enter(n, depth) {
+		return
 	}
 	if n.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(n.Tag, "!!") {
-		w.once("tag", "JSON has no tags: %s at line %d is dropped, as all are", content.Clip(n.Tag, 40), n.Line)
+		w.add("JSON has no tags: %s at line %d is dropped, as all are", content.Clip(n.Tag, 40), n.Line)
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
 		if len(n.Content) == 0 {
 			w.json = append(w.json, "null"...)
-			return nil
+			return
 		}
-		return w.value(n.Content[0], at, depth)
+		w.value(n.Content[0], at, depth)
 	case yaml.AliasNode:
 		was := w.inAlias
 		w.inAlias = true
-		err := w.value(n.Alias, at, depth+1)
+		w.value(n.Alias, at, depth+1)
 		w.inAlias = was
-		return err
 	case yaml.SequenceNode:
 		w.json = append(w.json, '[')
 		for i, e := range n.Content {
 			if i > 0 {
 				w.json = append(w.json, ',')
 			}
-			if err := w.value(e, element(at, i), depth+1); err != nil {
-				return err
-			}
+			w.value(e, element(at, i), depth+1)
 		}
 		w.json = append(w.json, ']')
-		return nil
 	case yaml.MappingNode:
-		return w.object(n, at, depth)
+		w.json = append(w.json, '{')
+		w.members(n, nil, at, depth, len(w.json))
+		w.json = append(w.json, '}')
+	default:
+		w.mark(n, at)
+		w.scalar(n)
 	}
-	w.mark(n, at)
-	return w.scalar(n)
 }
 
 // quote writes a string of a node, unless the JSON becomes too long.
-func (w *yamlWriter) quote(n *yaml.Node, s string) error {
+func (w *yamlWriter) quote(n *yaml.Node, s string) {
 	size := len(w.json) + len(s)
 	for i := range len(s) {
 		if s[i] < ' ' {
 			size += len(`u0000`)
 		}
 	}
-	if size > MaxRecord {
-		return w.tooLong(n)
+	if size <= MaxRecord {
+		w.json = record.Quote(w.json, s)
+	} else if w.failed == nil {
+		w.failed = tooLong(int64(n.Line))
 	}
-	w.json = record.Quote(w.json, s)
-	return nil
 }
 
-func (w *yamlWriter) tooLong(n *yaml.Node) error {
-	return fmt.Errorf("line %d: its JSON is longer than %d MiB; slice and grep read its text", n.Line, MaxRecord>>20)
-}
-
-// object writes a mapping. The members of a merge key stand in its place, without those that the mapping has itself.
-func (w *yamlWriter) object(n *yaml.Node, at string, depth int) error {
-	var taken map[string]bool // names of the members, if there is a merge key
-	for i := 0; i+1 < len(n.Content) && taken == nil; i += 2 {
-		if isMerge(n.Content[i]) {
-			taken = map[string]bool{}
-		}
-	}
-	w.json = append(w.json, '{')
-	if err := w.members(n, taken, at, depth, len(w.json)); err != nil {
-		return err
-	}
-	w.json = append(w.json, '}')
-	return nil
-}
-
-// members writes the members of a mapping that taken lacks, and those of its merge keys that it has not itself. With a
-// nil map it writes all.
-func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, at string, depth, start int) error {
+// members writes the members of a mapping that taken lacks. The members of a merge key stand in its place, without those
+// that the mapping has itself.
+func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, at string, depth, start int) {
 	names := make([]string, len(n.Content)/2)
 	for i := range names {
-		err := w.count()
-		if k := n.Content[2*i]; err == nil && !isMerge(k) {
-			names[i], err = w.key(k)
-		}
-		if err != nil {
-			return err
+		if k := n.Content[2*i]; !w.enter(k, depth) {
+			return
+		} else if !isMerge(k) {
+			names[i] = w.key(k)
+		} else if taken == nil {
+			taken = map[string]bool{}
 		}
 	}
 	own := map[string]bool{}
@@ -228,9 +194,7 @@ func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, at string, dep
 	for i, name := range names {
 		k, v := n.Content[2*i], n.Content[2*i+1]
 		if isMerge(k) {
-			if err := w.merge(v, taken, at, depth+1, start); err != nil {
-				return err
-			}
+			w.merge(v, taken, at, depth+1, start)
 			continue
 		}
 		if taken != nil && !own[name] {
@@ -239,48 +203,36 @@ func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, at string, dep
 		if len(w.json) > start {
 			w.json = append(w.json, ',')
 		}
-		if err := w.quote(k, name); err != nil {
-			return err
-		}
+		w.quote(k, name)
 		w.json = append(w.json, ':')
 		pointer := ""
 		if w.pointer != nil {
 			pointer = member(at, name)
 			w.mark(k, pointer)
 		}
-		if err := w.value(v, pointer, depth+1); err != nil {
-			return err
-		}
+		w.value(v, pointer, depth+1)
 	}
-	return nil
 }
 
 // merge writes the members of the value of a merge key: a mapping, or a sequence of them, of which earlier ones count.
-func (w *yamlWriter) merge(v *yaml.Node, taken map[string]bool, at string, depth, start int) error {
-	if depth > maxDepth {
-		return fmt.Errorf("line %d: values are nested more than %d deep", v.Line, maxDepth)
-	}
+func (w *yamlWriter) merge(v *yaml.Node, taken map[string]bool, at string, depth, start int) {
 	if v.Kind == yaml.AliasNode {
 		v = v.Alias
 	}
 	was := w.inAlias
 	w.inAlias = true
 	defer func() { w.inAlias = was }()
-	if err := w.count(); err != nil {
-		return err
-	}
-	switch v.Kind {
-	case yaml.MappingNode:
-		return w.members(v, taken, at, depth, start)
-	case yaml.SequenceNode:
+	switch {
+	case !w.enter(v, depth):
+	case v.Kind == yaml.MappingNode:
+		w.members(v, taken, at, depth, start)
+	case v.Kind == yaml.SequenceNode:
 		for _, e := range v.Content {
-			if err := w.merge(e, taken, at, depth+1, start); err != nil {
-				return err
-			}
+			w.merge(e, taken, at, depth+1, start)
 		}
-		return nil
+	default:
+		w.failed = fmt.Errorf("line %d: the merge key << needs a mapping or a sequence of mappings", v.Line)
 	}
-	return fmt.Errorf("line %d: the merge key << needs a mapping or a sequence of mappings", v.Line)
 }
 
 // isMerge reports whether a key is the merge key.
@@ -289,53 +241,42 @@ func isMerge(k *yaml.Node) bool {
 }
 
 // key returns the name of a member.
-func (w *yamlWriter) key(k *yaml.Node) (string, error) {
+func (w *yamlWriter) key(k *yaml.Node) string {
 	for k.Kind == yaml.AliasNode {
 		k = k.Alias
 	}
 	if k.Kind == yaml.ScalarNode {
-		return k.Value, nil
+		return k.Value
 	}
 	if w.inKey { // each level would double the escapes
-		return "", fmt.Errorf("line %d: a key within a key is no scalar", k.Line)
+		w.failed = fmt.Errorf("line %d: a key within a key is no scalar", k.Line)
+		return ""
 	}
-	w.once("key", "the key at line %d is no scalar, so it is written as JSON in a string", k.Line)
+	w.add("the key at line %d is no scalar, so it is written as JSON in a string", k.Line)
 	inner := yamlWriter{inKey: true, inAlias: true, aliased: w.aliased}
-	err := inner.value(k, "", 0)
-	w.aliased = inner.aliased
-	return string(inner.json), err
+	inner.value(k, "", 0)
+	w.aliased, w.failed = inner.aliased, inner.failed
+	return string(inner.json)
 }
 
 // scalar writes a scalar by the core schema.
-func (w *yamlWriter) scalar(n *yaml.Node) error {
-	tag := ""
+func (w *yamlWriter) scalar(n *yaml.Node) {
+	tag, core := "", n.Style == 0 // plain
 	if n.Style&yaml.TaggedStyle != 0 {
-		tag = n.Tag
+		tag, core = n.Tag, strings.HasPrefix(n.Tag, "!!") && n.Tag != "!!str"
 	}
-	plain := n.Style&^yaml.TaggedStyle == 0
-	switch tag {
-	case "", "!!int", "!!float", "!!bool", "!!null":
-	default:
-		plain = false
-	}
-	if plain || tag != "" && tag != "!!str" && strings.HasPrefix(tag, "!!") {
-		if json, ok := coreScalar(n.Value, tag); ok {
-			if json == "" {
-				w.once("inf", "JSON has no %s: it is a string, at line %d first", content.Clip(n.Value, 40), n.Line)
-				return w.quote(n, n.Value)
-			}
-			w.json = append(w.json, json...)
-			return nil
+	if json, ok := coreScalar(n.Value, tag); ok && core {
+		if w.json = append(w.json, json...); json != "" {
+			return
 		}
+		w.add("JSON has no %s: it is a string, at line %d first", content.Clip(n.Value, 40), n.Line)
 	}
-	return w.quote(n, n.Value)
+	w.quote(n, n.Value)
 }
 
 var (
-	yamlInt     = content.Pattern(`^[-+]?[0-9]+$`)
-	yamlFloat   = content.Pattern(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	yamlOctal   = content.Pattern(`^0o[0-7]+$`)
-	yamlHex     = content.Pattern(`^0x[0-9a-fA-F]+$`)
+	yamlNumber  = content.Pattern(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	yamlInteger = content.Pattern(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
 	yamlNoFloat = content.Pattern(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 )
 
@@ -353,16 +294,27 @@ func coreScalar(s, tag string) (json string, ok bool) {
 	if c := s[0]; c != '-' && c != '+' && c != '.' && (c < '0' || c > '9') {
 		return "", false
 	}
-	match := func(pattern func() *regexp.Regexp) bool { return pattern().MatchString(s) }
 	switch {
-	case match(yamlInt):
+	case yamlNumber().MatchString(s):
 		return decimal(s), true
-	case match(yamlFloat):
-		return decimal(s), true
-	case match(yamlOctal), match(yamlHex):
-		return integer(s), true
-	case match(yamlNoFloat):
-		return "", true
+	case yamlInteger().MatchString(s) && len(s) <= 10_000: // a longer one takes more than a millisecond
+		i, _ := new(big.Int).SetString(s, 0) // no error: the pattern matches
+		return i.String(), true
 	}
-	return "", false
+	return "", yamlInteger().MatchString(s) || yamlNoFloat().MatchString(s)
+}
+
+// decimal returns a decimal number as JSON writes it, with all its digits: 017 is 17, +.5 is 0.5, 1. is 1.0.
+func decimal(s string) string {
+	digits := strings.TrimLeft(strings.TrimLeft(s, "+-"), "0")
+	if digits == "" || digits[0] < '0' || digits[0] > '9' {
+		digits = "0" + digits
+	}
+	if whole, after, dotted := strings.Cut(digits, "."); dotted && (after == "" || after[0] > '9') {
+		digits = whole + ".0" + after
+	}
+	if s[0] == '-' {
+		return "-" + digits
+	}
+	return digits
 }

@@ -162,6 +162,9 @@ func kindOf(m fs.FileMode) kind {
 	return isOther
 }
 
+// TypeOf returns the type of an entry with a mode.
+func TypeOf(m fs.FileMode) Type { return kindOf(m).typeOf() }
+
 // Type is the type of an entry.
 type Type string
 

@@ -34,6 +34,8 @@ type Member struct {
 	Size     int64 // as the archive says
 	Modified time.Time
 	Why      string // what it is in place of a file that can be read, as after "it is"; "" if it is one
+	// Open opens a member that has no Why, while it is visited.
+	Open func() (io.Reader, error)
 }
 
 // Some reasons why a member cannot be read.
@@ -65,27 +67,21 @@ func HasArchiveName(name string) bool {
 		strings.ToLower(path.Ext(TrimExtension(name))))
 }
 
-// Walk calls visit for each member of an archive of size bytes, in the order in which it has them. content opens a
-// member that has no Why, during visit alone. Walk returns the errors of visit and of ctx. note says what was not
-// listed, because of a limit or of damage; "" if all was.
-func Walk(
-	ctx context.Context, r io.ReaderAt, size int64, visit func(m Member, content func() (io.Reader, error)) error,
-) (note string, err error) {
+// Walk calls visit for each member of an archive of size bytes, in the order in which it has them. It returns the errors
+// of visit and of ctx. note says what was not listed, because of a limit or of damage; "" if all was.
+func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(Member) error) (note string, err error) {
 	w := &walk{ctx: ctx, visit: visit, left: maxUnpacked}
 	head := make([]byte, 10)
 	n, _ := r.ReadAt(head, 0)
-	var from io.Reader = io.NewSectionReader(r, 0, size)
-	switch format := Detect(head[:n]); {
-	case isZip(head[:n]):
+	from := io.NewSectionReader(r, 0, size)
+	if isZip(head[:n]) {
 		err = w.zip(r, size)
-	case format != "":
-		if from, err = NewReader(format, io.NewSectionReader(r, 0, size)); err != nil {
-			break
-		}
-		from = &meter{w, from}
-		fallthrough
-	default:
+	} else if format := Detect(head[:n]); format == "" {
 		err = w.tar(from)
+	} else if p, failed := NewReader(format, from); failed != nil {
+		err = failed
+	} else {
+		err = w.tar(&meter{w, p})
 	}
 	if err == nil || w.visited != nil || ctx.Err() != nil {
 		return "", errors.Join(w.visited, ctx.Err())
@@ -96,14 +92,14 @@ func Walk(
 // walk is the state of one [Walk].
 type walk struct {
 	ctx      context.Context
-	visit    func(Member, func() (io.Reader, error)) error
+	visit    func(Member) error
 	n, names int64
 	left     int64 // bytes that may still be unpacked
 	visited  error // of visit
 }
 
 // member visits a member, unless a limit is reached.
-func (w *walk) member(m Member, name string, content func() (io.Reader, error)) error {
+func (w *walk) member(m Member, name string) error {
 	if m.Path = path.Clean(name); m.Path == "." {
 		return nil
 	}
@@ -120,7 +116,7 @@ func (w *walk) member(m Member, name string, content func() (io.Reader, error)) 
 		m.Why = map[bool]string{true: Directory, false: "a link or a device"}[m.Mode.IsDir()]
 	}
 	w.n++
-	w.visited = w.visit(m, content)
+	w.visited = w.visit(m)
 	return errors.Join(w.visited, w.ctx.Err())
 }
 
@@ -141,10 +137,11 @@ func (w *walk) zip(r io.ReaderAt, size int64) (err error) {
 		case f.Flags&1 != 0:
 			m.Why = Encrypted
 		}
-		if err := w.member(m, f.Name, func() (io.Reader, error) {
+		m.Open = func() (io.Reader, error) {
 			c, err := f.Open()
 			return &meter{w, c}, err
-		}); err != nil {
+		}
+		if err := w.member(m, f.Name); err != nil {
 			return err
 		}
 	}
@@ -160,14 +157,15 @@ func (w *walk) tar(r io.Reader) (err error) {
 		} else if err != nil {
 			return err
 		}
-		m := Member{Mode: h.FileInfo().Mode(), Size: h.Size, Modified: h.ModTime}
+		open := func() (io.Reader, error) { return t, nil }
+		m := Member{Mode: h.FileInfo().Mode(), Size: h.Size, Modified: h.ModTime, Open: open}
 		switch h.Typeflag {
 		case tar.TypeXGlobalHeader:
 			continue
 		case tar.TypeLink:
 			m.Mode |= fs.ModeSymlink
 		}
-		if err := w.member(m, h.Name, func() (io.Reader, error) { return t, nil }); err != nil {
+		if err := w.member(m, h.Name); err != nil {
 			return err
 		}
 	}

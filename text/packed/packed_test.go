@@ -198,14 +198,12 @@ func gzipped(t testing.TB, b []byte) []byte {
 // listed walks an archive and returns "path: text" or "path! why" of each member, and the note.
 func listed(t testing.TB, stored []byte) (members []string, note string) {
 	t.Helper()
-	note, err := Walk(t.Context(), bytes.NewReader(stored), int64(len(stored)), func(
-		m Member, open func() (io.Reader, error),
-	) error {
+	note, err := Walk(t.Context(), bytes.NewReader(stored), int64(len(stored)), func(m Member) error {
 		if m.Why != "" {
 			members = append(members, m.Path+"! "+m.Why)
 			return nil
 		}
-		r, err := open()
+		r, err := m.Open()
 		var text []byte
 		if err == nil {
 			text, err = io.ReadAll(io.LimitReader(r, 1<<20))
@@ -310,7 +308,7 @@ func TestLimitsOfArchives(t *testing.T) {
 	}
 	n := 0
 	endless := repeated(tarOf(t, member{name: "a"})[:512])
-	note, err := Walk(t.Context(), endless, 1<<40, func(Member, func() (io.Reader, error)) error {
+	note, err := Walk(t.Context(), endless, 1<<40, func(Member) error {
 		n++
 		return nil
 	})
@@ -327,7 +325,7 @@ func TestLimitsOfArchives(t *testing.T) {
 func TestWalkErrors(t *testing.T) {
 	stored, broken := tarOf(t, member{name: "a"}, member{name: "b"}), errors.New("broken")
 	n := 0
-	_, err := Walk(t.Context(), bytes.NewReader(stored), int64(len(stored)), func(Member, func() (io.Reader, error)) error {
+	_, err := Walk(t.Context(), bytes.NewReader(stored), int64(len(stored)), func(Member) error {
 		n++
 		return broken
 	})
@@ -368,14 +366,12 @@ func TestSameMembers(t *testing.T) {
 				t.Skipf("%s is not installed", strings.Fields(c[0])[0])
 			}
 			var names, texts strings.Builder
-			note, err := Walk(t.Context(), bytes.NewReader(stored), int64(len(stored)), func(
-				m Member, open func() (io.Reader, error),
-			) error {
+			note, err := Walk(t.Context(), bytes.NewReader(stored), int64(len(stored)), func(m Member) error {
 				names.WriteString(m.Path + "\n")
 				if m.Why != "" {
 					return nil
 				}
-				r, err := open()
+				r, err := m.Open()
 				if err == nil {
 					_, err = io.Copy(&texts, r)
 				}

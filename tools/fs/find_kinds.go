@@ -1,12 +1,14 @@
 package fs
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -78,7 +80,7 @@ func (w *kindWriter) writeEntry(e foundEntry) error {
 	if e.Type != tree.File {
 		return nil
 	}
-	w.batch = append(w.batch, kindFile{foundEntry: e})
+	w.batch = append(w.batch, kindFile{foundEntry: e, kind: unreadable, lines: -1, records: -1, whole: true})
 	if len(w.batch) < statFiles {
 		return nil
 	}
@@ -92,27 +94,25 @@ func (w *kindWriter) flush() error {
 		limit = content.SniffSize
 	}
 	panics.Each(len(w.batch), runtime.GOMAXPROCS(0), func(i int) {
-		if err := w.batch[i].look(w.ctx, w.f.in.Sources, limit); err != nil {
-			said := content.ClipBytes(err.Error(), 200)
-			w.batch[i] = kindFile{
-				foundEntry: w.batch[i].foundEntry, kind: unreadable, form: said, about: []string{said}, lines: -1, records: -1,
-				whole: true,
-			}
+		k := &w.batch[i]
+		if err := k.look(w.ctx, w.f.in.Sources, limit); err != nil {
+			k.form = content.ClipBytes(err.Error(), 200)
+			k.about = []string{k.form}
 		}
 	})
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	for i := range w.batch {
-		w.read += w.batch[i].read
-		w.add(w.batch[i])
+	for _, k := range w.batch {
+		w.read += k.read
+		w.add(k)
 	}
 	w.batch = w.batch[:0]
 	w.f.out.Progress(w.read, 0, "bytes read")
 	return nil
 }
 
-// look reads up to limit bytes of the file's text.
+// look reads up to limit bytes of the file's text. With an error it leaves k as it is.
 func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) error {
 	src, err := sources.Open(ctx, k.Path)
 	if err != nil {
@@ -124,14 +124,12 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if err != nil {
 		return err
 	}
-	text = io.LimitReader(content.WithContext(ctx, text), limit)
-	start, err := io.ReadAll(io.LimitReader(text, content.SniffSize))
-	if err != nil {
-		return err
-	}
+	buffered := bufio.NewReaderSize(io.LimitReader(content.WithContext(ctx, text), limit), content.SniffSize)
+	start, _ := buffered.Peek(content.SniffSize) // an error comes again
+	start = bytes.Clone(start)
 	var lines runes.LineCounter
 	d := kinds.New(name)
-	n, err := io.Copy(io.MultiWriter(d, &lines), io.MultiReader(bytes.NewReader(start), text))
+	n, err := io.Copy(io.MultiWriter(d, &lines), buffered)
 	if err != nil {
 		return err
 	}
@@ -140,9 +138,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	k.lines, k.records, k.read, k.whole = lines.Lines(), s.Records, n, n < limit
 	if src.Document != nil {
 		k.kind = cmp.Or(extract.Format(name), k.kind)
-		if failed := src.Document.Failed; failed != "" {
-			k.about = append(k.about, failed)
-		}
+		k.about = append(k.about, src.Document.Failed)
 	}
 	if kind == content.Binary {
 		k.lines, s.Total = -1, []string{s.Media}
@@ -166,6 +162,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 			k.about = append(k.about, content.Clip(damage, 100))
 		}
 	}
+	k.about = slices.DeleteFunc(k.about, func(said string) bool { return said == "" })
 	k.form = strings.Join(k.about, "; ") // files that are damaged alike are one form
 	for _, said := range s.Says {
 		if times, ok := strings.CutPrefix(said, "time: "); ok {
@@ -184,10 +181,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	if kind == content.Log {
 		s = fieldsOf(ctx, kind, start)
 	}
-	form := path.Ext(name)
-	if s.Form != "" {
-		form = withoutCounts(s.Form)
-	}
+	form := cmp.Or(withoutCounts(s.Form), path.Ext(name))
 	for _, shape := range s.Examples {
 		shape = withoutCounts(shape)
 		if s.Filter != ".[]" { // its records are values of their own for jq
@@ -220,14 +214,9 @@ func fieldsOf(ctx context.Context, kind content.Kind, start []byte) digest.Summa
 		if json.Unmarshal(line, &fields) != nil {
 			continue
 		}
-		for _, name := range []string{"line", "time", "text", "level"} {
-			delete(fields, name)
-		}
-		for name, v := range fields {
-			if v == nil {
-				delete(fields, name)
-			}
-		}
+		maps.DeleteFunc(fields, func(name string, v any) bool {
+			return v == nil || slices.Contains([]string{"line", "time", "text", "level"}, name)
+		})
 		b, _ := content.PlainJSON(fields)
 		_, _ = d.Write(append(b, '\n'))
 	}
@@ -259,15 +248,12 @@ func (w *kindWriter) add(k kindFile) {
 	if w.groups[k.form] == nil && len(w.order) >= maxKindGroup {
 		k.form, k.shapes, k.about = "", nil, []string{"files of further forms: narrow the path or the glob"}
 	}
+	dir, base := path.Split(k.Path)
 	g := w.groups[k.form]
 	if g == nil {
-		g = &kindGroup{}
+		g = &kindGroup{first: k, folder: dir, prefix: base, suffix: base, shortest: len(base)}
 		w.groups[k.form] = g
 		w.order = append(w.order, g)
-	}
-	dir, base := path.Split(k.Path)
-	if g.files == 0 {
-		g.first, g.folder, g.prefix, g.suffix, g.shortest = k, dir, base, base, len(base)
 	}
 	g.paths = append(g.paths, k.Path)
 	g.files, g.shortest = g.files+1, min(g.shortest, len(base))
@@ -277,20 +263,12 @@ func (w *kindWriter) add(k kindFile) {
 		g.deep = true
 	}
 	g.deep = g.deep || dir != g.folder
-	g.prefix = g.prefix[:same(g.prefix, base)]
+	for !strings.HasPrefix(base, g.prefix) {
+		g.prefix = g.prefix[:len(g.prefix)-1]
+	}
 	for !strings.HasSuffix(base, g.suffix) {
 		g.suffix = g.suffix[1:]
 	}
-}
-
-// same returns the number of bytes that both texts begin with.
-func same(a, b string) int {
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return i
-		}
-	}
-	return min(len(a), len(b))
 }
 
 // name returns the path of the only file, or a glob that matches the paths of the group and no others; without such a
@@ -360,15 +338,15 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 		text += "; " + s
 	}
 	text = content.VisibleLine(text)
-	room := kindTokens - w.tokens(text) - 1
+	room := kindTokens - w.f.in.CountTokens(text) - 1
 	for i, s := range k.shapes {
-		if last := i+1 == len(k.shapes); last || w.tokens(s) <= room {
+		if last := i+1 == len(k.shapes); last || w.f.in.CountTokens(s) <= room {
 			text += "; " + content.VisibleLine(content.Clip(s, max(room, 8)*4))
 			break
 		}
 	}
 	for i, s := range totals {
-		if w.tokens(text+s) >= kindTokens-1 {
+		if w.f.in.CountTokens(text+s) >= kindTokens-1 {
 			if kind == "sqlite" {
 				text = content.Clip(text, 4*kindTokens) + fmt.Sprintf("; %d more", len(totals)-i)
 			}
@@ -377,11 +355,4 @@ func (w *kindWriter) row(g *kindGroup) []byte {
 		text += "; " + content.VisibleLine(s)
 	}
 	return append([]byte(text), '\n')
-}
-
-func (w *kindWriter) tokens(s string) int {
-	c := w.f.in.NewTokenCounter()
-	_, _ = io.WriteString(c, s)
-	n, _ := c.Total()
-	return int(n)
 }

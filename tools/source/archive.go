@@ -78,9 +78,7 @@ func (p archivePlace) Name(member string) string {
 }
 
 // walk visits the members of the archive, and returns what [packed.Walk] notes.
-func (p archivePlace) walk(
-	ctx context.Context, visit func(packed.Member, func() (io.Reader, error)) error,
-) (note string, err error) {
+func (p archivePlace) walk(ctx context.Context, visit func(packed.Member) error) (note string, err error) {
 	f, fi, err := p.root.OpenFile(p.at)
 	if err != nil {
 		return "", p.nameError(err)
@@ -94,14 +92,9 @@ func (p archivePlace) walk(
 
 // entry returns the entry of a member.
 func (p archivePlace) entry(m packed.Member) Entry {
-	e := Entry{Path: m.Path, Type: tree.Other, Size: m.Size, Modified: m.Modified, name: p.Name(m.Path)}
-	switch {
-	case m.Mode.IsDir():
-		e.Type, e.Size = tree.Dir, 0
-	case m.Mode&fs.ModeSymlink != 0:
-		e.Type = tree.Link
-	case m.Mode.IsRegular():
-		e.Type = tree.File
+	e := Entry{Path: m.Path, Type: tree.TypeOf(m.Mode), Size: m.Size, Modified: m.Modified, name: p.Name(m.Path)}
+	if e.Type == tree.Dir {
+		e.Size = 0
 	}
 	return e
 }
@@ -112,9 +105,8 @@ func (p archivePlace) List(
 	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
 ) (report tree.Report, err error) {
 	rel := func(name string) string { // the path below at; "" if there is none
-		switch below, ok := strings.CutPrefix(name, at+"/"); {
-		case at == ".":
-			return name
+		below, ok := strings.CutPrefix(name, strings.TrimPrefix(at+"/", "./"))
+		switch {
 		case name == at:
 			return path.Base(at)
 		case ok:
@@ -128,7 +120,7 @@ func (p archivePlace) List(
 		return (g == nil || g.Match(name)) && (o.Walk.Depth == 0 || strings.Count(name, "/") < o.Walk.Depth)
 	}
 	members, again, encrypted := map[string]packed.Member{}, int64(0), int64(0)
-	note, err := p.walk(ctx, func(m packed.Member, open func() (io.Reader, error)) error {
+	note, err := p.walk(ctx, func(m packed.Member) error {
 		if outside(m) {
 			return nil
 		}
@@ -142,7 +134,7 @@ func (p archivePlace) List(
 				if err := o.Contents.Acquire(ctx, size); err != nil {
 					return err
 				}
-				src, err := p.source(ctx, m, open)
+				src, err := p.source(ctx, m)
 				e.held = &heldText{src, err, func() { o.Contents.Release(size) }}
 			}
 			return visit(e)
@@ -181,16 +173,14 @@ func (p archivePlace) List(
 
 // find calls take for each member at a path, which may be written as it was shown. The error is for a path that no
 // member has; the note is that of walk.
-func (p archivePlace) find(
-	ctx context.Context, at string, take func(packed.Member, func() (io.Reader, error)),
-) (note string, err error) {
+func (p archivePlace) find(ctx context.Context, at string, take func(packed.Member)) (note string, err error) {
 	found := false
-	note, err = p.walk(ctx, func(m packed.Member, open func() (io.Reader, error)) error {
+	note, err = p.walk(ctx, func(m packed.Member) error {
 		switch {
 		case m.Path == at, content.VisibleLine(m.Path) == at, content.Visible(m.Path, false) == at:
-			take(m, open)
+			take(m)
 		case strings.HasPrefix(m.Path, at+"/") && !found:
-			take(packed.Member{Path: at, Mode: fs.ModeDir, Why: packed.Directory}, nil)
+			take(packed.Member{Path: at, Mode: fs.ModeDir, Why: packed.Directory})
 		default:
 			return nil
 		}
@@ -211,18 +201,18 @@ func (p archivePlace) Describe(ctx context.Context, at string) (e Entry, err err
 	if at == "." {
 		return Entry{Path: at, Type: tree.Dir, name: p.Name(at)}, nil
 	}
-	_, err = p.find(ctx, at, func(m packed.Member, _ func() (io.Reader, error)) { e = p.entry(m) })
+	_, err = p.find(ctx, at, func(m packed.Member) { e = p.entry(m) })
 	return e, err
 }
 
 // Open implements [Place]. Of several members with one name it opens the last.
 func (p archivePlace) Open(ctx context.Context, at string) (src *Source, err error) {
 	var failed error
-	note, err := p.find(ctx, at, func(m packed.Member, open func() (io.Reader, error)) {
+	note, err := p.find(ctx, at, func(m packed.Member) {
 		if src != nil {
 			_ = src.Close()
 		}
-		src, failed = p.source(ctx, m, open)
+		src, failed = p.source(ctx, m)
 	})
 	if err != nil {
 		return nil, err
@@ -236,13 +226,11 @@ func (p archivePlace) Open(ctx context.Context, at string) (src *Source, err err
 
 // source returns a member as a source. Of one that is damaged, or larger than an observation may be, it has what was
 // read, and says so.
-func (p archivePlace) source(
-	ctx context.Context, m packed.Member, open func() (io.Reader, error),
-) (src *Source, err error) {
+func (p archivePlace) source(ctx context.Context, m packed.Member) (src *Source, err error) {
 	if m.Why != "" {
 		return nil, errors.New("it is " + m.Why)
 	}
-	r, err := open()
+	r, err := m.Open()
 	if err != nil {
 		return nil, err
 	}

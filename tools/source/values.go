@@ -6,9 +6,10 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/kinds/values"
@@ -17,14 +18,10 @@ import (
 
 // converted makes the text of a source JSON.
 type converted struct {
-	ctx  context.Context
-	kind content.Kind // of the text as it is stored
-	read values.Reader
-
-	mu   sync.Mutex
-	said *content.Remarks // of a reader that reached the end
-
-	broken bool // a reader did not
+	ctx   context.Context
+	kind  content.Kind // of the text as it is stored
+	read  values.Reader
+	ended atomic.Pointer[error] // how the last reader ended; nil: none did
 }
 
 // reader returns the records of a text as JSON, one a line. Its goroutine ends with the context.
@@ -34,48 +31,55 @@ func (c *converted) reader(text io.Reader) io.Reader {
 	go func() {
 		defer stop()
 		b := bufio.NewWriterSize(in, 64<<10)
-		err := c.read.Objects(c.ctx, text, b)
-		c.mu.Lock()
-		if said, ok := errors.AsType[*content.Remarks](err); ok {
-			c.said, err = said, nil
+		ended := c.read.Objects(c.ctx, text, b)
+		c.ended.Store(&ended)
+		err := b.Flush()
+		if _, ok := errors.AsType[*content.Remarks](ended); !ok {
+			err = errors.Join(err, ended)
 		}
-		c.broken = err != nil
-		c.mu.Unlock()
-		_ = in.CloseWithError(errors.Join(b.Flush(), err))
+		_ = in.CloseWithError(err)
 	}()
 	return out
 }
 
 // notes returns what was noticed in a text that was read to its end, and says that this is not the text as stored.
 func (c *converted) notes(name string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.broken {
-		return nil
-	}
 	notes := []string{name + " is shown as JSON"}
-	if c.said != nil {
-		for _, n := range c.said.Notes {
+	if ended := c.ended.Load(); ended != nil && *ended != nil {
+		said, ok := errors.AsType[*content.Remarks](*ended)
+		if !ok {
+			return nil
+		}
+		for _, n := range said.Notes {
 			notes = append(notes, name+": "+n)
 		}
 	}
 	return notes
 }
 
+// valueReader returns the reader of values for the kind of the source, and whether it has one record. It is nil for JSON and
+// for kinds that are not values.
+func (s *Source) valueReader(ctx context.Context) (read values.Reader, single bool, err error) {
+	if read = kinds.Of(s.Kind()).Values; read == nil {
+		return nil, false, nil
+	}
+	text, err := s.Text()
+	if err != nil {
+		return nil, false, err
+	}
+	return read, read.IsSingle(ctx, text), nil
+}
+
 // Values returns a source whose text is the records of s as JSON, if they are values in another form: one record as
 // JSON, several as NDJSON, by which JSON Pointers and numbers of records count. For other kinds it returns s. Closing
 // the result closes s; its readers end with ctx.
 func (s *Source) Values(ctx context.Context) (*Source, error) {
-	read := kinds.Of(s.Kind()).Values
+	read, single, err := s.valueReader(ctx)
 	if read == nil {
-		return s, nil
-	}
-	text, err := s.Text()
-	if err != nil {
 		return s, err
 	}
 	kind := content.NDJSON
-	if read.IsSingle(ctx, text) {
+	if single {
 		kind = content.JSON
 	}
 	v := *s
@@ -87,106 +91,87 @@ func (s *Source) Values(ctx context.Context) (*Source, error) {
 // Pointers finds the JSON Pointers of lines, in ascending order, in the text of a source that [Source.Values] converts.
 // It reads the text as far as it is asked.
 type Pointers struct {
-	next   func() (mark, bool)
+	next   func() (line int64, pointer string, ok bool)
 	stop   func()
-	held   mark // read, and of a line after that of the last call; its pointer is "" if there is none
+	line   int64 // of the next key or scalar, after that of the last call
+	here   string
 	last   string
-	ended  bool
 	broken bool // the text ended with an error: what follows has no pointers
-}
-
-// mark is the line of a key or scalar, and its pointer.
-type mark struct {
-	line    int64
-	pointer string
 }
 
 // Pointers returns nil if the source is of another kind.
 func (s *Source) Pointers(ctx context.Context) (*Pointers, error) {
-	read := kinds.Of(s.Kind()).Values
+	p := &Pointers{}
+	all, err := s.pointers(ctx, &p.broken)
+	if all == nil {
+		return nil, err
+	}
+	p.next, p.stop = iter.Pull2(all)
+	return p, nil
+}
+
+// pointers returns the lines of keys and scalars with their pointers, in ascending order; nil if the source is of
+// another kind. It sets broken when the text ends with an error.
+func (s *Source) pointers(ctx context.Context, broken *bool) (iter.Seq2[int64, string], error) {
+	read, single, err := s.valueReader(ctx)
 	if read == nil {
-		return nil, nil
+		return nil, err
 	}
 	text, err := s.Text()
 	if err != nil {
 		return nil, err
 	}
-	single := read.IsSingle(ctx, text)
-	if text, err = s.Text(); err != nil {
-		return nil, err
-	}
-	p := &Pointers{}
-	p.next, p.stop = iter.Pull(func(yield func(mark) bool) {
+	return func(yield func(int64, string) bool) {
 		index, more := 0, true
-		var prefix string
-		if !single {
-			prefix = "/0"
-		}
 		err := read(ctx, text, values.Sink{
 			Value: func(int64, []byte) error {
-				if index++; !single {
-					prefix = "/" + strconv.Itoa(index)
-				}
-				if !more {
+				if index++; !more {
 					return io.EOF
 				}
 				return nil
 			},
-			Pointer: func(line int64, pointer string) { more = more && yield(mark{line, prefix + pointer}) },
+			Pointer: func(line int64, pointer string) {
+				if !single {
+					pointer = "/" + strconv.Itoa(index) + pointer
+				}
+				more = more && yield(line, pointer)
+			},
 		})
 		_, remarks := errors.AsType[*content.Remarks](err)
-		p.broken = err != nil && !remarks
-	})
-	return p, nil
+		*broken = err != nil && !remarks
+	}, nil
 }
 
 // At returns the pointer of what line shows: of the only key or scalar that begins there, of what several have in
 // common, or of the one that began before. It is "" if none is known.
 func (p *Pointers) At(line int64) string {
 	found := ""
-	for !p.ended {
-		if p.held.line == 0 {
-			m, ok := p.next()
-			if !ok {
-				p.ended = true
-				break
-			}
-			p.held = m
+	for ok := true; p.line <= line; {
+		if p.line == line && found != "" {
+			found = common(found, p.here)
+		} else if p.line == line {
+			found = p.here
 		}
-		if p.held.line > line {
-			break
+		p.last = p.here
+		if p.line, p.here, ok = p.next(); !ok {
+			p.line = math.MaxInt64
 		}
-		if p.held.line == line {
-			if found == "" {
-				found = p.held.pointer
-			} else {
-				found = common(found, p.held.pointer)
-			}
-		}
-		p.last, p.held = p.held.pointer, mark{}
 	}
-	switch {
-	case found != "":
-		return found
-	case p.broken:
-		return ""
+	if found == "" && !p.broken {
+		return p.last
 	}
-	return p.last
+	return found
 }
 
 // common returns the pointer of the innermost value that holds those of both pointers. The pointer of a member and of
 // its value is the same.
 func common(a, b string) string {
-	n, at := min(len(a), len(b)), 0
-	i := 0
-	for i < n && a[i] == b[i] {
+	at := 0
+	a, b = a+"/", b+"/"
+	for i := 0; i < len(a) && i < len(b) && a[i] == b[i]; i++ {
 		if a[i] == '/' {
 			at = i
 		}
-		i++
-	}
-	if i == n && (len(a) == n || a[n] == '/') && (len(b) == n || b[n] == '/') {
-		return a[:n]
 	}
 	return a[:at]
 }
@@ -199,25 +184,20 @@ func (s *Source) LinesOf(ctx context.Context, pointer string) (from, to int64) {
 	stored := *s
 	kind := s.converted.kind
 	stored.converted, stored.kind = nil, func() content.Kind { return kind }
-	p, err := stored.Pointers(ctx)
-	if err != nil {
+	var broken bool
+	all, err := stored.pointers(ctx, &broken)
+	if all == nil || err != nil {
 		return 1, 0
 	}
-	defer p.Close()
-	for {
-		m, ok := p.next()
-		within := ok && (m.pointer == pointer || strings.HasPrefix(m.pointer, pointer+"/"))
-		switch {
-		case within && from == 0:
-			from = m.line
-		case !within && from > 0 && ok:
-			return from, max(m.line-1, from)
-		case !ok && from > 0:
-			return from, 0
-		case !ok:
-			return 1, 0
+	for line, at := range all {
+		within := at == pointer || strings.HasPrefix(at, pointer+"/")
+		if within && from == 0 {
+			from = line
+		} else if !within && from > 0 {
+			return from, max(line-1, from)
 		}
 	}
+	return max(from, 1), 0
 }
 
 // IsConverted reports whether the text is JSON in place of what is stored.
