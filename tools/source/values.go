@@ -146,16 +146,18 @@ func (s *Source) pointers(ctx context.Context, broken *bool) (iter.Seq2[int64, s
 // common, or of the one that began before. It is "" if none is known.
 func (p *Pointers) At(line int64) string {
 	found := ""
-	for ok := true; p.line <= line; {
+	for p.line <= line {
 		if p.line == line && found != "" {
 			found = common(found, p.here)
 		} else if p.line == line {
 			found = p.here
 		}
 		p.last = p.here
-		if p.line, p.here, ok = p.next(); !ok {
-			p.line = math.MaxInt64
+		next, here, ok := p.next()
+		if !ok {
+			next = math.MaxInt64
 		}
+		p.line, p.here = next, here
 	}
 	if found == "" && !p.broken {
 		return p.last
