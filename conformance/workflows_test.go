@@ -288,7 +288,7 @@ var workflowRules = map[string]func(w workflow, found func(format string, a ...a
 			if job.Timeout == nil {
 				found("%s: no timeout", name)
 			}
-			minutes, known := job.Timeout.(uint64)
+			minutes, known := job.Timeout.(int)
 			if minutes > 180 || !known && (w.publishes() || !strings.HasPrefix(fmt.Sprint(job.Timeout), "${{ ")) {
 				found("%s: over 180 minutes: %v", name, job.Timeout)
 			}

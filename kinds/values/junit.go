@@ -20,8 +20,8 @@ import (
 //	{"suite": "…", "name": "…", "class": "…", "time": seconds, "status": "…", "message": "…", "text": "…"}
 //
 // The status is passed, failed, error, skipped, or another word of the report; suite is the innermost suite with a name;
-// text is what the failure, the error or the skip says. What is missing is null. Output of tests and properties are left
-// out.
+// text is what the failure, the error or the skip says. What is missing is null. The line of a failed test is that of
+// its failure. Output of tests and properties are left out.
 var JUnit = guarded("JUnit report", readJUnit)
 
 func readJUnit(ctx context.Context, r io.Reader, sink Sink) error {
@@ -78,6 +78,7 @@ func sendTest(sink Sink, e xml.StartElement, suite string, test *xmlElement) err
 			*to = append(*to, s)
 		}
 	}
+	line := test.line
 	said := slices.Concat([]*xmlElement{test}, test.child("Output"), test.child("output"))
 	for _, s := range []struct{ element, status string }{
 		{"skipped", "skipped"}, {"reason", ""}, {"failure", "failed"}, {"ErrorInfo", ""}, {"error", "error"},
@@ -85,6 +86,9 @@ func sendTest(sink Sink, e xml.StartElement, suite string, test *xmlElement) err
 		for _, from := range said {
 			for _, c := range from.child(s.element) {
 				status = cmp.Or(s.status, status)
+				if line == test.line && s.element != "skipped" {
+					line = c.line
+				}
 				add(&message, attribute(xml.StartElement{Attr: c.attributes}, "message"))
 				add(&text, string(bytes.TrimSpace(c.text)))
 				for _, child := range c.children {
@@ -116,7 +120,7 @@ func sendTest(sink Sink, e xml.StartElement, suite string, test *xmlElement) err
 			sink.Pointer(line, map[bool]string{true: "/text"}[line > int64(test.line)])
 		}, "")
 	}
-	return sink.Value(int64(test.line), []byte(o.Text()))
+	return sink.Value(int64(line), []byte(o.Text()))
 }
 
 // seconds returns a duration as JSON: that of "1,200.5" or "00:20:00.5" in seconds, null for other words.

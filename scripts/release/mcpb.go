@@ -81,6 +81,9 @@ func offered(program string) (tools, prompts []map[string]any, err error) {
 		return nil, nil, err
 	}
 	for _, t := range list.Tools {
+		if parts := strings.Split(t.Description, "; "); t.Name == "run" && len(parts) == 3 {
+			t.Description = parts[0] + "; " + parts[2] // without the interpreters of this machine
+		}
 		tools = append(tools, map[string]any{"name": t.Name, "description": t.Description})
 	}
 	for _, p := range list.Prompts {

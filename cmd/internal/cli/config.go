@@ -26,7 +26,7 @@ import (
 // Limits of a configuration file.
 const (
 	maxConfig = 1 << 20 // bytes
-	maxDepth  = 100     // open brackets
+	maxDepth  = 32      // open brackets
 )
 
 // FileResolver gives kong the values of the configuration file, whose keys are the names of flags. Flags and
