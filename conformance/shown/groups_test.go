@@ -20,7 +20,7 @@ func TestReceiptOfGroupsCountsOccurrences(t *testing.T) {
 		h.file(fmt.Sprintf("f%d.txt", f), b.String())
 	}
 	for show, want := range map[string]string{
-		"groups": "; counts are occurrences: 6000 in 3000 matching lines of 3 files; 3000 records\n",
+		"groups": "; counts are occurrences: 6000 in 3000 matching lines of 3 files, 3000 groups; 3000 records\n",
 		"":       "; 3000 matches in 3 files\n",
 	} {
 		args := map[string]any{"pattern": `name\d+`}

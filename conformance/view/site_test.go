@@ -22,7 +22,7 @@ var byKeys = map[string]struct {
 	"the best of two words":  {0, "/ | text:landlock contain | wait:#found a | Enter | url:docs/RUN.html#containment", ""},
 	"the text":               {0, "Tab | Enter | url:docs/RUN.html#content", ""},
 	"a page, on a phone":     {360, "Tab | Tab | Tab | Enter | wait:#pages | Tab | Tab | Enter | url:docs/ASK.html", ""},
-	"a heading, on a phone":  {360, "Tab | Tab | Tab | Tab | Enter | wait:#contents | Tab | Tab | Enter | url:#what-a-command-may-touch", ""},
+	"a heading, on a phone":  {360, "Tab | Tab | Tab | Tab | Enter | wait:#contents | Tab | Tab | Enter | url:#scripts-that-use-the-tools", ""},
 	"a search, on a phone":   {360, "/ | text:versityg | wait:#found a | Tab", "Safety"},
 	"no word that is there":  {0, "/ | text:zyzzyva | wait:text=0 sections", ""},
 	"the search is given up": {0, "/ | text:receipt | wait:#found a | Escape | Tab", "mcp-funnel"},
