@@ -31,7 +31,7 @@ const (
 	kindTokens   = 60        // of a row
 	maxKindGroup = 200       // rows before the last one, which counts the files of further forms
 	maxKindText  = 64 << 20  // bytes of a file that are read for its shape
-	maxKindTexts = 512 << 20 // bytes of all; of files after them only the kind is told
+	maxKindTexts = 512 << 20 // bytes of all files; later ones are read up to content.SniffSize
 )
 
 // unreadable is in place of the kind of a file that cannot be read.

@@ -99,7 +99,7 @@ func (p archivePlace) entry(m packed.Member) Entry {
 	return e
 }
 
-// List implements [Place]. It lists in path order, with the directories that only names of others tell of; or with
+// List implements [Place]. It lists in path order, with the directories that occur only in names of members; or with
 // Contents in the order of the archive, which it reads once.
 func (p archivePlace) List(
 	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
