@@ -322,7 +322,7 @@ try:
     print("a unix socket was opened")
 except PermissionError: print("refused")
 E
-funnel find; echo code $?`)
+funnel find 2>&1; echo code $?`)
 	if !strings.Contains(text, "refused\n") || !strings.HasSuffix(strings.TrimSpace(text), "code 0") {
 		t.Error(text)
 	}
