@@ -52,25 +52,21 @@ type kindWriter struct {
 // kindFile is a file and what is known of it.
 type kindFile struct {
 	foundEntry
-	kind, language string
-	form           string // equal for files that are one group
-	lines, records int64
-	about, times   []string // what a row says beside its numbers: damage and encoding; the first and last time of a log
-	shapes         []string // most detailed first
-	totals         []string // what is said of the text in numbers
-	read           int64    // bytes of the text
-	whole          bool     // all of it was read
+	kind         string // of a text, its language
+	form         string // equal for files that are one group
+	count        int64
+	unit         string   // of count: "record" or "line"; "": nothing is counted
+	about, times []string // what a row says beside its numbers: damage and encoding; the first and last time of a log
+	shapes       []string // most detailed first
+	totals       []string // what is said of the text in numbers
+	read         int64    // bytes of the text
+	whole        bool     // all of it was read
 }
 
-// kindGroup is the files of one form.
+// kindGroup is the files of one form: the first one, with the numbers of all.
 type kindGroup struct {
-	first                  kindFile
-	files                  int64
-	size, lines, records   int64
-	prefix, suffix, folder string // that all paths have in common
-	shortest               int    // bytes of the shortest name
-	deep                   bool   // they are in several directories
-	paths                  []string
+	kindFile
+	paths []string
 }
 
 func (w *kindWriter) streams() bool { return true }
@@ -80,7 +76,7 @@ func (w *kindWriter) writeEntry(e foundEntry) error {
 	if e.Type != tree.File {
 		return nil
 	}
-	w.batch = append(w.batch, kindFile{foundEntry: e, kind: unreadable, lines: -1, records: -1, whole: true})
+	w.batch = append(w.batch, kindFile{foundEntry: e, kind: unreadable, whole: true})
 	if len(w.batch) < statFiles {
 		return nil
 	}
@@ -134,35 +130,42 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 		return err
 	}
 	kind, s := src.Kind(), d.Close()
-	k.kind, k.language = string(kind), kinds.Language(name, start, kind)
-	k.lines, k.records, k.read, k.whole = lines.Lines(), s.Records, n, n < limit
+	k.kind, k.read, k.whole = string(kind), n, n < limit
+	if k.count, k.unit = s.Records, "record"; s.Records < 0 {
+		k.count, k.unit = lines.Lines(), "line"
+	}
+	if language := kinds.Language(name, start, kind); kind == content.Text && language != "Text" {
+		k.kind = language
+	}
+	var said []string
 	if src.Document != nil {
 		k.kind = cmp.Or(extract.Format(name), k.kind)
-		k.about = append(k.about, src.Document.Failed)
+		said = append(said, src.Document.Failed)
 	}
 	if kind == content.Binary {
-		k.lines, s.Total = -1, []string{s.Media}
+		k.unit, s.Total = "", []string{s.Media}
 		if packed.HasArchiveName(name) {
 			k.kind, s.Total = "archive", []string{"find with this path lists its members"}
 		}
 	}
 	if tables := src.Tables(); tables != nil {
-		k.kind, k.lines, k.records = "sqlite", -1, -1
+		k.kind, k.unit = "sqlite", ""
 		s = digest.Summary{Total: tablesOf(tables)}
 		s.Form = strings.Join(s.Total, "; ")
 	}
 	if coding := src.Coding(); !src.Plain() && coding != content.UTF8 {
-		k.about = append(k.about, string(coding))
+		said = append(said, string(coding))
 	}
-	if caveat, _, _ := strings.Cut(src.Caveat(), "; "); caveat != "" {
-		k.about = append(k.about, content.Clip(caveat, 100))
-	}
+	caveat, _, _ := strings.Cut(src.Caveat(), "; ")
+	said = append(said, caveat)
 	if k.whole { // else the end of the part would be damage
-		for _, damage := range s.Damage {
-			k.about = append(k.about, content.Clip(damage, 100))
+		said = append(said, s.Damage...)
+	}
+	for _, s := range said {
+		if s != "" {
+			k.about = append(k.about, content.Clip(s, 100))
 		}
 	}
-	k.about = slices.DeleteFunc(k.about, func(said string) bool { return said == "" })
 	k.form = strings.Join(k.about, "; ") // files that are damaged alike are one form
 	for _, said := range s.Says {
 		if times, ok := strings.CutPrefix(said, "time: "); ok {
@@ -246,42 +249,30 @@ func (w *kindWriter) add(k kindFile) {
 		w.f.unreadable++
 	}
 	if w.groups[k.form] == nil && len(w.order) >= maxKindGroup {
-		k.form, k.shapes, k.about = "", nil, []string{"files of further forms: narrow the path or the glob"}
+		k.kind, k.unit, k.form, k.shapes, k.about = "various", "", "", nil, []string{"files of further forms: narrow the path or the glob"}
 	}
-	dir, base := path.Split(k.Path)
 	g := w.groups[k.form]
 	if g == nil {
-		g = &kindGroup{first: k, folder: dir, prefix: base, suffix: base, shortest: len(base)}
+		g = &kindGroup{kindFile: k}
 		w.groups[k.form] = g
 		w.order = append(w.order, g)
+	} else if g.Size += k.Size; g.unit == k.unit {
+		g.count += k.count
 	}
 	g.paths = append(g.paths, k.Path)
-	g.files, g.shortest = g.files+1, min(g.shortest, len(base))
-	g.size, g.lines, g.records = g.size+k.Size, g.lines+max(k.lines, 0), g.records+max(k.records, 0)
-	for !strings.HasPrefix(dir, g.folder) {
-		g.folder = g.folder[:strings.LastIndexByte(strings.TrimSuffix(g.folder, "/"), '/')+1]
-		g.deep = true
-	}
-	g.deep = g.deep || dir != g.folder
-	for !strings.HasPrefix(base, g.prefix) {
-		g.prefix = g.prefix[:len(g.prefix)-1]
-	}
-	for !strings.HasSuffix(base, g.suffix) {
-		g.suffix = g.suffix[1:]
-	}
 }
 
 // name returns the path of the only file, or a glob that matches the paths of the group and no others; without such a
 // glob, the first path and the number of others.
 func (w *kindWriter) name(g *kindGroup) string {
-	if g.files == 1 {
-		return g.first.Path
+	if len(g.paths) == 1 {
+		return g.Path
 	}
 	name := g.glob()
 	pattern, err := tree.CompileGlob(name)
 	for _, other := range w.order {
-		if err != nil || !pattern.Match(g.first.Path) || other != g && slices.ContainsFunc(other.paths, pattern.Match) {
-			return fmt.Sprintf("%s and %s", g.first.Path, content.Plural(g.files-1, "other", "others"))
+		if err != nil || !pattern.Match(g.Path) || other != g && slices.ContainsFunc(other.paths, pattern.Match) {
+			return fmt.Sprintf("%s and %s", g.Path, content.Plural(int64(len(g.paths)-1), "other", "others"))
 		}
 	}
 	return name
@@ -289,10 +280,21 @@ func (w *kindWriter) name(g *kindGroup) string {
 
 // glob returns a glob that matches the paths.
 func (g *kindGroup) glob() string {
-	if g.deep {
-		return g.folder + "**/*" + path.Ext(g.suffix)
+	prefix, suffix, shortest := g.Path, g.Path, len(g.Path)
+	for _, p := range g.paths {
+		for !strings.HasPrefix(p, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+		for !strings.HasSuffix(p, suffix) {
+			suffix = suffix[1:]
+		}
+		shortest = min(shortest, len(p))
 	}
-	return g.folder + g.prefix + "*" + g.suffix[max(0, len(g.prefix)+len(g.suffix)-g.shortest):]
+	folder := prefix[:strings.LastIndexByte(prefix, '/')+1]
+	if slices.ContainsFunc(g.paths, func(p string) bool { return strings.Contains(p[len(folder):], "/") }) {
+		return folder + "**/*" + path.Ext(suffix)
+	}
+	return prefix + "*" + suffix[max(0, len(prefix)+len(suffix)-shortest):]
 }
 
 func (w *kindWriter) finish() error {
@@ -315,39 +317,27 @@ func (w *kindWriter) finish() error {
 
 // row returns the row of a group, with the most detailed shape that the limit of tokens leaves room for.
 func (w *kindWriter) row(g *kindGroup) []byte {
-	k := g.first
-	kind := k.kind
-	if kind == string(content.Text) && k.language != "Text" {
-		kind = k.language
-	}
+	about, totals := slices.Concat(g.about, g.times), g.totals
 	text := w.name(g) + ": "
-	if g.files > 1 {
-		text += fmt.Sprintf("%d files, ", g.files)
+	if n := len(g.paths); n > 1 {
+		text += fmt.Sprintf("%d files, ", n)
+		about, totals = g.about, nil
 	}
-	text += kind + ", " + backend.FormatBytes(g.size)
-	if k.records >= 0 {
-		text += ", " + content.Plural(g.records, "record", "records")
-	} else if k.lines >= 0 {
-		text += ", " + content.Plural(g.lines, "line", "lines")
+	text += g.kind + ", " + backend.FormatBytes(g.Size)
+	if g.unit != "" {
+		text += ", " + content.Plural(g.count, g.unit, g.unit+"s")
 	}
-	about, totals := slices.Concat(k.about, k.times), k.totals
-	if g.files > 1 {
-		about, totals = k.about, nil
-	}
-	for _, s := range about {
-		text += "; " + s
-	}
-	text = content.VisibleLine(text)
+	text = content.VisibleLine(strings.Join(append([]string{text}, about...), "; "))
 	room := kindTokens - w.f.in.CountTokens(text) - 1
-	for i, s := range k.shapes {
-		if last := i+1 == len(k.shapes); last || w.f.in.CountTokens(s) <= room {
+	for i, s := range g.shapes {
+		if last := i+1 == len(g.shapes); last || w.f.in.CountTokens(s) <= room {
 			text += "; " + content.VisibleLine(content.Clip(s, max(room, 8)*4))
 			break
 		}
 	}
 	for i, s := range totals {
 		if w.f.in.CountTokens(text+s) >= kindTokens-1 {
-			if kind == "sqlite" {
+			if g.kind == "sqlite" {
 				text = content.Clip(text, 4*kindTokens) + fmt.Sprintf("; %d more", len(totals)-i)
 			}
 			break
