@@ -27,6 +27,8 @@ func TestFindKinds(t *testing.T) {
 		"sub/a.go":   "package a\n",
 		"sub/b/b.go": "package b\n\nvar x = 1\n",
 		"empty":      "",
+		"bin/tool":   "#!/usr/bin/env python3\n",
+		"bin/job":    "#!/bin/sh\n",
 	}
 	for i := range 412 {
 		files[fmt.Sprintf("ev/2026-%03d.ndjson", i)] = fmt.Sprintf("{\"id\":%d,\"took\":\"%dms\"}\n{\"id\":0,\"took\":\"1ms\"}\n", i, i)
@@ -50,6 +52,8 @@ func TestFindKinds(t *testing.T) {
 		`ev/2026-*.ndjson: 412 files, ndjson, 19.1 KiB, 824 records; {id: 0, took: "0ms"}`,
 		`sub/**/*.go: 2 files, Go, 31 bytes, 4 lines`,
 		`empty: text, 0 bytes`,
+		`bin/tool: Python, 23 bytes, 1 line`,
+		`bin/job: Shell, 10 bytes, 1 line`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no row %s in\n%s", want, got)
@@ -60,7 +64,7 @@ func TestFindKinds(t *testing.T) {
 			t.Errorf("%d tokens: %s", n, line)
 		}
 	}
-	if want := "9 forms of 421 files"; !strings.Contains(strings.Join(a.notes, "; "), want) {
+	if want := "11 forms of 423 files"; !strings.Contains(strings.Join(a.notes, "; "), want) {
 		t.Errorf("notes %q, want %q", a.notes, want)
 	}
 }
