@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -25,17 +26,39 @@ const (
 	maxAbove   = 8       // containers around a value that a page leads to
 )
 
+// isTree reports whether a text is JSON, or values that are shown as JSON.
+func isTree(o *opened) bool {
+	return o.kind == content.JSON || o.kind == content.NDJSON || kinds.Of(o.kind).Values != nil
+}
+
 // treeView shows the children of the value that at names, a JSON Pointer: of the whole text without it.
 func treeView(q *request, o *opened) ([]any, error) {
 	pointer, value := q.query.Get("at"), &content.Span{}
 	if len(pointer) > maxPointer {
 		return nil, problemf(http.StatusBadRequest, "The pointer has %d bytes, at most %d.", len(pointer), maxPointer)
 	}
+	if err := o.toValues(q.ctx); err != nil {
+		return nil, err
+	}
+	blocks, noted := []any{q.pointerLinks(pointer)}, o.Notes()
+	if o.IsConverted() {
+		blocks = append(blocks, note{"It is shown as JSON, as jq reads it.", ""})
+	}
 	ofKind := func(object bool) parts {
-		if o.kind == content.NDJSON && pointer == "" {
-			return recordsBy(kinds.NDJSON.Records)
+		return func(o *opened, start int64) walk {
+			return func(ctx context.Context, visit func(int64, int64) bool) error {
+				err := o.toValues(ctx)
+				if err == nil && o.kind == content.NDJSON && pointer == "" {
+					err = recordsBy(kinds.NDJSON.Records)(o, start)(ctx, visit)
+				} else if err == nil {
+					err = q.children(o, pointer, value, object, start)(ctx, visit)
+				}
+				if err == nil && start == 0 && pointer == "" {
+					err = o.noticed(noted)
+				}
+				return err
+			}
 		}
-		return func(o *opened, start int64) walk { return q.children(o, pointer, value, object, start) }
 	}
 	l := q.listOf(o, "children of "+pointer, value, ofKind(false))
 	from := q.number("top", max(q.number("record", 5)-5, 0))
@@ -48,11 +71,15 @@ func treeView(q *request, o *opened) ([]any, error) {
 		b, err := o.bytesAt(0, readLine)
 		if b = bytes.TrimSpace(b); err == nil && len(b) > 0 && b[0] != '{' && b[0] != '[' {
 			*value = content.Span{End: o.Size}
+			if !o.Plain() {
+				_, err = o.from(math.MaxInt64) // to its end
+				value.End = o.at
+			}
 		}
 	}
 	if done && known == 0 && wrong == nil && value.End > 0 {
-		blocks, err := q.window(o, *value, "value at "+pointer)
-		return append([]any{q.pointerLinks(pointer)}, blocks...), err
+		shown, err := q.window(o, *value, "value at "+pointer)
+		return append(blocks, shown...), err
 	}
 	_, first := l.near(0)
 	before, err := o.bytesAt(max(first-readLine, 0), min(first, readLine))
@@ -68,7 +95,10 @@ func treeView(q *request, o *opened) ([]any, error) {
 			length = min(length, starts[i+1]-starts[i])
 		}
 		var window []byte
-		if window, err = o.bytesAt(starts[i], length); err == nil {
+		if window, err = o.bytesAt(starts[i], length); o.IsConverted() && len(window) > 0 {
+			err = nil // the list has it: what follows is damaged
+		}
+		if err == nil {
 			n := q.node(o, window, pointer, from+int64(i), object)
 			if n.More != "" {
 				q.lists.seen.Put(q.seenAt(o, n.Pointer), starts[i]+n.at, 1)
@@ -86,7 +116,7 @@ func treeView(q *request, o *opened) ([]any, error) {
 		}
 		wrong = fmt.Errorf(said, wrong)
 	}
-	return append(append([]any{q.pointerLinks(pointer)}, remarks(wrong)...), t), err
+	return append(append(blocks, remarks(wrong)...), t), err
 }
 
 // seenAt is the key of the offset of a container that a page has shown.

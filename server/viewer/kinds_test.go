@@ -324,3 +324,32 @@ func TestImagesAndBytes(t *testing.T) {
 	body, _ := f.get(f.linked(at, "from=2048")[0])
 	expect.Has(t, body, "00000800")
 }
+
+// Values in another form than JSON are a tree of what jq reads of them, with what was noticed and where it is damaged.
+func TestValuesAsTree(t *testing.T) {
+	f := newFixture(t)
+	many := ""
+	for i := range 300 {
+		many += fmt.Sprintf("---\nid: %d\nof: {name: n%d}\n", i, i)
+	}
+	for name, text := range map[string]string{
+		"a.yaml": "# of the value\nitems:\n  - {a: 1, key: " + aKey + "}\n", "t.toml": "[s]\nn = 1\n", "i.ini": "[main]\nkey=value\n",
+		"x.xml": "<r a='1'><i>x</i></r>\n", "tag.yaml": "a: !secret x\nb: 1\n", "one.yaml": "# a comment that is longer\n\"just\"\n",
+		"bad.yaml": "a: 1\n---\na: 2\n---\nb: [1,2\n", "many.yaml": many,
+	} {
+		f.file(name, text)
+	}
+	const head = "It is shown as JSON, as jq reads it. "
+	for address, want := range map[string]string{
+		"a.yaml": head + "items [1] copy 0 {2} copy a 1 copy key \"[masked", "a.yaml&as=text": "2 items: 3 - {a: 1,",
+		"t.toml": head + "s {1} copy n 1", "i.ini": head + "main {1} copy key \"value\"", "x.xml": "@a \"1\"",
+		"tag.yaml": "tag.yaml: JSON has no tags: !secret at line 1 is dropped", "one.yaml": "\"just\" value at , bytes 0–7 of 7",
+		"bad.yaml":             "not valid YAML: document 3: line 6: did not find expected ',' or ']' 0 {1} copy a 1 copy 1 {1} copy a 2 copy children 0–1 of 2",
+		"many.yaml&top=299":    "299 {2} copy id 299 copy of {1} copy name \"n299\" copy children 299–299 of 300",
+		"many.yaml&at=/250/of": "top 250 of " + head + "name \"n250\"",
+	} {
+		page := f.page("file?name=" + address)
+		expect.Has(t, page, want, address)
+		expect.Lacks(t, page, aKey)
+	}
+}

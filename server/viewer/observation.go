@@ -41,7 +41,7 @@ func views() []view {
 		{"rendered", of(content.Markdown), markdownView},
 		{"image", func(o *opened) bool { return o.o != nil && o.imageType() != "" }, imageView},
 		{"hex", of(content.Binary), hexView},
-		{"tree", of(content.JSON, content.NDJSON), treeView},
+		{"tree", isTree, treeView},
 		{"text", func(o *opened) bool { return o.kind != content.Binary }, textView},
 		{"receipt", func(o *opened) bool { return o.o != nil && o.o.Stats.Receipt != "" }, receiptView},
 	}

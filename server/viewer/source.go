@@ -3,9 +3,9 @@ package viewer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/record"
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -31,6 +31,23 @@ func (o *opened) Close() {
 	o.done()
 }
 
+// toValues makes the text the records of the source as JSON if they are values in another form, such as YAML. What
+// reads them ends with ctx, or when o is closed.
+func (o *opened) toValues(ctx context.Context) error {
+	if o.IsConverted() {
+		return nil
+	}
+	ctx, stop := context.WithCancel(ctx)
+	v, err := o.Values(ctx)
+	if err != nil {
+		stop()
+		return err
+	}
+	done := o.done
+	o.Source, o.kind, o.decoded, o.done = v, v.Kind(), nil, func() { stop(); done() }
+	return nil
+}
+
 // open opens a source by its name; looking at it does not count as a use.
 func (q *request) open(ctx context.Context, name string) (*opened, error) {
 	set, done := q.sources()
@@ -42,18 +59,13 @@ func (q *request) open(ctx context.Context, name string) (*opened, error) {
 	return &opened{Source: src, o: src.Observation, kind: src.Kind(), done: done}, nil
 }
 
-// peek opens the one file that a name is for.
+// peek opens the one file that a name is for, or a table of a database.
 func peek(ctx context.Context, set source.Set, name string) (*source.Source, error) {
 	where, err := set.Locate(ctx, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(where) != 1:
-		return nil, fmt.Errorf("%s names %d places; name one file", content.ClipBytes(name, 200), len(where))
-	case where[0].IsDir:
-		return nil, fmt.Errorf("%s is a directory; name a file", content.ClipBytes(name, 200))
+	if err == nil && len(where) == 1 && !where[0].IsDir {
+		return where[0].Peek(ctx, where[0].Path)
 	}
-	return where[0].Peek(ctx, where[0].Path)
+	return set.Open(ctx, name) // it also says why there is none
 }
 
 // from returns a reader of the text from an offset of it on, which is valid until the next call.
@@ -82,6 +94,20 @@ func (d *decoding) Read(p []byte) (int, error) {
 	n, err := d.decoded.Read(p)
 	d.at += int64(n)
 	return n, err
+}
+
+// noticed reads the rest of a text that is decoded, and returns as remarks what its source says then and has not said
+// before.
+func (o *opened) noticed(before []string) error {
+	if o.decoded == nil {
+		return nil
+	}
+	_, err := io.Copy(io.Discard, (*decoding)(o))
+	said := slices.DeleteFunc(o.Notes(), func(n string) bool { return slices.Contains(before, n) })
+	if err == nil && len(said) > 0 {
+		err = &content.Remarks{Notes: said}
+	}
+	return err
 }
 
 // bytesAt returns at most n bytes of the text from an offset on.
