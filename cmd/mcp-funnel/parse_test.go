@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
@@ -55,5 +57,20 @@ func TestGrammarOfOneCommand(t *testing.T) {
 	}
 	for _, args := range [][]string{{"nope"}, {"obs"}, {"complete"}} {
 		expect.Equal(t, otherCommands(args), "", "%q", args)
+	}
+}
+
+// TestOptionalValue: the value of wrap --defer follows = or a space, and may be left out.
+func TestOptionalValue(t *testing.T) {
+	for line, want := range map[string]cli.Defer{
+		"wrap -- x 7": 0, "wrap --defer -- x 7": 1000, "wrap --defer=300 -- x 7": 300, "wrap --defer 300 -- x 7": 300,
+		"wrap --defer 300 x 7": 300, "wrap --defer x 7": 1000, "wrap --defer --observe x 7": 1000,
+	} {
+		exited, all := -1, commands{}
+		parser := expect.Value(newParser(&all, io.Discard, io.Discard, &exited))(t)
+		_, err := parser.Parse(strings.Fields(line))
+		expect.OK(t, err)
+		expect.Equal(t, all.Wrap.Defer, want, "%q", line)
+		expect.Equal(t, strings.TrimPrefix(strings.Join(all.Wrap.Command, " "), "-- "), "x 7", "%q", line)
 	}
 }

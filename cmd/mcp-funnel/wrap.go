@@ -24,7 +24,7 @@ type wrap struct {
 	Observe     bool     `env:"-" help:"Pass everything on as it is, and only measure: stats then says what receipts would have saved."`
 	NoReference []string `env:"-" placeholder:"TOOL" sep:"," help:"Tool of the server whose arguments are passed on as they are, also obs:ID; repeatable."`
 
-	Defer   cli.Defer `env:"-" help:"List definitions of tools up to 1,000 tokens of each server, or --defer=TOKENS; of other tools the name and one line until they are used."`
+	Defer   cli.Defer `env:"-" help:"List definitions of tools up to 1,000 tokens of each server, or --defer TOKENS; of other tools the name and one line until they are used."`
 	Command []string  `arg:"" optional:"" passthrough:"" placeholder:"COMMAND" help:"The server's program and its arguments, or its URL, after --."`
 }
 

@@ -53,10 +53,10 @@ type serverEntry struct {
 // Defer is how many tokens of the definitions of a server's tools are listed whole; 0: all are.
 type Defer int
 
-// Decode is part of kong's interface: the flag alone stands for 1,000.
+// Decode is part of kong's interface: the flag alone stands for 1,000. A next word that is a number is its value.
 func (d *Defer) Decode(ctx *kong.DecodeContext) error {
-	text := "1000"
-	if ctx.Scan.Peek().Type == kong.FlagValueToken {
+	text, next := "1000", ctx.Scan.Peek()
+	if _, err := strconv.Atoi(fmt.Sprint(next.Value)); next.Type == kong.FlagValueToken || err == nil {
 		text = fmt.Sprint(ctx.Scan.Pop().Value)
 	}
 	n, err := strconv.Atoi(text)
@@ -66,7 +66,7 @@ func (d *Defer) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// IsBool is part of kong's interface: the next word is no value.
+// IsBool is part of kong's interface: the flag needs no value.
 func (*Defer) IsBool() bool { return true }
 
 // word is a text, or a number or true or false as it is written.
