@@ -30,12 +30,12 @@ const (
 )
 
 // started returns what to print when a session starts; nil: nothing.
-func (c *hookCmd) started(_ context.Context, in []byte, s *cli.Settings, _ *cli.Streams) ([]byte, error) {
+func (c *hookCmd) started(_ context.Context, in []byte, s *cli.Settings, w *cli.Streams) ([]byte, error) {
 	start, err := hook.ParseStart(in)
 	if err != nil || !start.Again || !s.Enabled {
 		return nil, err
 	}
-	ranked, err := c.used(s, start)
+	ranked, err := c.used(s, start, w)
 	if err != nil || len(ranked) == 0 {
 		return nil, err
 	}
@@ -93,9 +93,9 @@ func reference(o observations.Observation, width int) string {
 	return fmt.Sprintf("obs:%s %s: %s %s", o.ID, asked, size, o.Stats.Kind)
 }
 
-// used returns the outputs that a session used, by the calls that name its ID. If none does, because the server was not
-// told it, the client's own transcript says which outputs it mentions.
-func (c *hookCmd) used(s *cli.Settings, start hook.Start) (ranked []observations.ID, err error) {
+// used returns the outputs that a session used: by the calls that name its ID, and by the client's own transcript, which
+// also mentions those of calls that the server did not know to be of this session.
+func (c *hookCmd) used(s *cli.Settings, start hook.Start, w *cli.Streams) (ranked []observations.ID, err error) {
 	var calls []trace.Call
 	err = s.WithTrace(func(log trace.Store) error {
 		for call, err := range log.Read(time.Now().Add(-startAge), nil) {
@@ -106,12 +106,9 @@ func (c *hookCmd) used(s *cli.Settings, start hook.Start) (ranked []observations
 		}
 		return nil
 	})
-	if ranked = hook.Rank(calls); err == nil && len(ranked) == 0 && start.Transcript != "" {
-		var text []byte
-		if text, err = clientusage.Tail(start.Transcript); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		ranked = hook.Rank(hook.Mentions(text))
+	text, unread := clientusage.Tail(start.Transcript)
+	if unread != nil && !errors.Is(unread, fs.ErrNotExist) {
+		cli.PrintMessage(w.Err, fmt.Sprintf("hook: what only the transcript mentions is not listed: %s", unread))
 	}
-	return ranked, err
+	return hook.Rank(calls, hook.Mentions(text)), err
 }

@@ -214,11 +214,19 @@ func TestSessionStart(t *testing.T) {
 	if code != done || out != "" || strings.Count(said, "\n") != 1 {
 		t.Errorf("a link: code %d: %q, %q", code, out, said)
 	}
+	// What only the trace or only the transcript has is listed, and without the transcript what the trace has.
+	both := keep("s-6", "make traced")
+	text := context(startEvent("s-6", "compact", transcript), "--configured")
+	expect.Contains(t, text, both+" Bash make traced", last, first)
+	code, out, said = runIn(t, startEvent("s-6", "resume", filepath.Join(dir, "link")), "--store", store, "hook", "session-start")
+	if code != done || !strings.Contains(out, both) || strings.Count(said, "\n") != 1 {
+		t.Errorf("a link: code %d: %q, %q", code, out, said)
+	}
 	// Of many, as many as there is room for, at most ten, each with its reference.
 	for i := range 12 {
 		keep("s-5", fmt.Sprintf("make a target with a name that is much longer than the others %d", i))
 	}
-	text := context(startEvent("s-5", "compact", ""), "--configured")
+	text = context(startEvent("s-5", "compact", ""), "--configured")
 	if n := strings.Count(text, "obs:") - 1; n < 5 || n > startReferences {
 		t.Errorf("%d references: %s", n, text)
 	}

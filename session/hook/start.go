@@ -38,15 +38,20 @@ func AddContext(text string) []byte {
 // halfLife is the number of later calls that halve what a use counts.
 const halfLife = 20
 
-// Rank returns the stored outputs that calls of a session made or read, those used most and latest first: a use counts
-// 1, and half of it after every 20 later calls. It sorts the calls by their times.
-func Rank(calls []trace.Call) []observations.ID {
-	slices.SortStableFunc(calls, func(a, b trace.Call) int { return a.At.Compare(b.At) })
+// Rank returns the stored outputs that a session made or read, those used most and latest first: a use counts 1, and
+// half of it after every 20 later calls. Of an output in several lists of the session's calls the list counts that has
+// most of it. It sorts each list by the times of the calls.
+func Rank(lists ...[]trace.Call) []observations.ID {
 	worth := map[observations.ID]float64{}
-	for i, c := range calls {
-		for _, name := range append(append(strings.Split(c.Source, ", "), c.Origin...), c.Observation) {
-			if id, err := observations.ParseID(name); err == nil {
-				worth[id] += math.Exp2(float64(i-len(calls)) / halfLife)
+	for _, calls := range lists {
+		slices.SortStableFunc(calls, func(a, b trace.Call) int { return a.At.Compare(b.At) })
+		here := map[observations.ID]float64{}
+		for i, c := range calls {
+			for _, name := range append(append(strings.Split(c.Source, ", "), c.Origin...), c.Observation) {
+				if id, err := observations.ParseID(name); err == nil {
+					here[id] += math.Exp2(float64(i-len(calls)) / halfLife)
+					worth[id] = max(worth[id], here[id])
+				}
 			}
 		}
 	}

@@ -43,6 +43,12 @@ func TestRank(t *testing.T) {
 		}
 		expect.Equal(t, got, want, "%s", names)
 	}
+	// Two lists of one session are merged: what one of them lacks counts as in the other, and nothing counts twice.
+	got := ""
+	for _, one := range Rank(uses("aab"), uses("bccc")) {
+		got += string(one[len(one)-1:])
+	}
+	expect.Equal(t, got, "cab")
 }
 
 func TestMentions(t *testing.T) {
