@@ -25,7 +25,7 @@ func (c *call) trace(r Receipt, o outcome, blocks []Block) {
 	d := r.Decision
 	t := trace.Call{
 		At: c.began.UTC(), Session: c.request.Who.ID, Owner: c.request.Who.Owner,
-		Tool: c.request.Tool.Name, CallHash: observations.CallHash(c.request.Tool.Name, c.request.Args),
+		Tool: c.request.Tool.Name, Server: c.request.Tool.Server, CallHash: observations.CallHash(c.request.Tool.Name, c.request.Args),
 		Status: r.Status, Verdict: string(d.Verdict),
 		SeenBytes: r.Bytes, SeenTokens: r.Tokens, SeenMargin: r.TokensMargin, ShownTokens: r.ShownTokens,
 		Observation: r.ObservationID, Kept: r.Kept, Millis: r.Millis,

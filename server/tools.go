@@ -89,8 +89,7 @@ func (s toolArea) listTools(ctx context.Context, k *call) (any, error) {
 		byServer := map[string][]any{}
 		for _, t := range listed {
 			list.Tools = append(list.Tools, s.masked(t.Listing))
-			name := up.ServerOf(t.Name)
-			byServer[name] = append(byServer[name], t.Listing)
+			byServer[t.Server] = append(byServer[t.Server], t.Listing)
 		}
 		for name, all := range byServer {
 			if _, before := k.conn.servers.LoadOrStore(name, true); !before {
@@ -111,16 +110,16 @@ type toolList struct {
 	Tools []any `json:"tools"`
 }
 
-// traceList traces the tokens of tools and instructions as they are listed: our own, and in calls of their own, which
-// name it as the source, those of each upstream server.
+// traceList traces the tokens of tools and instructions as they are listed: our own, and in calls of their own those of
+// each upstream server.
 func (s toolArea) traceList(k *call, listed []any, server, instructions string) {
 	text, err := json.Marshal(listed)
 	if err != nil || len(listed) == 0 {
 		return
 	}
-	args, _ := json.Marshal(map[string]string{"source": server}) // cannot fail
+	args, _ := json.Marshal(map[string]string{"server": server}) // cannot fail
 	r := funnel.Request{
-		Tool: tools.Tool{Name: string(mcp.MethodToolsList)}, Args: args, Via: trace.ViaList, Uncut: true,
+		Tool: tools.Tool{Name: string(mcp.MethodToolsList), Server: server}, Args: args, Via: trace.ViaList, Uncut: true,
 	}
 	if k.addMeta(&r) == nil {
 		s.options.Funnel.Show(r, string(text)+instructions)

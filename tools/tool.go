@@ -73,6 +73,7 @@ type Tool struct {
 	Terminal                 bool   // writes for a terminal: colours and overwritten lines are not shown
 	Paged                    bool   // returns pages; otherwise the funnel decides between whole output and receipt
 	Toolset                  string // Core by default
+	Server                   string // name of the upstream server that has it; "": it is ours
 	Opens                    Opens  // which files an answer shows lines of
 	Less                     string // a call of this tool that gives less, for a context that is nearly full; "": none
 	Calls                    bool   // it calls other tools; see [Input.Caller]

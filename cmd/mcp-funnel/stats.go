@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/cmd/internal/cli"
 
-	"github.com/mcp-funnel/mcp-funnel/server"
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -92,7 +91,7 @@ func (c *statsCmd) servers(s *cli.Settings, w *cli.Streams, r stats.Report) erro
 	var all []*upstream.Cost
 	if err == nil {
 		err = withRecords(s, func(known upstream.Records) (err error) {
-			all, err = known.Costs(r, server.Catalog(server.Parts{Toolsets: server.Toolsets}), counter.Count)
+			all, err = known.Costs(r, counter.Count)
 			return err
 		})
 	}

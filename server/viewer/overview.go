@@ -116,8 +116,8 @@ func (q *request) byServer(r stats.Report) (*table, error) {
 		return nil, nil
 	}
 	t := &table{Heads: heads(append([]string{"Server", "Cost"}, sums...)...), Key: "wrapped",
-		Caption: "Tools of one name count for each server that has one", Empty: "No server is wrapped: see mcp-funnel wrap."}
-	costs, err := upstream.RecordsIn(q.o.Records).Costs(r, q.o.Tools, q.o.Counter.Count)
+		Empty: "No server is wrapped: see mcp-funnel wrap."}
+	costs, err := upstream.RecordsIn(q.o.Records).Costs(r, q.o.Counter.Count)
 	for _, of := range costs {
 		name := words(q.short(of.Server, 60)).to(q.url("servers") + href("#"+of.Key))
 		if of.Error != "" {

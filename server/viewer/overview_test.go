@@ -94,15 +94,20 @@ func TestServerCosts(t *testing.T) {
 	}))
 	cost := grouped(int64(f.o.Counter.Count(schema) + f.o.Counter.Count(`{"name":"read"}`)))
 	expect.Has(t, f.page(""), "tracker "+cost+" tokens a session; called never")
-	f.traced(trace.Call{Owner: observations.Local, Session: "s", Tool: "list_issues", SeenTokens: 5000, ShownTokens: 600}, "", "")
-	f.traced(trace.Call{Owner: observations.Local, Session: "s", Tool: "read", SeenTokens: 70, ShownTokens: 70}, "", "") // our own
-	f.traced(trace.Call{Owner: observations.Local, Session: "s", Tool: "tracker_read", SeenTokens: 30, ShownTokens: 30}, "", "")
+	traced := func(server, tool, via string, seen, shown int64) {
+		f.traced(trace.Call{
+			Owner: observations.Local, Session: "s", Server: server, Tool: tool, Via: via, SeenTokens: seen, ShownTokens: shown,
+		}, "", "")
+	}
+	traced("tracker", "list_issues", "", 5000, 600)
+	traced("other", "list_issues", "", 7, 7)
+	traced("", "read", "", 70, 70) // our own
+	traced("tracker", "tracker_read", "", 30, 30)
 	expect.Has(t, f.page(""), "tracker "+cost+" tokens a session; called twice 2 5,030 630 0 4,400 0")
-	f.traced(trace.Call{ // before its outputs were shown as receipts
-		Owner: observations.Local, Session: "s", Tool: "list_issues", Via: trace.ViaObserved, SeenTokens: 100, ShownTokens: 40,
-	}, "", "")
+	expect.Has(t, f.page(""), "list_issues 2 5,007")             // of both servers
+	traced("tracker", "list_issues", trace.ViaObserved, 100, 40) // before its outputs were shown as receipts
 	expect.Has(t, f.page(""), "tracker "+cost+" tokens a session; called 3 times 3 5,130 670 0 4,460 0")
-	f.traced(trace.Call{Owner: observations.Local, Session: "s", Via: trace.ViaList, Source: "tracker", ShownTokens: 6000}, "", "")
+	traced("tracker", "tools/list", trace.ViaList, 0, 6000)
 	expect.Has(t, f.page(""), "tracker 6,000 tokens a session; called 3 times; drop this 3 5,130")
 	f.who = Who{Owner: "ann"}
 	expect.Lacks(t, f.page(""), "tracker", "Whole store")

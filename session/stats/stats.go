@@ -14,6 +14,7 @@ import (
 // Tool sums up the calls of one tool, or of all. Figures without a unit are tokens.
 type Tool struct {
 	Name    string `json:"name"`
+	Server  string `json:"server,omitempty"` // of a row of Report.Upstream: the server that has the tool
 	Calls   int    `json:"calls"`
 	Seen    int64  `json:"seen"`    // of the outputs
 	Shown   int64  `json:"shown"`   // of the answers
@@ -38,6 +39,8 @@ type Report struct {
 	// Observed are tools whose outputs were passed on whole. They are not in the total. Shown and net are what a
 	// receipt would have shown and saved.
 	Observed []Tool `json:"observed,omitempty"`
+	// Upstream has the rows of Tools and Observed that are of upstream servers, a row for each server.
+	Upstream []Tool `json:"upstream,omitempty"`
 	List     int64  `json:"list"` // tokens of the tool list and instructions, once for each session that listed tools
 	// Lists are those of upstream servers by their names. They are not in the total: without us they would cost the same.
 	Lists    map[string]List `json:"lists,omitempty"`
@@ -110,14 +113,17 @@ const maxOutputs = 200_000
 
 // Sum collects the calls of a trace, in the order in which they were made. The zero value is not ready: use New.
 type Sum struct {
-	tools   map[string]*Tool
-	watched map[string]*Tool // passed on whole
+	tools   map[key]*Tool
+	watched map[key]*Tool // passed on whole
 	named   map[string]*Command
 	outputs map[string]*output // by observation ID
 	listed  map[string]bool    // by session
 	seenBy  map[string]bool    // sessions
 	report  Report
 }
+
+// key is what a row is of.
+type key struct{ tool, server string }
 
 // output is a stored output that was shown as a receipt.
 type output struct {
@@ -130,7 +136,7 @@ type output struct {
 // New returns an empty sum.
 func New() *Sum {
 	s := &Sum{
-		tools: map[string]*Tool{}, watched: map[string]*Tool{}, named: map[string]*Command{},
+		tools: map[key]*Tool{}, watched: map[key]*Tool{}, named: map[string]*Command{},
 		outputs: map[string]*output{}, listed: map[string]bool{}, seenBy: map[string]bool{},
 	}
 	s.report.Events.Decisions, s.report.Lists = map[string]int{}, map[string]List{}
@@ -143,14 +149,14 @@ func (s *Sum) Add(c trace.Call) {
 	s.seenBy[session] = true
 	switch c.Via {
 	case trace.ViaList:
-		if session += "\x00" + c.Source; s.listed[session] {
+		if session += "\x00" + c.Server; s.listed[session] {
 			return
 		}
 		s.listed[session] = true
-		if of := s.report.Lists[c.Source]; c.Source == "" {
+		if of := s.report.Lists[c.Server]; c.Server == "" {
 			s.report.List += c.ShownTokens
 		} else {
-			s.report.Lists[c.Source] = List{of.Sessions + 1, of.Tokens + c.ShownTokens, c.ShownTokens}
+			s.report.Lists[c.Server] = List{of.Sessions + 1, of.Tokens + c.ShownTokens, c.ShownTokens}
 		}
 		return
 	case trace.ViaCompaction:
@@ -192,10 +198,9 @@ func (s *Sum) Add(c trace.Call) {
 
 // observe counts a call that was passed on whole.
 func (s *Sum) observe(c trace.Call) {
-	t := row(s.watched, c.Tool)
+	t := row(s.watched, key{c.Tool, c.Server})
 	t.Calls++
 	t.Seen, t.Shown = t.Seen+c.SeenTokens, t.Shown+c.ShownTokens
-	t.Net = t.Seen - t.Shown
 	if c.ShownTokens < c.SeenTokens {
 		t.Receipts++
 	}
@@ -282,15 +287,32 @@ func (s *Sum) tool(c trace.Call) *Tool {
 	if c.Via != trace.ViaTool {
 		name += " (" + c.Via + ")"
 	}
-	return row(s.tools, name)
+	return row(s.tools, key{name, c.Server})
 }
 
-// row returns the row with a name, and adds it if it is missing.
-func row(rows map[string]*Tool, name string) *Tool {
-	if rows[name] == nil {
-		rows[name] = &Tool{Name: name}
+// row returns the row of a key, and adds it if it is missing.
+func row(rows map[key]*Tool, of key) *Tool {
+	if rows[of] == nil {
+		rows[of] = &Tool{Name: of.tool, Server: of.server}
 	}
-	return rows[name]
+	return rows[of]
+}
+
+// byName returns rows by the names of their tools, and adds those of upstream servers to the report.
+func (r *Report) byName(rows map[key]*Tool) (all []Tool) {
+	for _, of := range slices.SortedFunc(maps.Keys(rows), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.tool, b.tool), cmp.Compare(a.server, b.server))
+	}) {
+		t := *rows[of]
+		if t.Net = t.Seen - t.Shown - t.Fetched; t.Server != "" {
+			r.Upstream = append(r.Upstream, t)
+		}
+		if n := len(all); n == 0 || all[n-1].Name != t.Name {
+			all = append(all, Tool{Name: t.Name})
+		}
+		all[len(all)-1].Add(t)
+	}
+	return all
 }
 
 // read returns the first stored output that a call reads; nil if it reads none that is known.
@@ -320,17 +342,13 @@ func (s *Sum) Report(skipped int) Report {
 	r := s.report
 	r.Skipped, r.Sessions, r.Cuts = skipped, len(s.seenBy), cuts
 	r.Total = Tool{Name: "total"}
-	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
-		t := *s.tools[name]
-		t.Net = t.Seen - t.Shown - t.Fetched
+	for _, t := range r.byName(s.tools) {
 		t.TooHard = t.Receipts >= fewReceipts && float64(t.Refetch) > refetchShare*float64(t.Receipts)
 		r.Tools = append(r.Tools, t)
 		r.Total.Add(t)
 	}
 	r.Total.Net -= r.List
-	for _, name := range slices.Sorted(maps.Keys(s.watched)) {
-		r.Observed = append(r.Observed, *s.watched[name])
-	}
+	r.Observed = r.byName(s.watched)
 	slices.SortStableFunc(r.Observed, func(a, b Tool) int { return cmp.Compare(b.Net, a.Net) })
 	r.Largest = s.largest(r.Total.Seen)
 	r.Events.Saved += max(r.Total.Net, 0)

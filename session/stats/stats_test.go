@@ -67,7 +67,7 @@ func TestNet(t *testing.T) {
 // TestLists: the list of an upstream server counts once for each session, and not as ours.
 func TestLists(t *testing.T) {
 	list := func(session, server string, tokens int64) trace.Call {
-		return call("tools/list", 0, tokens, via(trace.ViaList), from(server), func(c *trace.Call) { c.Session = session })
+		return call("tools/list", 0, tokens, via(trace.ViaList), func(c *trace.Call) { c.Session, c.Server = session, server })
 	}
 	r := sumOf(list("a", "", 1000), list("a", "x", 300), list("a", "y", 50), list("a", "x", 400), list("b", "x", 200))
 	if r.List != 1000 || r.Lists["x"] != (List{2, 500, 200}) || r.Lists["y"] != (List{1, 50, 50}) || r.Total.Net != -1000 {

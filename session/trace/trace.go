@@ -18,7 +18,7 @@ const (
 	ViaTool       = ""
 	ViaResource   = "resource"   // resources/read
 	ViaPrompt     = "prompt"     // prompts/get
-	ViaList       = "list"       // tools/list, once for each connection: the list and the instructions; see Source
+	ViaList       = "list"       // tools/list, once for each connection and server: the list, and our instructions
 	ViaCompaction = "compaction" // of a transcript: tokens before and after it
 	ViaView       = "view"       // of a person who looks at an observation: it counts for no session and is not traced
 	ViaCommand    = "command"    // of a command that run runs; what it was shown is not in the client's context
@@ -58,6 +58,7 @@ type Call struct {
 	Session     string    `json:"session"`
 	Owner       string    `json:"owner"`
 	Tool        string    `json:"tool"`
+	Server      string    `json:"server,omitempty"` // upstream server that has the tool; "": it is ours
 	CallHash    string    `json:"call_hash"`
 	Name        string    `json:"name,omitempty"` // what the tool called its output: the programs of a command
 	Status      string    `json:"status"`         // success | failure | timeout | cancelled
@@ -73,7 +74,7 @@ type Call struct {
 	Error       string    `json:"error,omitempty"` // truncated to 200 bytes
 
 	Via    string   `json:"via,omitempty"`
-	Source string   `json:"source,omitempty"` // file or observation that the call names; of ViaList: the upstream server
+	Source string   `json:"source,omitempty"` // file or observation that the call names
 	Covers *Range   `json:"covers,omitempty"` // the part of it that was shown; nil: not a part
 	Origin []string `json:"origin,omitempty"` // what a stored output was derived from, at most 8 names
 	Opened []Opened `json:"opened,omitempty"` // files of which a line was shown, at most 200

@@ -3,9 +3,10 @@ package upstream
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/session/stats"
-	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/session/trace"
 )
 
 // Cost is what the servers of one name cost and were used for. Figures without a unit are tokens.
@@ -16,20 +17,13 @@ type Cost struct {
 	Tools   int        `json:"tools"`           // that are approved
 	Schemas int64      `json:"schemas"`         // of its tools, as a session listed them last; else as they are approved
 	Listed  stats.List `json:"listed"`
-	Calls   stats.Tool `json:"calls"`      // of all tools; those of another server's tool with the same name count too
+	Calls   stats.Tool `json:"calls"`      // of all tools
 	Unused  []string   `json:"never_used"` // tools that nobody called
 	Drop    bool       `json:"drop"`       // the lists of all sessions took more tokens than all outputs have
 }
 
-// Costs returns what the servers that were ever started cost. own are the tools of this program, whose calls are not
-// theirs.
-func (r Records) Costs(of stats.Report, own []tools.Tool, count func(string) int) (all []*Cost, err error) {
-	called := map[string]stats.Tool{}
-	for _, t := range slices.Concat(of.Observed, of.Tools) { // a tool may have been passed on whole at first
-		sum := called[t.Name]
-		sum.Add(t)
-		called[t.Name] = sum
-	}
+// Costs returns what the servers that were ever started cost.
+func (r Records) Costs(of stats.Report, count func(string) int) (all []*Cost, err error) {
 	keys, err := r.Keys()
 	named, counted := map[string]*Cost{}, map[[2]string]bool{}
 	for _, key := range keys {
@@ -44,20 +38,19 @@ func (r Records) Costs(of stats.Report, own []tools.Tool, count func(string) int
 			named[c.Server], all = c, append(all, c)
 		}
 		for _, d := range one.Approved {
-			name := nameOf(d)
-			if counted[[2]string{c.Server, name}] {
-				continue
-			}
-			counted[[2]string{c.Server, name}] = true
-			sum, ok := called[one.Server+"_"+name]
-			if !ok && !slices.ContainsFunc(own, func(t tools.Tool) bool { return t.Name == name }) {
-				sum = called[name]
-			}
-			if c.Calls.Add(sum); sum.Calls == 0 {
+			if name := nameOf(d); !counted[[2]string{c.Server, name}] {
+				counted[[2]string{c.Server, name}] = true
 				c.Unused = append(c.Unused, name)
+				c.Tools++
+				c.Schemas += int64(count(string(d)))
 			}
-			c.Tools++
-			c.Schemas += int64(count(string(d)))
+		}
+	}
+	for _, t := range of.Upstream {
+		if c := named[t.Server]; c != nil {
+			c.Calls.Add(t)
+			name := strings.TrimSuffix(t.Name, " ("+trace.ViaCommand+")") // called by a script
+			c.Unused = slices.DeleteFunc(c.Unused, func(n string) bool { return n == name || clipName(c.Server+"_"+n) == name })
 		}
 	}
 	for _, c := range named {

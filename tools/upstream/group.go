@@ -236,13 +236,6 @@ func (s *Session) nameFor(tool route) string {
 	return ""
 }
 
-// ServerOf returns the name of the server whose tool is listed by a name.
-func (s *Session) ServerOf(tool string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.owners[tool].server.options.Name
-}
-
 // Tool returns a tool by its name as it is listed. ok is false if there is none; the error says that it is held back.
 func (s *Session) Tool(ctx context.Context, name string) (t tools.Tool, ok bool, err error) {
 	isIt := func(t tools.Tool) bool { return t.Name == name }

@@ -59,7 +59,7 @@ func (s *Server) tool(entry json.RawMessage) (tools.Tool, error) {
 	}
 	t := tools.Tool{
 		Name: e.Name, Title: cmp.Or(e.Title, e.Name), Description: cmp.Or(e.Description, e.Name),
-		Schema: e.InputSchema, Listing: listing, Toolset: Toolset,
+		Schema: e.InputSchema, Listing: listing, Toolset: Toolset, Server: s.options.Name,
 		Effect: tools.Destructive, OpenWorld: e.Annotations.OpenWorld == nil || *e.Annotations.OpenWorld,
 		Run: s.run(e.Name, e.Annotations.ReadOnly), Check: func(json.RawMessage) error { return nil },
 	}
