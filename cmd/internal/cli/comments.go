@@ -14,19 +14,13 @@ import (
 // errComment is returned for a comment of JSON in YAML, which would be part of a key or of a value.
 var errComment = errors.New(`a comment is written with # here; put a text that begins with // or /* in quotes`)
 
-// isComment reports whether a node of YAML is a text without quotes that begins like a comment of JSON.
-func isComment(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && n.Style == 0 && (strings.HasPrefix(n.Value, "//") || strings.HasPrefix(n.Value, "/*"))
-}
-
-// commentIn returns the first key or value at or below a node that is a comment of JSON; nil if there is none.
+// commentIn returns the first key or value at or below a node that is a text without quotes and begins like a comment
+// of JSON; nil if there is none.
 func commentIn(n *yaml.Node) *yaml.Node {
-	if isComment(n) {
-		return n
-	}
-	for _, c := range n.Content {
-		if found := commentIn(c); found != nil {
-			return found
+	for _, one := range nodesIn(n) {
+		is := func(begin string) bool { return strings.HasPrefix(one.Value, begin) }
+		if one.Kind == yaml.ScalarNode && one.Style == 0 && (is("//") || is("/*")) {
+			return one
 		}
 	}
 	return nil

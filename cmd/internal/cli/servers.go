@@ -139,18 +139,24 @@ func entriesOf(n *yaml.Node) (all []entry) {
 	return all
 }
 
+// nodesIn returns a node and all below it, in their order.
+func nodesIn(n *yaml.Node) []*yaml.Node {
+	all := []*yaml.Node{n}
+	for _, c := range n.Content {
+		all = append(all, nodesIn(c)...)
+	}
+	return all
+}
+
 // duplicateIn returns the first key that a mapping at or below a node has twice; nil if there is none.
 func duplicateIn(n *yaml.Node) *yaml.Node {
-	seen := map[string]bool{}
-	for _, e := range entriesOf(n) {
-		if seen[e.key.Value] {
-			return e.key
-		}
-		seen[e.key.Value] = true
-	}
-	for _, c := range n.Content {
-		if twice := duplicateIn(c); twice != nil {
-			return twice
+	for _, one := range nodesIn(n) {
+		seen := map[string]bool{}
+		for _, e := range entriesOf(one) {
+			if seen[e.key.Value] {
+				return e.key
+			}
+			seen[e.key.Value] = true
 		}
 	}
 	return nil
@@ -158,39 +164,22 @@ func duplicateIn(n *yaml.Node) *yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// valueOf returns the value of a YAML node in the types of package json; numbers are strings, as they are written.
-func valueOf(n *yaml.Node) (any, error) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		out := map[string]any{}
-		for _, e := range entriesOf(n) {
-			v, err := valueOf(e.value)
-			if err != nil {
-				return nil, err
-			}
-			out[e.key.Value] = v
+// valueOf returns the value of a YAML node in the types of package json. Keys and numbers are strings, as they are
+// written: it tags them so.
+func valueOf(n *yaml.Node) (v any, err error) {
+	for _, one := range nodesIn(n) {
+		if one.Kind == yaml.AliasNode {
+			return nil, errAlias
 		}
-		return out, nil
-	case yaml.SequenceNode:
-		out := []any{}
-		for _, item := range n.Content {
-			v, err := valueOf(item)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, v)
+		for _, e := range entriesOf(one) {
+			e.key.Tag = "!!str"
 		}
-		return out, nil
-	case yaml.ScalarNode:
-		switch n.ShortTag() {
-		case "!!null":
-			return nil, nil
-		case "!!bool":
-			return strings.EqualFold(n.Value, "true"), nil
+		if one.Kind == yaml.ScalarNode && !isNull(one) && one.ShortTag() != "!!bool" {
+			one.Tag = "!!str"
 		}
-		return n.Value, nil
 	}
-	return nil, errAlias
+	err = n.Decode(&v)
+	return v, err
 }
 
 // serverOf returns the options of one server. Their name is "" if the server is disabled.
