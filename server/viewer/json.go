@@ -26,11 +26,6 @@ const (
 	maxAbove   = 8       // containers around a value that a page leads to
 )
 
-// isTree reports whether a text is JSON, or values that are shown as JSON.
-func isTree(o *opened) bool {
-	return o.kind == content.JSON || o.kind == content.NDJSON || kinds.Of(o.kind).Values != nil
-}
-
 // treeView shows the children of the value that at names, a JSON Pointer: of the whole text without it.
 func treeView(q *request, o *opened) ([]any, error) {
 	pointer, value := q.query.Get("at"), &content.Span{}

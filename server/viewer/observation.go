@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-funnel/mcp-funnel/funnel"
+	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/session/trace"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -27,8 +28,8 @@ type view struct {
 }
 
 // of returns a condition for views: the text is of one of these kinds.
-func of(kinds ...content.Kind) func(*opened) bool {
-	return func(o *opened) bool { return slices.Contains(kinds, o.kind) }
+func of(all ...content.Kind) func(*opened) bool {
+	return func(o *opened) bool { return slices.Contains(all, o.kind) }
 }
 
 // views are tried in this order: the first one that is for a text is its default.
@@ -41,7 +42,8 @@ func views() []view {
 		{"rendered", of(content.Markdown), markdownView},
 		{"image", func(o *opened) bool { return o.o != nil && o.imageType() != "" }, imageView},
 		{"hex", of(content.Binary), hexView},
-		{"tree", isTree, treeView},
+		{"tree", of(content.JSON, content.NDJSON), treeView},
+		{"tree", func(o *opened) bool { return kinds.Of(o.kind).Values != nil }, treeView},
 		{"text", func(o *opened) bool { return o.kind != content.Binary }, textView},
 		{"receipt", func(o *opened) bool { return o.o != nil && o.o.Stats.Receipt != "" }, receiptView},
 	}

@@ -25,7 +25,7 @@ type Cost struct {
 // Costs returns what the servers that were ever started cost.
 func (r Records) Costs(of stats.Report, count func(string) int) (all []*Cost, err error) {
 	keys, err := r.Keys()
-	named, counted := map[string]*Cost{}, map[[2]string]bool{}
+	named := map[string]*Cost{}
 	for _, key := range keys {
 		one, err := r.Load(key)
 		if err != nil || one == nil {
@@ -38,8 +38,7 @@ func (r Records) Costs(of stats.Report, count func(string) int) (all []*Cost, er
 			named[c.Server], all = c, append(all, c)
 		}
 		for _, d := range one.Approved {
-			if name := nameOf(d); !counted[[2]string{c.Server, name}] {
-				counted[[2]string{c.Server, name}] = true
+			if name := nameOf(d); !slices.Contains(c.Unused, name) {
 				c.Unused = append(c.Unused, name)
 				c.Tools++
 				c.Schemas += int64(count(string(d)))
