@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -16,9 +15,8 @@ var (
 	TOML = structured(Kind{
 		Name: content.TOML, Ext: "toml", MIME: fixed("application/toml"),
 		Sniff: func(s *Sample) bool {
-			name := s.ext == ".toml" ||
+			return s.ext == ".toml" ||
 				named(s, "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile", "gopkg.lock")
-			return name && (bytes.Count(s.text, []byte{'='})*3 > bytes.Count(s.text, []byte{'\n'}) || s.parses(values.TOML))
 		},
 		RecordIs: "the document", RecordNote: "dates are strings",
 	}, values.TOML)

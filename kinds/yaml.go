@@ -57,14 +57,12 @@ var (
 	yamlStart = content.Pattern(`^(%YAML |---( |$))`)
 )
 
-// isYAML reports whether a text is YAML or meant to be: it has the name, and it parses or a quarter of its lines are
-// entries; the others may be of long strings. A text without a name must parse, half of its lines must be entries of
-// mappings or items of sequences, none may begin with another word, and one entry must have others below it, or
-// another document: headers of mails and other "name: value" lines have not.
+// isYAML reports whether a text is YAML or meant to be, because it has the name. A text without a name must parse, half
+// of its lines must be entries of mappings or items of sequences, none may begin with another word, and one entry must
+// have others below it, or another document: headers of mails and other "name: value" lines have not.
 func isYAML(s *Sample) bool {
-	named := s.ext == ".yaml" || s.ext == ".yml"
-	if !named && s.ext != "" {
-		return false
+	if s.ext != "" {
+		return s.ext == ".yaml" || s.ext == ".yml"
 	}
 	entries, nested, lines, open := 0, 0, 0, false
 	depth := 0
@@ -88,13 +86,10 @@ func isYAML(s *Sample) bool {
 			if open && (indent > depth || text[0] == '-' && indent == depth) {
 				nested++
 			}
-		case !named && (indent == 0 || text[0] == '\t'):
+		case indent == 0 || text[0] == '\t':
 			return false
 		}
 		open, depth = entry && bytes.HasSuffix(bytes.TrimRight(l, " "), []byte{':'}), indent
-	}
-	if named {
-		return entries*4 >= lines || s.parses(values.YAML)
 	}
 	return entries*2 >= lines && lines >= 4 && nested > 0 && s.parses(values.YAML)
 }
