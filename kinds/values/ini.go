@@ -17,8 +17,9 @@ import (
 // a value is null.
 var (
 	// INI reads sections and their keys, as Python's configparser does: "key = value" or "key: value", comments by
-	// lines that begin with # or ;, and values that lines with more indentation than their key continue. Sections are
-	// objects, and two of one name are one; keys before the first section are members of the record.
+	// lines that begin with # or ;, and values that lines with more indentation than their key continue, with the empty
+	// lines between. Sections are objects, and two of one name are one; keys before the first section are members of
+	// the record.
 	INI = settingsReader("INI", (*settings).readINI)
 	// Properties reads the format of java.util.Properties.
 	Properties = settingsReader("properties", (*settings).readProperties)
@@ -109,18 +110,20 @@ func (s *settings) json() []byte {
 var iniKey = content.Pattern(`^([^=:\s][^=:]*?)\s*[=:]\s*(.*)$`)
 
 func (s *settings) readINI(lines iter.Seq2[int64, string]) error {
-	depth := 0 // indentation of the last key
+	depth, empty := 0, 0 // indentation of the last key; empty lines since, which are of its value if that goes on
 	for n, line := range lines {
 		text := strings.TrimSpace(line)
 		indent := len(line) - len(strings.TrimLeft(line, " \t"))
 		switch last, end := len(s.keys)-1, strings.LastIndexByte(text, ']'); {
-		case text == "" || text[0] == '#' || text[0] == ';':
+		case text == "":
+			empty++
+		case text[0] == '#' || text[0] == ';':
 		case indent > depth && last >= 0:
 			k := &s.keys[last]
 			if len(k.value) > 0 {
-				text = "\n" + text
+				text = strings.Repeat("\n", empty+1) + text
 			}
-			k.value = append(k.value, text...)
+			empty, k.value = 0, append(k.value, text...)
 			s.mark(n, k.key)
 		case text[0] == '[' && end > 1:
 			name := strings.TrimSpace(text[1:end])
@@ -133,7 +136,7 @@ func (s *settings) readINI(lines iter.Seq2[int64, string]) error {
 		case strings.IndexByte("[=:", text[0]) >= 0:
 			return fmt.Errorf("line %d: neither a section, a key nor a comment: %q", n, content.Clip(text, 60))
 		default:
-			depth = indent
+			depth, empty = indent, 0
 			if key := iniKey().FindStringSubmatch(text); key != nil {
 				s.add(n, key[1], []byte(key[2]))
 			} else {

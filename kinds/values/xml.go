@@ -39,8 +39,12 @@ func readXML(ctx context.Context, r io.Reader, sink Sink) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	t, above := newElements(in), recordPath(start) // names of the elements around the records
-	var json []byte
+	t, json := newElements(in), []byte(nil)
+	above, repeated := recordPath(start)
+	if repeated != "" {
+		t.add("the records are the elements in <%s>, where <%s> is repeated", content.Clip(strings.Join(above, "><"), 100),
+			content.Clip(repeated, 100))
+	}
 	err = t.each(func(start xml.StartElement, line int) (err error) {
 		e := &xmlElement{line: line, attributes: start.Attr}
 		if n := len(t.path); n > len(above) || !slices.Equal(t.path, above[:n]) {
@@ -59,8 +63,11 @@ func readXML(ctx context.Context, r io.Reader, sink Sink) error {
 		json = append(e.appendJSON(json), '}')
 		return sink.Value(int64(line), json)
 	})
-	if err == nil && !t.any {
+	if err == nil && t.root == "" {
 		err = errors.New("it has no element, so it is not XML")
+	}
+	if repeated == "" {
+		t.add("the record is <%s>, because no element in it is repeated", content.Clip(t.root, 100))
 	}
 	return cmp.Or(err, t.err())
 }
@@ -201,7 +208,7 @@ type elements struct {
 	in      *bounded
 	decoder *xml.Decoder
 	path    []string // names of the open elements
-	any     bool     // there was an element
+	root    string   // name of the root element, once it was read
 	count   int      // of the elements of the record
 }
 
@@ -239,7 +246,7 @@ func (t *elements) next() (xml.Token, int, error) {
 			if len(t.path) >= maxDepth {
 				return nil, 0, fmt.Errorf("line %d: elements are nested more than %d deep", line, maxDepth)
 			}
-			if t.any && len(t.path) == 0 {
+			if t.root != "" && len(t.path) == 0 {
 				return nil, 0, fmt.Errorf("line %d: <%s> follows the root element", line, xmlName(token.Name))
 			}
 			seen := make(map[xml.Name]bool, len(token.Attr))
@@ -249,7 +256,8 @@ func (t *elements) next() (xml.Token, int, error) {
 				}
 				seen[a.Name] = true
 			}
-			t.path, t.any = append(t.path, xmlName(token.Name)), true
+			t.path = append(t.path, xmlName(token.Name))
+			t.root = t.path[0]
 			return token, line, nil
 		case xml.EndElement:
 			name, n := xmlName(token.Name), len(t.path)-1
@@ -298,10 +306,10 @@ func (t *elements) each(open func(e xml.StartElement, line int) error) error {
 	}
 }
 
-// recordPath returns the names of the elements around the shallowest element that is repeated within another.
-func recordPath(start []byte) []string {
-	t := newElements(bytes.NewReader(start))
-	best, depth := []string{}, maxDepth+1
+// recordPath returns the names of the elements around the shallowest element that is repeated within another, and its
+// own; "" if none is.
+func recordPath(start []byte) (above []string, name string) {
+	t, depth := newElements(bytes.NewReader(start)), maxDepth+1
 	seen := []map[string]bool{}
 	for depth > 1 {
 		token, _, err := t.next()
@@ -319,12 +327,11 @@ func recordPath(start []byte) []string {
 		if n == 0 {
 			continue
 		}
-		around := seen[n-1]
-		if name := t.path[n]; around[name] {
-			best, depth = slices.Clone(t.path[:n]), n
+		if around := seen[n-1]; around[t.path[n]] {
+			above, name, depth = slices.Clone(t.path[:n]), t.path[n], n
 		} else {
-			around[name] = true
+			around[t.path[n]] = true
 		}
 	}
-	return best
+	return above, name
 }
