@@ -170,7 +170,7 @@ func (c *call) openOutput(ctx context.Context, spent policy.Spent) {
 		ctx:   ctx,
 		mask:  o.Mask,
 		paged: c.request.Tool.Paged && c.request.Whole == nil, whole: c.request.Whole != nil,
-		page: page.New(pageTokens, o.Counter.Count, o.Mask),
+		page: page.New(pageTokens, o.Counter.Count, o.Mask.ForCall(c.request.Args)),
 		capture: capture.NewWriter(capture.Options{
 			HeadLines: c.limits.HeadLines, TailLines: c.limits.TailLines, Hold: c.holdLimit(),
 			Expected: c.request.Expected, Counter: o.Counter, Mask: o.Mask, Redact: o.Redact, Whole: c.request.Whole,

@@ -10,7 +10,7 @@ import (
 
 // Digest summarises a text that is written to it once. Write never fails. Digest is not safe for concurrent use. It
 // uses a few MiB of memory for a text of any size, or up to 300 MiB for one with [Kind.Values], which a parser holds by
-// record. A Digest may be dropped without Close: its coroutine, if it has one, ends when it is collected.
+// record. A Digest may be dropped without Close: its goroutine, if it has one, ends when it is collected.
 type Digest struct {
 	name       string
 	prefix     []byte            // first bytes, collected until the kind can be detected

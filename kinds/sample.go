@@ -79,8 +79,8 @@ func splitLines(p []byte, whole bool) [][]byte {
 	return all
 }
 
-// parses reports whether a reader takes the sample; of a part of a text, up to the last line that is not indented, or to
-// the last line if all but the first are.
+// parses reports whether a reader takes the sample; of a part of a text, up to the last line that is not indented, or
+// to the last line if all but the first are.
 func (s *Sample) parses(read values.Reader) bool {
 	text := s.text
 	if !s.whole {

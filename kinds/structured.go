@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 	"runtime"
 
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
@@ -16,60 +15,45 @@ import (
 // structured returns the descriptor of a kind whose records are values in another form than JSON.
 func structured(k Kind, read values.Reader) *Kind {
 	if k.Summarizer == nil {
-		k.Summarizer = func(string, []byte) digest.Summarizer { return newPulled(read, nil) }
+		k.Summarizer = func(string, []byte) digest.Summarizer { return newPiped(read, nil) }
 	}
 	k.Records, k.Objects, k.Numbered, k.Values = read.Spans, read.Objects, read.Numbered, read
 	k.Shares = Shares{Says: 0.3, Shape: 0.45, Body: 0.6}
 	return &k
 }
 
-// pulled summarises a text by its records. Their reader pulls the text, so it runs in a coroutine.
-type pulled struct {
-	*feed
-	next func() (struct{}, bool)
+// piped summarises a text by its records. Their reader runs in a goroutine, which ends with the text or with the
+// summarizer: it must not refer to piped.
+type piped struct {
+	*summed
+	text *io.PipeWriter
 }
 
-// feed is what the coroutine shares with its summarizer. It must not refer to pulled: that is how a summarizer that is
-// dropped ends its coroutine.
-type feed struct {
-	block []byte // not yet read
-	ended bool   // no more blocks come
-	yield func(struct{}) bool
-
+// summed is the summary of the records so far.
+type summed struct {
 	document digest.Summarizer             // nil before the second record
 	first    []byte                        // the first record
 	also     func(line int64, json []byte) // receives each record; may be nil
 	records  int64
 	err      error
+	done     chan struct{} // closed when the reader has ended
 }
 
-func newPulled(read values.Reader, also func(line int64, json []byte)) *pulled {
-	f := &feed{also: also}
-	next, stop := iter.Pull(func(yield func(struct{}) bool) {
-		f.yield = yield
-		f.err = read(context.Background(), f, values.Sink{Value: f.record})
-		for !f.ended && yield(struct{}{}) { // after an error, the rest of the text is not read
-		}
-	})
-	p := &pulled{f, next}
-	runtime.AddCleanup(p, func(stop func()) { stop() }, stop)
+func newPiped(read values.Reader, also func(line int64, json []byte)) *piped {
+	f := &summed{also: also, done: make(chan struct{})}
+	text, w := io.Pipe()
+	go func() {
+		defer close(f.done)
+		f.err = read(context.Background(), text, values.Sink{Value: f.record})
+		_ = text.Close() // after an error, the rest of the text is not read
+	}()
+	p := &piped{f, w}
+	runtime.AddCleanup(p, func(w *io.PipeWriter) { _ = w.Close() }, w)
 	return p
 }
 
-// Read implements [io.Reader]: it waits for the next block.
-func (f *feed) Read(p []byte) (int, error) {
-	for len(f.block) == 0 {
-		if f.ended || !f.yield(struct{}{}) {
-			return 0, io.EOF
-		}
-	}
-	n := copy(p, f.block)
-	f.block = f.block[n:]
-	return n, nil
-}
-
 // record receives a record. A single one is summarised as JSON, several as NDJSON.
-func (f *feed) record(line int64, json []byte) error {
+func (f *summed) record(line int64, json []byte) error {
 	f.records++
 	if f.also != nil {
 		f.also(line, json)
@@ -88,15 +72,12 @@ func (f *feed) record(line int64, json []byte) error {
 	return nil
 }
 
-// Add returns when the reader has read b and waits for more, or if it has failed.
-func (p *pulled) Add(b []byte) {
-	p.block = b
-	p.next()
-}
+// Add returns when the reader has read b, or if it has failed.
+func (p *piped) Add(b []byte) { _, _ = p.text.Write(b) }
 
-func (p *pulled) Finish(s *digest.Summary) {
-	p.ended = true
-	p.next()
+func (p *piped) Finish(s *digest.Summary) {
+	_ = p.text.Close()
+	<-p.done
 	if p.records < 2 {
 		p.document = shape.NewDocument(content.JSON)
 		p.document.Add(p.first)
@@ -114,5 +95,4 @@ func (p *pulled) Finish(s *digest.Summary) {
 		}
 		s.Says = append([]string{p.err.Error()}, s.Says...)
 	}
-	runtime.KeepAlive(p)
 }

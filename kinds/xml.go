@@ -31,8 +31,8 @@ var JUnit = structured(Kind{
 	RecordIs:   "a test {suite, name, class, time, status, message, text}",
 }, values.JUnit)
 
-// xmlRoot returns the root element of a text that is XML, or meant to be because it has the name and begins like it: "?"
-// if that is not known, "" of another text.
+// xmlRoot returns the root element of a text that is XML, or meant to be because it has the name and begins like it:
+// "?" if that is not known, "" of another text.
 func xmlRoot(s *Sample) string {
 	text := bytes.TrimLeft(bytes.TrimPrefix(s.text, []byte("\ufeff")), " \t\r\n")
 	if len(text) == 0 || text[0] != '<' || len(text) > 1 && strings.IndexByte("<-=~ \t\n", text[1]) >= 0 {
@@ -52,20 +52,24 @@ func xmlRoot(s *Sample) string {
 // maxFailures is the maximum number of failed tests that a summary names.
 const maxFailures = 8
 
-// results counts the tests of a report, and holds the first that failed.
+// results summarises a report of tests.
 type results struct {
-	*pulled
+	*piped
+	*tests
+}
+
+// tests counts the tests of a report, and holds the first that failed.
+type tests struct {
 	by     map[string]int64
 	failed []string
 }
 
 func newResults() *results {
-	r := &results{by: map[string]int64{}}
-	r.pulled = newPulled(values.JUnit, r.add)
-	return r
+	t := &tests{by: map[string]int64{}}
+	return &results{newPiped(values.JUnit, t.add), t}
 }
 
-func (r *results) add(line int64, test []byte) {
+func (r *tests) add(line int64, test []byte) {
 	var t struct{ Suite, Name, Class, Status, Message, Text string }
 	if json.Unmarshal(test, &t) != nil {
 		return
@@ -86,7 +90,7 @@ func (r *results) add(line int64, test []byte) {
 }
 
 func (r *results) Finish(s *digest.Summary) {
-	r.pulled.Finish(s)
+	r.piped.Finish(s)
 	all := int64(0)
 	for _, n := range r.by {
 		all += n

@@ -24,7 +24,8 @@ import (
 // trace. source is the program or logger named after time and level, and service the container before the line, such as
 // "web-1" or "pod/container"; both are absent if none is named. A line of an access log has the fields of [addRequest].
 // Each key=value pair of the line follows, numbers as numbers; the first of several pairs with one key counts, and none
-// replaces the fields above. Then come the numbers of values with a unit, as [twinOf] says. If most lines have no time or no level, the error is a [*content.Remarks].
+// replaces the fields above. Then come the numbers of values with a unit, as [twinOf] says. If most lines have no time or
+// no level, the error is a [*content.Remarks].
 func Objects(ctx context.Context, r io.Reader, w io.Writer) error {
 	lines := record.NewLines(ctx, r, record.MaxLine)
 	var o record.Object

@@ -81,6 +81,8 @@ func TestUnits(t *testing.T) {
 		"size=1.5MB": "size_bytes:1.5e+06", "size=2KiB": "size_bytes:2048", `size="3 GiB"`: "size_bytes:3.221225472e+09", "n=12B": "n_bytes:12", "n=1kB": "n_bytes:1000",
 		// A unit that has two meanings, no unit, and words that look like one.
 		"mem=512m": "", "cpu=500m": "", "requests=100m": "", "used=3m": "", "cache_ttl=5m": "cache_ttl_ms:300000",
+		"x=512m": "", "d=-2m": "", "t=5m": "", "usage=5m": "",
+		"responseTime=5m": "responseTime_ms:300000", "x=1h5m": "x_ms:3.9e+06",
 		"heap_size=4m": "", "n=5kb": "", "n=5K": "", "n=7": "", "n=1e3": "", "s=s": "", "v=1.2.3s": "", "x=10%": "", "e=": "", "d=99999999999h": "",
 		"i=iB": "", "n=1iB": "n_bytes:1", "n=99999999999999999PB": "",
 		// A field of the line is never replaced.

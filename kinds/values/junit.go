@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/xml"
 	"errors"
 	"io"
 	"slices"
@@ -19,8 +18,8 @@ import (
 //
 //	{"suite": "…", "name": "…", "class": "…", "time": seconds, "status": "…", "message": "…", "text": "…"}
 //
-// The status is passed, failed, error, skipped, or another word of the report; suite is the innermost suite with a name;
-// text is what the failure, the error or the skip says. What is missing is null. The line of a failed test is that of
+// The status is passed, failed, error, skipped, or another word of the report; suite is the innermost suite with a
+// name; text is what the failure, the error or the skip says. What is missing is null. The line of a failed test is that of
 // its failure. Output of tests and properties are left out.
 var JUnit = guarded("JUnit report", readJUnit)
 
@@ -28,23 +27,23 @@ func readJUnit(ctx context.Context, r io.Reader, sink Sink) error {
 	t := newElements(r)
 	var suites []string // of each open element the name of the innermost suite
 	tests, declared := 0, ""
-	err := t.each(func(e xml.StartElement, line int) error {
+	err := t.each(func(e *xmlElement) error {
 		suite, around := "", len(t.path)-1
 		if around > 0 {
 			suite = suites[around-1]
 		} else {
-			declared = attribute(e, "tests")
+			declared = e.attribute("tests")
 		}
 		name := e.Name.Local
 		if IsReport(name) || name == "Results" || name == "collection" {
-			suites = append(suites[:around], cmp.Or(attribute(e, "name"), suite))
+			suites = append(suites[:around], cmp.Or(e.attribute("name"), suite))
 			return nil
 		}
-		test, err := t.tree(e, line)
+		err := t.tree(e)
 		switch name {
 		case "testcase", "test-case", "test", "UnitTestResult":
 			tests++
-			err = cmp.Or(sendTest(sink, e, suite, test), err) // a test that breaks off may have failed
+			err = cmp.Or(sendTest(sink, suite, e), err) // a test that breaks off may have failed
 		}
 		return err
 	})
@@ -69,8 +68,8 @@ var statuses = map[string]string{
 	"notexecuted": "skipped", "notrun": "skipped",
 }
 
-func sendTest(sink Sink, e xml.StartElement, suite string, test *xmlElement) error {
-	status := strings.ToLower(attribute(e, "result", "outcome"))
+func sendTest(sink Sink, suite string, test *xmlElement) error {
+	status := strings.ToLower(test.attribute("result", "outcome"))
 	status = cmp.Or(statuses[status], status, "passed")
 	var message, text []string
 	add := func(to *[]string, s string) {
@@ -79,39 +78,37 @@ func sendTest(sink Sink, e xml.StartElement, suite string, test *xmlElement) err
 		}
 	}
 	line := test.line
-	said := slices.Concat([]*xmlElement{test}, test.child("Output"), test.child("output"))
+	said := slices.Concat([]*xmlElement{test}, test.named("Output"), test.named("output"))
 	for _, s := range []struct{ element, status string }{
 		{"skipped", "skipped"}, {"reason", ""}, {"failure", "failed"}, {"ErrorInfo", ""}, {"error", "error"},
 	} {
 		for _, from := range said {
-			for _, c := range from.child(s.element) {
+			for _, c := range from.named(s.element) {
 				status = cmp.Or(s.status, status)
 				if line == test.line && s.element != "skipped" {
 					line = c.line
 				}
-				add(&message, attribute(xml.StartElement{Attr: c.attributes}, "message"))
+				add(&message, c.attribute("message"))
 				add(&text, string(bytes.TrimSpace(c.text)))
 				for _, child := range c.children {
 					to := &text
-					if strings.EqualFold(child.name, "message") {
+					if strings.EqualFold(child.Name.Local, "message") {
 						to = &message
 					}
-					for _, inner := range child.all {
-						add(to, string(bytes.TrimSpace(inner.text)))
-					}
+					add(to, string(bytes.TrimSpace(child.text)))
 				}
 			}
 		}
 	}
 	var o record.Object
 	o.StringOrNull("suite", suite)
-	name, class := attribute(e, "testName", "name", "id"), attribute(e, "classname", "type")
+	name, class := test.attribute("testName", "name", "id"), test.attribute("classname", "type")
 	if class == "" { // NUnit writes the class into the full name
-		name = cmp.Or(attribute(e, "fullname"), name)
+		name = cmp.Or(test.attribute("fullname"), name)
 	}
 	o.StringOrNull("name", name)
 	o.StringOrNull("class", class)
-	o.Raw("time", seconds(attribute(e, "time", "duration")))
+	o.Raw("time", seconds(test.attribute("time", "duration")))
 	o.String("status", status)
 	o.StringOrNull("message", strings.Join(message, "; "))
 	o.StringOrNull("text", strings.Join(text, "\n"))
@@ -140,8 +137,18 @@ func seconds(s string) string {
 	return "null"
 }
 
+// named returns the children of a name.
+func (e *xmlElement) named(name string) (all []*xmlElement) {
+	for _, c := range e.children {
+		if c.Name.Local == name && c.Name.Space == "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // attribute returns the first of these attributes that is not empty.
-func attribute(e xml.StartElement, names ...string) string {
+func (e *xmlElement) attribute(names ...string) string {
 	for _, name := range names {
 		for _, a := range e.Attr {
 			if a.Name.Local == name && a.Name.Space == "" && a.Value != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
-// TOML reads a TOML 1.0 document, which is one record. Keys come out sorted; dates and times are strings, and so are inf
-// and nan.
+// TOML reads a TOML 1.0 document, which is one record. Keys come out sorted; dates and times are strings, and so are
+// inf and nan.
 var TOML = guarded("TOML", readTOML)
 
 func readTOML(_ context.Context, r io.Reader, sink Sink) error {

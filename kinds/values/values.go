@@ -13,8 +13,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -176,15 +176,8 @@ func (m *remarks) err() error {
 	return &content.Remarks{Notes: m.notes}
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
 // member returns the pointer of a member of an object, whose key has U+FFFD for bytes that are not UTF-8, as in JSON.
-func member(pointer, key string) string {
-	if !utf8.ValidString(key) {
-		key = string([]rune(key))
-	}
-	return pointer + "/" + pointerEscapes.Replace(key)
-}
+func member(pointer, key string) string { return string(jsontext.Pointer(pointer).AppendToken(key)) }
 
 // element returns the pointer of an element of an array.
 func element(pointer string, i int) string { return pointer + "/" + strconv.Itoa(i) }

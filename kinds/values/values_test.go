@@ -19,7 +19,8 @@ import (
 // them, of one that was cut and of one that has not the number of tests it declares.
 func TestReports(t *testing.T) {
 	for _, path := range expect.Value(filepath.Glob("testdata/reports/*.xml"))(t) {
-		text, want := expect.Value(os.ReadFile(path))(t), expect.Value(os.ReadFile(strings.TrimSuffix(path, "xml")+"ndjson"))(t)
+		text := expect.Value(os.ReadFile(path))(t)
+		want := expect.Value(os.ReadFile(strings.TrimSuffix(path, "xml") + "ndjson"))(t)
 		expect.Same(t, read(t, JUnit, string(text))+"\n", string(want), path)
 	}
 }
@@ -86,7 +87,8 @@ func checkPointers(t testing.TB, r Reader, text []byte) {
 				if !jsontext.Value(record).IsValid() { // a name twice: its pointer is that of the last
 					continue
 				}
-				if _, err := content.Point(t.Context(), bytes.NewReader(record), content.JSON, m.pointer); err != nil || m.line < last {
+				_, err := content.Point(t.Context(), bytes.NewReader(record), content.JSON, m.pointer)
+				if err != nil || m.line < last {
 					t.Fatalf("%.500q: line %d after %d has the pointer %q of %.500s: %v", text, m.line, last, m.pointer, record, err)
 				}
 				last = m.line
@@ -99,9 +101,12 @@ func checkPointers(t testing.TB, r Reader, text []byte) {
 
 // samples are texts of each reader, in the order of readers.
 var samples = []string{
-	"%YAML 1.2\n---\n# c\na: &x {b: [1, 0x1F, ~], \"c\": 'd'}\ne:\n  <<: *x\n  f: |\n    g\n    h\n  ? [k]\n  : !t v\n...\n---\n- 1\n- - 2\n",
-	"<?xml version='1.1'?>\n<!DOCTYPE a [<!ELEMENT a ANY>]>\n<a x='&lt;1'><!-- c -->t\n<r p:y=\"2\">u<![CDATA[<v>]]></r>\n<r><s/><s>w</s></r></a>\n",
-	"<testsuites tests='2'><testsuite name='s'>\n<testcase name='a' time='1,000.5'/><testcase name='b'>\n<failure message='m'>t\nu</failure></testcase></testsuite></testsuites>",
+	"%YAML 1.2\n---\n# c\na: &x {b: [1, 0x1F, ~], \"c\": 'd'}\ne:\n  <<: *x\n" +
+		"  f: |\n    g\n    h\n  ? [k]\n  : !t v\n...\n---\n- 1\n- - 2\n",
+	"<?xml version='1.1'?>\n<!DOCTYPE a [<!ELEMENT a ANY>]>\n<a x='&lt;1'><!-- c -->t\n" +
+		"<r p:y=\"2\">u<![CDATA[<v>]]></r>\n<r><s/><s>w</s></r></a>\n",
+	"<testsuites tests='2'><testsuite name='s'>\n<testcase name='a' time='1,000.5'/><testcase name='b'>\n" +
+		"<failure message='m'>t\nu</failure></testcase></testsuite></testsuites>",
 	"a.b = [1, 2.5, {c = 'd'}]\n[[p]]\nx = 1979-05-27T07:32:00Z\n[p.q]\ny = \"\"\"z\nw\"\"\"\n[[p]]\n\"k/l\" = inf\n",
 	"top = 1\n[a]\nk = v\n  w\n; c\nn\n[b c]\nm: x\n[a]\nk = 2\n",
 	"a=1\\\n  b\n! c\nk\\u00e9\\ y : v\\tw\nempty\n\\ud83d\\ude00=x\n",

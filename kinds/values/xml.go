@@ -20,7 +20,6 @@ import (
 const (
 	xmlAhead    = 1 << 20 // bytes at the start that decide which element is the record
 	maxElements = 200_000 // of one record
-	maxNames    = 5_000   // of the children of one element: each child is compared with them
 )
 
 // XML reads the elements of an XML text. The record is the shallowest element that is repeated, as far as the first MiB
@@ -45,23 +44,21 @@ func readXML(ctx context.Context, r io.Reader, sink Sink) error {
 		t.add("the records are the elements in <%s>, where <%s> is repeated", content.Clip(strings.Join(above, "><"), 100),
 			content.Clip(repeated, 100))
 	}
-	err = t.each(func(start xml.StartElement, line int) (err error) {
-		e := &xmlElement{line: line, attributes: start.Attr}
+	err = t.each(func(e *xmlElement) error {
 		if n := len(t.path); n > len(above) || !slices.Equal(t.path, above[:n]) {
-			e, err = t.tree(start, line)
-		} else if len(e.attributes) == 0 {
+			if err := t.tree(e); err != nil {
+				return err
+			}
+		} else if len(e.Attr) == 0 {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
-		name := xmlName(start.Name)
+		name := xmlName(e.Name)
 		if sink.Pointer != nil {
 			e.mark(sink.Pointer, member("", name))
 		}
 		json = append(record.Quote(append(json[:0], '{'), name), ':')
 		json = append(e.appendJSON(json), '}')
-		return sink.Value(int64(line), json)
+		return sink.Value(int64(e.line), json)
 	})
 	if err == nil && t.root == "" {
 		err = errors.New("it has no element, so it is not XML")
@@ -74,60 +71,42 @@ func readXML(ctx context.Context, r io.Reader, sink Sink) error {
 
 // xmlElement is an element of a record.
 type xmlElement struct {
-	line       int
-	attributes []xml.Attr
-	text       []byte
-	children   []xmlChildren // in order of first occurrence
+	xml.StartElement
+	line     int
+	text     []byte
+	children []*xmlElement
 }
 
-// xmlChildren are the children of one name.
-type xmlChildren struct {
-	name string
-	all  []*xmlElement
-}
-
-// child returns the children of a name.
-func (e *xmlElement) child(name string) []*xmlElement {
+// grouped returns the children of each name, in order of first occurrence.
+func (e *xmlElement) grouped() (groups [][]*xmlElement) {
+	numbers := map[xml.Name]int{}
 	for _, c := range e.children {
-		if c.name == name {
-			return c.all
+		n, known := numbers[c.Name]
+		if !known {
+			n = len(groups)
+			numbers[c.Name], groups = n, append(groups, nil)
 		}
+		groups[n] = append(groups[n], c)
 	}
-	return nil
+	return groups
 }
 
-// addChild adds a child. It looks first at the name of the one before, because most lists have one name.
-func (e *xmlElement) addChild(name string, child *xmlElement) {
-	for i := len(e.children) - 1; i >= 0; i-- {
-		if e.children[i].name == name {
-			e.children[i].all = append(e.children[i].all, child)
-			return
-		}
-	}
-	e.children = append(e.children, xmlChildren{name, []*xmlElement{child}})
-}
-
-// tree reads the rest of an element. With an error it returns what it read.
-func (t *elements) tree(start xml.StartElement, line int) (*xmlElement, error) {
+// tree reads the rest of an element; with an error, as far as it could.
+func (t *elements) tree(e *xmlElement) error {
 	if t.count++; t.count > maxElements {
-		return &xmlElement{}, fmt.Errorf("line %d: a record has more than %d elements; slice and grep read its text", line, maxElements)
+		return fmt.Errorf("line %d: a record has more than %d elements; slice and grep read its text", e.line, maxElements)
 	}
-	e := &xmlElement{line: line, attributes: start.Attr}
 	for {
 		token, line, err := t.next()
 		if err != nil {
-			return e, err
+			return err
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			child, err := t.tree(token, line)
-			e.addChild(xmlName(token.Name), child)
-			if err == nil && len(e.children) > maxNames {
-				err = fmt.Errorf("line %d: the children of an element have more than %d names; slice and grep read its text",
-					line, maxNames)
-			}
-			if err != nil {
-				return e, err
+			child := &xmlElement{StartElement: token, line: line}
+			e.children = append(e.children, child)
+			if err := t.tree(child); err != nil {
+				return err
 			}
 		case xml.CharData:
 			e.text = append(e.text, token...)
@@ -135,7 +114,7 @@ func (t *elements) tree(start xml.StartElement, line int) (*xmlElement, error) {
 			if len(e.children) > 0 {
 				e.text = bytes.Trim(e.text, " \t\r\n")
 			}
-			return e, nil
+			return nil
 		}
 	}
 }
@@ -149,7 +128,7 @@ func (e *xmlElement) appendJSON(b []byte) []byte {
 		}
 		b = append(record.Quote(b, name), ':')
 	}
-	for _, a := range e.attributes {
+	for _, a := range e.Attr {
 		name("@" + xmlName(a.Name))
 		b = record.Quote(b, a.Value)
 	}
@@ -157,10 +136,10 @@ func (e *xmlElement) appendJSON(b []byte) []byte {
 		name("#text")
 		b = record.Quote(b, string(e.text))
 	}
-	for _, child := range e.children {
-		name(child.name)
+	for _, all := range e.grouped() {
+		name(xmlName(all[0].Name))
 		b = append(b, '[')
-		for i, c := range child.all {
+		for i, c := range all {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -171,26 +150,13 @@ func (e *xmlElement) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-// mark reports the lines of an element and of those in it, in the order of the text.
+// mark reports the lines of an element and of those in it.
 func (e *xmlElement) mark(pointer func(int64, string), at string) {
-	type place struct {
-		line int
-		at   string
-	}
-	var all []place
-	var walk func(e *xmlElement, at string)
-	walk = func(e *xmlElement, at string) {
-		all = append(all, place{e.line, at})
-		for _, child := range e.children {
-			for i, c := range child.all {
-				walk(c, element(member(at, child.name), i))
-			}
-		}
-	}
-	walk(e, at)
-	slices.SortStableFunc(all, func(a, b place) int { return a.line - b.line })
-	for _, p := range all {
-		pointer(int64(p.line), p.at)
+	pointer(int64(e.line), at)
+	before := map[xml.Name]int{} // children of that name
+	for _, c := range e.children {
+		c.mark(pointer, element(member(at, xmlName(c.Name)), before[c.Name]))
+		before[c.Name]++
 	}
 }
 
@@ -278,7 +244,7 @@ func (t *elements) next() (xml.Token, int, error) {
 }
 
 // each calls open for each element that the calls before did not read. Text between them is noted.
-func (t *elements) each(open func(e xml.StartElement, line int) error) error {
+func (t *elements) each(open func(e *xmlElement) error) error {
 	outside := 0
 	for {
 		token, line, err := t.next()
@@ -295,7 +261,7 @@ func (t *elements) each(open func(e xml.StartElement, line int) error) error {
 		case xml.StartElement:
 			t.in.reset()
 			t.count = 0
-			if err := open(token, line); err != nil {
+			if err := open(&xmlElement{StartElement: token, line: line}); err != nil {
 				return err
 			}
 		case xml.CharData:
@@ -310,21 +276,17 @@ func (t *elements) each(open func(e xml.StartElement, line int) error) error {
 // own; "" if none is.
 func recordPath(start []byte) (above []string, name string) {
 	t, depth := newElements(bytes.NewReader(start)), maxDepth+1
-	seen := []map[string]bool{}
+	var seen []map[string]bool // names of the children of each open element
 	for depth > 1 {
 		token, _, err := t.next()
 		if err != nil {
 			break
 		}
-		if _, ok := token.(xml.StartElement); !ok {
-			continue
-		}
 		n := len(t.path) - 1 // elements around this one
-		if n >= depth {
+		if _, ok := token.(xml.StartElement); !ok || n >= depth {
 			continue
 		}
-		seen = append(seen[:min(n, len(seen))], map[string]bool{})
-		if n == 0 {
+		if seen = append(seen[:n], map[string]bool{}); n == 0 {
 			continue
 		}
 		if around := seen[n-1]; around[t.path[n]] {

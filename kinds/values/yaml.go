@@ -2,6 +2,7 @@ package values
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,8 +113,9 @@ func (w *yamlWriter) enter(n *yaml.Node, depth int) bool {
 	case len(w.json) > MaxRecord: // of numbers, which an alias may repeat
 		w.failed = tooLong(int64(n.Line))
 	case w.aliased > maxAliased:
-		w.failed = fmt.Errorf("its aliases and merge keys repeat more than %d values, as a bomb does; slice and grep read its text",
-			maxAliased)
+		w.failed = fmt.Errorf(
+			"aliases and merge keys repeat more than %d values, as a bomb does; slice and grep read its text", maxAliased,
+		)
 	}
 	return w.failed == nil
 }
@@ -158,21 +160,15 @@ func (w *yamlWriter) value(n *yaml.Node, at string, depth int) {
 
 // quote writes a string of a node, unless the JSON becomes too long.
 func (w *yamlWriter) quote(n *yaml.Node, s string) {
-	size := len(w.json) + len(s)
-	for i := range len(s) {
-		if s[i] < ' ' {
-			size += len(`u0000`)
-		}
+	if len(w.json)+len(s) > MaxRecord {
+		w.failed = cmp.Or(w.failed, tooLong(int64(n.Line)))
+		return
 	}
-	if size <= MaxRecord {
-		w.json = record.Quote(w.json, s)
-	} else if w.failed == nil {
-		w.failed = tooLong(int64(n.Line))
-	}
+	w.json = record.Quote(w.json, s)
 }
 
-// members writes the members of a mapping that taken lacks. The members of a merge key stand in its place, without those
-// that the mapping has itself.
+// members writes the members of a mapping that taken lacks. The members of a merge key stand in its place, without
+// those that the mapping has itself.
 func (w *yamlWriter) members(n *yaml.Node, taken map[string]bool, at string, depth, start int) {
 	names := make([]string, len(n.Content)/2)
 	for i := range names {

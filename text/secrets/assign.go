@@ -75,6 +75,7 @@ type assignedValue struct {
 	inList bool // unquoted after a colon and followed by a comma or bracket, as in source code
 	code   bool // unquoted and followed by a sign that ends an expression or a statement
 	env    bool // of an environment variable: NAME=value on a line of its own
+	line   bool // unquoted, alone with its name on a line, as in a file of settings
 }
 
 var (
@@ -104,7 +105,7 @@ func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bo
 	}
 	n, sep := separator(b[i:], spaces > 0, begin > 0 && b[begin-1] == '<')
 	if n == 0 {
-		return 0, v, false
+		return s.spacedValue(begin, end, limit)
 	}
 	i += n
 	i += blanks.run(b[i:], 16)
@@ -116,6 +117,21 @@ func (s *scan) assignment(begin, end, limit int) (at int, v assignedValue, ok bo
 	}
 	return s.valueAt(begin, i, limit, sep)
 }
+
+// minSpaced is the minimum length, in bytes, of a value that only a blank separates from its name: words are shorter.
+const minSpaced = 8
+
+// spacedValue finds a value that follows its name and a blank on a line of their own, as in .properties and .netrc.
+func (s *scan) spacedValue(begin, end, limit int) (at int, v assignedValue, ok bool) {
+	at = end + blanks.run(s.b[end:], 16)
+	n := noSpace.value(s.b[at:], limit)
+	lead, _, known := s.lead(begin)
+	next := at + n
+	ok = at > end && known && len(lead) == 0 && n >= minSpaced && n < limit && (next == len(s.b) || lineEnds[s.b[next]])
+	return at, assignedValue{text: s.b[at:next]}, ok
+}
+
+var lineEnds = classOf("\r\n")
 
 // elementTexts stand before the text of an element in records of XML, {"password":[{"#text":"…"}]}, and in shapes.
 var elementTexts = [][]byte{[]byte(`[{"#text":`), []byte(`{"#text": `), []byte(`[1] {"#text": `)}
@@ -223,11 +239,14 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 	env := sep == 'E' && known && (len(lead) == 0 || slices.Contains(envCommands, string(lead)))
 	if q := i + slash.run(b[i:], 8); q < len(b) && (b[q] == '"' || b[q] == '\'' || b[q] == '`') {
 		at, v, ok := s.quotedAt(q, q-i, limit)
-		v.env = env && b[q] != '`'
+		v.env = (env || sep == ':' && begin > 0 && b[begin-1] == '"') && b[q] != '`'
 		return at, v, ok
 	}
-	set := bare
-	if known && len(lead) == 0 && (sep == 'E' || sep == ':') {
+	set, alone := bare, known && len(lead) == 0
+	switch {
+	case sep == '>':
+		set = elementSet
+	case alone && (sep == 'E' || sep == ':'):
 		if set = noSpace; escaped {
 			set = inText
 		}
@@ -251,7 +270,10 @@ func (s *scan) valueAt(begin, i, limit int, sep byte) (int, assignedValue, bool)
 		(len(text) < n && b[i+len(text)] == ',' || end < len(b) && bytes.IndexByte([]byte(",})"), b[end]) >= 0)
 	next := i + len(text)
 	code := (sep == ':' || sep == '=') && next < len(b) && bytes.IndexByte([]byte(",;)}"), b[next]) >= 0
-	return i, assignedValue{text: text, label: sep == ':', inList: inList, code: code, env: env}, true
+	return i, assignedValue{
+		text: text, label: sep == ':', inList: inList, code: code, env: env, quoted: sep == '>',
+		line: alone && (next == len(b) || lineEnds[b[next]]),
+	}, true
 }
 
 // envCommands are the words before NAME=value that set an environment variable.
@@ -261,14 +283,18 @@ var envCommands = []string{"export", "ENV", "ARG", "set", "env", "\"", "'"}
 const maxLead = 80
 
 // numberPrefix returns the length of the line number that a search or a listing shows before a line: "12:", "12-",
-// "12|" or "path:12:"; 0 if there is none.
+// "12|", "path:12:" or "12 (/pointer):"; 0 if there is none.
 func numberPrefix(line []byte) int {
 	i := blanks.run(line, 16)
 	if n := pathSet.run(line[i:], 128); digits.run(line[i:], n) < n && i+n < len(line) && line[i+n] == ':' {
 		i += n + 1
 	}
 	n := digits.run(line[i:], 9)
-	if i += n; n == 0 || i == len(line) || line[i] != ':' && line[i] != '-' && line[i] != '|' {
+	i += n
+	if n > 0 && bytes.HasPrefix(line[i:], []byte(" (/")) {
+		i += max(0, bytes.Index(line[i:], []byte("):"))+1)
+	}
+	if n == 0 || i == len(line) || line[i] != ':' && line[i] != '-' && line[i] != '|' {
 		return 0
 	}
 	return i + 1
@@ -380,7 +406,8 @@ func (v assignedValue) isSecret(f *Format) bool {
 	lower, upper, digit, sign := countKinds(t)
 	letters := lower + upper
 	likely := isRandom(t, usual)
-	if digit == 0 && !v.quoted && !v.env && !likely || len(t) < 6 || entropy(t) < 2.25 || isCode(t) || isPlaceholder(t) {
+	if digit == 0 && !v.quoted && !v.env && !v.line && !likely || len(t) < 6 || entropy(t) < 2.25 || isCode(t) ||
+		isPlaceholder(t) {
 		return false
 	}
 	call := !v.quoted && isCall(t)
@@ -396,7 +423,7 @@ func (v assignedValue) isSecret(f *Format) bool {
 		return false
 	case random:
 		return true
-	case !v.quoted:
+	case !v.quoted && (digit > 0 || !v.line):
 		return digit > 0 && !pathOfWords(t)
 	case digit > 0:
 		return true

@@ -295,3 +295,57 @@ func TestValuesInShapesAndElements(t *testing.T) {
 		}
 	}
 }
+
+// TestOneValueInEachView: a value that is masked in one view of a file is masked in the others: as read, as a line that
+// grep shows, and as a member of a record.
+func TestOneValueInEachView(t *testing.T) {
+	views := map[string][]string{
+		"yaml": {
+			"db:\n  password: %s\n", "3 (/db/password):   password: %s\n", `{"db":{"password":"%s"}}`, "/db/password: %s\n",
+		},
+		"ini": {"[db]\npassword = %s\n", "2 (/db/password): password = %s\n", `{"db":{"password":"%s"}}`},
+		"xml": {"<password>%s</password>", `{"c":{"password":[{"#text":"%s"}]}}`},
+		"env": {"PASSWORD=%s\n", "1 (/PASSWORD): PASSWORD=%s\n", `{"PASSWORD":"%s"}`},
+		"properties": {
+			"db.password %s\n", "db.password=%s\n", "1 (/db.password): db.password %s\n", `{"db.password":"%s"}`,
+		},
+	}
+	for form, templates := range views {
+		for value, masked := range map[string]bool{
+			"hunter2hunter2": true, "S3cret!Pass99": true, "Tr0ub4dor&3": true, "pa:ss1wo2rd": true,
+			"P@ssword!": true, "correct-horse": form == "env", "string": false, "<from vault>": false, "changeme": false,
+			"${PW}": false, "required": false,
+		} {
+			if form == "properties" && value == "P@ssword!" {
+				continue // letters after a blank may be words
+			}
+			for _, template := range templates {
+				text := fmt.Sprintf(template, value)
+				if got, n := New().String(text); (n == 1 && !strings.Contains(got, value)) != masked {
+					t.Errorf("%s: %q became %q", form, text, got)
+				}
+			}
+		}
+	}
+}
+
+// TestForCall masks a row that is the value at the name with which the filter or the pointer of its call ends.
+func TestForCall(t *testing.T) {
+	for args, masked := range map[string]bool{
+		`{"filter":".db.password"}`: true, `{"filter":".[] | .password?"}`: true,
+		`{"filter":".[\"a\"].\"db.password\""}`: true,
+		`{"at":"/db/password"}`:                 true, `{"filter":".db.user"}`: false,
+		`{"filter":".password | length"}`: false,
+		`{"filter":{"a":".password"}}`:    false, `{"filter":"."}`: false, `{}`: false, `[]`: false,
+	} {
+		m := New().ForCall([]byte(args))
+		for row, secret := range map[string]bool{
+			`"hunter2hunter2"`: masked, `"string"`: false, "hunter2hunter2": false, "7": false,
+		} {
+			if got := string(m.Middle().Text([]byte(row))); (got != row) != secret ||
+				secret && !strings.HasPrefix(got, `"[masked: password 14 chars]`) {
+				t.Errorf("%s: %s became %s", args, row, got)
+			}
+		}
+	}
+}

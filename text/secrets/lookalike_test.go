@@ -64,6 +64,8 @@ var lookalikes = []string{
 	"the password is a word", "Password: required", "the secret: patience", "Token: invalid",
 	"error: password authentication failed for user", "password: incorrect", "Secret: not found",
 	"unexpected token: identifier", "SyntaxError: unexpected token '<'", "level=info token=refreshed",
+	"password required", "token abcdefgh", "secret patience", "password base64", "password settings",
+	"  password: Uint8Array",
 	"API key: missing or malformed", "passphrase: optional", "password=REDACTED", "password=********",
 	"--password-stdin", "use --password to pass it", "mysql --password < dump.sql", "Enter password: ",
 	"key-value pairs and secret-key pairs", "a token bucket: tokens=burst",

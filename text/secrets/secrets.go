@@ -10,8 +10,11 @@
 package secrets
 
 import (
+	"encoding/json"
 	"runtime/debug"
 	"strconv"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // Unsearched replaces a text whose search panicked. It counts as one secret.
@@ -22,6 +25,7 @@ const Unsearched = "[masked: this text could not be searched for secrets]"
 type Masker struct {
 	f       func() *filter              // returns the filter; the first call builds it
 	onPanic func(why any, stack []byte) // called after a panic; may be nil
+	before  string                      // stands before a JSON string that is a text of its own; see [Masker.ForCall]
 }
 
 // New returns a masker of all [Formats].
@@ -50,7 +54,25 @@ func (m *Masker) OnPanic(to func(why any, stack []byte)) *Masker {
 	if m == nil {
 		return nil
 	}
-	return &Masker{m.f, to}
+	return &Masker{m.f, to, m.before}
+}
+
+var lastName = content.Pattern(`[./]"?([\w-]+)"?\]?\??\s*$`)
+
+// ForCall returns a masker for the answer to a call with these arguments. If its filter or its pointer, at, ends with a
+// name, as .db.password or /db/password, a row that is one JSON string is masked as if that name stood before it.
+func (m *Masker) ForCall(args json.RawMessage) *Masker {
+	var a struct{ Filter, At any }
+	if m == nil || json.Unmarshal(args, &a) != nil {
+		return m
+	}
+	for _, path := range []any{a.Filter, a.At} {
+		text, _ := path.(string)
+		if name := lastName().FindStringSubmatch(text); name != nil {
+			return &Masker{m.f, m.onPanic, `"` + name[1] + `": `}
+		}
+	}
+	return m
 }
 
 // failClosed must be deferred. If the search of a text panicked, it reports the panic and calls closed, which sets the

@@ -55,6 +55,10 @@ func (s *Stream) Text(b []byte) []byte {
 	if s.m == nil || len(b) == 0 {
 		return b
 	}
+	if before := s.m.before; before != "" && b[0] == '"' {
+		_, out := s.Next(append([]byte(before), b...), true)
+		return bytes.TrimPrefix(out, []byte(before))
+	}
 	_, out := s.Next(b, true)
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/kinds/digest"
+	"github.com/mcp-funnel/mcp-funnel/kinds/logs"
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -52,21 +54,23 @@ type kindWriter struct {
 // kindFile is a file and what is known of it.
 type kindFile struct {
 	foundEntry
-	kind         string // of a text, its language
-	form         string // equal for files that are one group
-	count        int64
-	unit         string   // of count: "record" or "line"; "": nothing is counted
-	about, times []string // what a row says beside its numbers: damage and encoding; the first and last time of a log
-	shapes       []string // most detailed first
-	totals       []string // what is said of the text in numbers
-	read         int64    // bytes of the text
-	whole        bool     // all of it was read
+	kind   string // of a text, its language
+	form   string // equal for files that are one group
+	count  int64
+	unit   string    // of count: "record" or "line"; "": nothing is counted
+	about  []string  // what a row says beside its numbers: damage and encoding
+	times  [2]string // the first and the last time of a log
+	shapes []string  // most detailed first
+	totals []string  // what is said of the text in numbers
+	read   int64     // bytes of the text
+	whole  bool      // all of it was read
 }
 
 // kindGroup is the files of one form: the first one, with the numbers of all.
 type kindGroup struct {
 	kindFile
-	paths []string
+	paths    []string
+	from, to int64 // its times in milliseconds: the earliest and the latest; none if they cannot be compared
 }
 
 func (w *kindWriter) streams() bool { return true }
@@ -169,11 +173,7 @@ func (k *kindFile) look(ctx context.Context, sources source.Set, limit int64) er
 	k.form = strings.Join(k.about, "; ") // files that are damaged alike are one form
 	for _, said := range s.Says {
 		if times, ok := strings.CutPrefix(said, "time: "); ok {
-			first, last, _ := strings.Cut(times, ", last ")
-			if n := len("2006-01-02 "); len(last) > n && strings.HasPrefix(first, last[:n]) {
-				last = last[n:] // of the same day
-			}
-			k.times = []string{first + " … " + last}
+			k.times[0], k.times[1], _ = strings.Cut(times, ", last ")
 		}
 	}
 	for _, total := range s.Total {
@@ -253,13 +253,31 @@ func (w *kindWriter) add(k kindFile) {
 	}
 	g := w.groups[k.form]
 	if g == nil {
-		g = &kindGroup{kindFile: k}
+		g = &kindGroup{kindFile: k, from: math.MaxInt64, to: math.MinInt64}
 		w.groups[k.form] = g
 		w.order = append(w.order, g)
 	} else if g.Size += k.Size; g.unit == k.unit {
 		g.count += k.count
 	}
 	g.paths = append(g.paths, k.Path)
+	g.addTimes(k.times)
+}
+
+// addTimes extends the times of the group by those of a file.
+func (g *kindGroup) addTimes(times [2]string) {
+	for _, t := range times {
+		var m logs.Marks
+		if m.Read([]byte(t)); !m.Known || g.times[0] == "" {
+			g.times = [2]string{}
+			return
+		}
+		if m.At < g.from {
+			g.times[0], g.from = t, m.At
+		}
+		if m.At > g.to {
+			g.times[1], g.to = t, m.At
+		}
+	}
 }
 
 // name returns the path of the only file, or a glob that matches the paths of the group and no others; without such a
@@ -317,17 +335,23 @@ func (w *kindWriter) finish() error {
 
 // row returns the row of a group, with the most detailed shape that the limit of tokens leaves room for.
 func (w *kindWriter) row(g *kindGroup) []byte {
-	about, totals := slices.Concat(g.about, g.times), g.totals
+	totals := g.totals
 	text := w.name(g) + ": "
 	if n := len(g.paths); n > 1 {
 		text += fmt.Sprintf("%d files, ", n)
-		about, totals = g.about, nil
+		totals = nil
 	}
 	text += g.kind + ", " + backend.FormatBytes(g.Size)
 	if g.unit != "" {
 		text += ", " + content.Plural(g.count, g.unit, g.unit+"s")
 	}
-	text = content.VisibleLine(strings.Join(append([]string{text}, about...), "; "))
+	text = content.VisibleLine(strings.Join(append([]string{text}, g.about...), "; "))
+	if first, last := g.times[0], g.times[1]; first != "" {
+		if n := len("2006-01-02 "); len(last) > n && strings.HasPrefix(first, last[:n]) {
+			last = last[n:] // of the same day
+		}
+		text += content.VisibleLine("; " + first + " … " + last)
+	}
 	room := kindTokens - w.f.in.CountTokens(text) - 1
 	for i, s := range g.shapes {
 		if last := i+1 == len(g.shapes); last || w.f.in.CountTokens(s) <= room {

@@ -19,6 +19,9 @@ func TestFindKinds(t *testing.T) {
 	files := map[string]string{
 		"app.log": strings.Repeat("2026-05-18T10:00:00Z INFO done path=/a took=12ms\n", 9) +
 			"2026-05-18T11:30:00Z WARN slow path=/a took=900ms\n",
+		"day/x1.log": "2026-05-18 10:00:00 INFO a n=1\n2026-05-18 10:00:05 INFO a n=2\n",
+		"day/x2.log": "2026-05-19 08:00:00 INFO a n=1\n2026-05-19 09:00:00 INFO a n=2\n",
+		"day/x3.log": "2026-05-17 09:00:00 INFO a n=1\n2026-05-17 08:00:00 INFO a n=2\n",
 		"pods.yaml":  "kind: List\nitems:\n- name: web\n- name: db\n",
 		"rows.csv":   "id,took\n1,123ms\n2,5ms\n",
 		"wide.csv":   "\xff\xfei\x00d\x00,\x00n\x00\n\x001\x00,\x002\x00\n\x003\x00,\x004\x00\n\x00",
@@ -44,6 +47,7 @@ func TestFindKinds(t *testing.T) {
 	got := a.String()
 	for _, want := range []string{
 		`app.log: log, 491 bytes, 10 lines; 2026-05-18T10:00:00Z … 11:30:00Z; {path: "/a", took: "12ms", took_ms: 12}`,
+		`day/x*.log: 3 files, log, 186 bytes, 6 lines; 2026-05-17 08:00:00 … 2026-05-19 09:00:00; {n: 1}`,
 		`pods.yaml: yaml, 41 bytes, 1 record; {kind: "List", items: [] {name: "web"}}`,
 		`rows.csv: table, 22 bytes, 2 records; {id: 1, took: "123ms"}`,
 		`wide.csv: table, 28 bytes, 2 records; utf-16le; {id: 1, n: 2}`,
@@ -64,7 +68,7 @@ func TestFindKinds(t *testing.T) {
 			t.Errorf("%d tokens: %s", n, line)
 		}
 	}
-	if want := "11 forms of 423 files"; !strings.Contains(strings.Join(a.notes, "; "), want) {
+	if want := "12 forms of 426 files"; !strings.Contains(strings.Join(a.notes, "; "), want) {
 		t.Errorf("notes %q, want %q", a.notes, want)
 	}
 }
