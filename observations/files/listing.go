@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/observations/backend"
-	"github.com/mcp-funnel/mcp-funnel/observations/storefs"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
@@ -118,23 +117,6 @@ func (s *Store) listed(entries []*entry, owner string, tombstones bool) ([]*back
 		list = append(list, o)
 	}
 	return list, nil
-}
-
-// OpenListed opens the data of an observation of [Store.Listing], for one short read, which does not count as use: no
-// lock keeps the data. ok is false if they are larger than most, too old, or not as stored: [Store.Open] then says why.
-func (d Directory) OpenListed(o *backend.Observation, most int64) (f tree.Opened, ok bool) {
-	if d.elsewhere || o.Bytes > most || !o.Pinned && d.files.now().Sub(o.Used) > d.quota.maxAge {
-		return f, false
-	}
-	data, err := d.files.disk.Open(storefs.ObservationsDir+"/"+o.File, false)
-	if err != nil {
-		return f, false
-	}
-	if info, err := data.Stat(); err != nil || info.Size() != o.Bytes {
-		_ = data.File.Close()
-		return f, false
-	}
-	return tree.OpenedFile(data.File, o.Bytes), true
 }
 
 // Damaged lists data without a valid sidecar, and sidecars without data that are not tombstones. Data of the last

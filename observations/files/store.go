@@ -44,7 +44,7 @@ type Store struct {
 type Directory struct {
 	files     *files
 	quota     *quota
-	elsewhere bool // another backend keeps the observations: Find, SavedTo and OpenListed find nothing
+	elsewhere bool // another backend keeps the observations: Find and SavedTo find nothing
 }
 
 // For returns the directory for a store on b, of which s is the cache unless it is b itself.

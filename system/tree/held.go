@@ -57,7 +57,7 @@ func (r *Root) Opened(path string) (Opened, error) {
 	if err != nil {
 		return Opened{}, err
 	}
-	return OpenedFile(f, fi.Size()), nil
+	return openedFile(f, fi.Size()), nil
 }
 
 // isDenied reports whether a file is denied, by identities at most [deniedTTL] old.

@@ -21,8 +21,8 @@ type Opened struct {
 	path string
 }
 
-// OpenedFile wraps a file that the caller opened; Close closes it.
-func OpenedFile(f *os.File, size int64) Opened { return Opened{file: f, size: size} }
+// openedFile wraps a file that the caller opened; Close closes it.
+func openedFile(f *os.File, size int64) Opened { return Opened{file: f, size: size} }
 
 // openPlain opens a file by the base name of path, and returns its identity and whether it is regular.
 func (d folder) openPlain(path string) (o Opened, id ident, regular bool, err error) {

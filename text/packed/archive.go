@@ -47,18 +47,26 @@ const (
 // IsTar reports whether a text begins with the header of a tar, whose first 512 bytes it is.
 func IsTar(prefix []byte) bool { return len(prefix) > 262 && string(prefix[257:262]) == "ustar" }
 
-func isZip(prefix []byte) bool {
+// isZip reports whether a file with these first bytes is a zip, perhaps behind a script that runs it.
+func isZip(prefix []byte, r io.ReaderAt, size int64) bool {
+	if bytes.HasPrefix(prefix, []byte("#!")) {
+		_, err := openZip(r, size)
+		return err == nil
+	}
 	return bytes.HasPrefix(prefix, []byte("PK\x03\x04")) || bytes.HasPrefix(prefix, []byte("PK\x05\x06"))
 }
 
-// IsArchive reports whether a file is a zip or a tar, perhaps compressed, by its first bytes.
-func IsArchive(r io.ReaderAt) bool {
+// IsArchive reports whether a file of size bytes is a zip, or a tar that may be compressed.
+func IsArchive(r io.ReaderAt, size int64) bool {
 	head := make([]byte, 512)
 	n, _ := r.ReadAt(head, 0)
-	if p, err := NewReader(Detect(head[:n]), io.NewSectionReader(r, 0, math.MaxInt64)); err == nil {
+	if isZip(head[:n], r, size) {
+		return true
+	}
+	if p, err := NewReader(Detect(head[:n]), io.NewSectionReader(r, 0, size)); err == nil {
 		n, _ = io.ReadFull(p, head)
 	}
-	return isZip(head[:n]) || IsTar(head[:n])
+	return IsTar(head[:n])
 }
 
 // HasArchiveName reports whether the name of a file is one that archives have.
@@ -74,7 +82,7 @@ func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(Member) err
 	head := make([]byte, 10)
 	n, _ := r.ReadAt(head, 0)
 	from := io.NewSectionReader(r, 0, size)
-	if isZip(head[:n]) {
+	if isZip(head[:n], r, size) {
 		err = w.zip(r, size)
 	} else if format := Detect(head[:n]); format == "" {
 		err = w.tar(from)
@@ -86,7 +94,7 @@ func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(Member) err
 	if err == nil || w.visited != nil || ctx.Err() != nil {
 		return "", errors.Join(w.visited, ctx.Err())
 	}
-	return fmt.Sprintf("only the first %d members can be read: %v", w.n, err), nil
+	return fmt.Sprintf("its members from number %d on cannot be read: %v", w.n+1, err), nil
 }
 
 // walk is the state of one [Walk].
@@ -120,13 +128,19 @@ func (w *walk) member(m Member, name string) error {
 	return errors.Join(w.visited, w.ctx.Err())
 }
 
-func (w *walk) zip(r io.ReaderAt, size int64) (err error) {
+// openZip reads the directory of a zip.
+func openZip(r io.ReaderAt, size int64) (z *zip.Reader, err error) {
 	directory := &directoryAt{r, maxDirectory}
-	var z *zip.Reader
-	if err = guard(func() error { z, err = zip.NewReader(directory, size); return err }); err != nil {
+	err = guard(func() error { z, err = zip.NewReader(directory, size); return err })
+	directory.left = math.MaxInt64
+	return z, err
+}
+
+func (w *walk) zip(r io.ReaderAt, size int64) error {
+	z, err := openZip(r, size)
+	if err != nil {
 		return err
 	}
-	directory.left = math.MaxInt64
 	z.RegisterDecompressor(12, func(r io.Reader) io.ReadCloser { return io.NopCloser(bzip2.NewReader(r)) })
 	z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor(zstdOptions...))
 	for _, f := range z.File {

@@ -160,8 +160,9 @@ func List(ctx context.Context, db *sql.Conn, w io.Writer) error {
 }
 
 // Rows writes the rows of a table as JSON objects, one a line, with the columns of only; nil: all. The error is a
-// [*content.Remarks] if all were written, but hold something that JSON cannot show.
-func Rows(ctx context.Context, db *sql.Conn, table string, only []string, out io.Writer) error {
+// [*content.Remarks] if all were written, but hold something that JSON cannot show. The rows of a view,
+// which may have no end, end with an error after viewTime.
+func Rows(ctx context.Context, db *sql.Conn, table string, only []string, viewTime time.Duration, out io.Writer) error {
 	columns, err := columnsOf(ctx, db, table)
 	if err != nil {
 		return err
@@ -182,13 +183,24 @@ func Rows(ctx context.Context, db *sql.Conn, table string, only []string, out io
 		}
 		query += ", +" + name // an expression has no declared type, by which the driver would change times
 	}
-	return db.Raw(func(conn any) error {
+	n, isView, outer := 0, false, ctx
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema WHERE type = 'view' AND name = ?", table).Scan(&isView)
+	if err != nil {
+		return err
+	}
+	if isView {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, viewTime)
+		defer stop()
+	}
+	err = db.Raw(func(conn any) error {
 		rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query+" FROM "+quoted(table), nil)
 		if err != nil {
 			return err
 		}
 		w, values := bufio.NewWriterSize(out, 64<<10), make([]driver.Value, len(keys)+1)
-		for err = rows.Next(values); err == nil; err = rows.Next(values) {
+		for err = rows.Next(values); err == nil && ctx.Err() == nil; err = rows.Next(values) {
+			n++
 			b := append(w.AvailableBuffer(), '{')
 			for i, key := range keys {
 				if i > 0 {
@@ -202,9 +214,16 @@ func Rows(ctx context.Context, db *sql.Conn, table string, only []string, out io
 		}
 		if errors.Is(err, io.EOF) {
 			err = seen.remarks()
+		} else if err == nil {
+			err = ctx.Err()
 		}
 		return errors.Join(w.Flush(), err)
 	})
+	if err != nil && ctx.Err() != nil && outer.Err() == nil {
+		return fmt.Errorf("the view %s had not ended after %v and %s: perhaps it has no end", table, viewTime,
+			content.Plural(int64(n), "row", "rows"))
+	}
+	return err
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

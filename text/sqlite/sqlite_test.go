@@ -48,7 +48,7 @@ func rows(t testing.TB, path, table string, only ...string) (text string, notes 
 	t.Helper()
 	db := expect.Value(opened(t, expect.Value(os.ReadFile(path))(t, path)))(t, path)
 	var out bytes.Buffer
-	err = sqlite.Rows(t.Context(), db, table, only, &out)
+	err = sqlite.Rows(t.Context(), db, table, only, time.Minute, &out)
 	if said, ok := errors.AsType[*content.Remarks](err); ok {
 		notes, err = strings.Join(said.Notes, "; "), nil
 	}
@@ -200,8 +200,23 @@ func TestStuckView(t *testing.T) {
 	db := expect.Value(opened(t, expect.Value(os.ReadFile(path))(t, path)))(t, path)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := sqlite.Rows(ctx, db, "v", nil, &bytes.Buffer{}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := sqlite.Rows(ctx, db, "v", nil, time.Minute, &bytes.Buffer{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+}
+
+// A view that has no end, with rows or without, ends with an error that says how many were read.
+func TestEndlessView(t *testing.T) {
+	const endless = " AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT "
+	path := made(t, "CREATE VIEW v"+endless+"n FROM r", "CREATE VIEW none"+endless+"count(*) FROM r")
+	for view, want := range map[string]string{"v": "rows: perhaps it has no end", "none": " and 0 rows: perhaps"} {
+		db := expect.Value(opened(t, expect.Value(os.ReadFile(path))(t, path)))(t, path)
+		var out bytes.Buffer
+		err := sqlite.Rows(t.Context(), db, view, nil, 30*time.Millisecond, &out)
+		if text := out.String(); err == nil || !strings.Contains(err.Error(), "the view "+view+" had not ended after 30ms and ") ||
+			!strings.Contains(err.Error(), want) || !strings.HasSuffix("\n"+text, "\n") {
+			t.Errorf("%s: %.50q, %v", view, out.String(), err)
+		}
 	}
 }
 
@@ -229,7 +244,7 @@ func TestSchemaReachesNothing(t *testing.T) {
 		expect.Must(t, err, statement, "of the control")
 	}
 	for _, view := range []string{"load", "pragmas"} {
-		if err := sqlite.Rows(t.Context(), db, view, nil, &bytes.Buffer{}); err == nil {
+		if err := sqlite.Rows(t.Context(), db, view, nil, time.Minute, &bytes.Buffer{}); err == nil {
 			t.Errorf("the rows of %s came", view)
 		}
 	}
@@ -267,7 +282,7 @@ func FuzzDatabase(f *testing.F) {
 				t.Fatalf("%s: %v", line, err)
 			}
 			var out bytes.Buffer
-			err := sqlite.Rows(ctx, db, table.Table, nil, &out)
+			err := sqlite.Rows(ctx, db, table.Table, nil, time.Minute, &out)
 			for row := range bytes.Lines(out.Bytes()) {
 				if !json.Valid(row) {
 					t.Fatalf("%s: a row that is no JSON: %q, %v", table.Table, row, err)

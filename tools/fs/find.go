@@ -239,19 +239,18 @@ func (f *finder) listOne(ctx context.Context, l source.Location) error {
 		Newest: f.Sort != "path", Note: f.out.Note,
 		Walk: tree.Options{
 			Glob: f.glob, All: f.All, Depth: int(min(f.Depth, 1<<30)), Stat: f.needsStat(), Type: tree.Type(f.Type), Ahead: true,
-			Hold: f.Show == "stat" && f.writer.streams(),
 			Progress: func(r tree.Report) {
 				n := before.Files + r.Files
 				f.out.Progress(n, 0, fmt.Sprintf("%d files walked", n))
 			},
 		},
 	}
-	if o.Walk.Hold {
+	if f.Show == "stat" && f.writer.streams() {
 		o.Contents = source.NewContents()
 	}
 	report, err := l.List(ctx, o, func(e source.Entry) error {
 		found := foundEntry{Path: e.Name(), Type: e.Type, Size: e.Size, Modified: e.Modified, observation: e.Observation}
-		if o.Walk.Hold {
+		if o.Contents != nil {
 			found.entry = &e
 		}
 		before := f.accepted

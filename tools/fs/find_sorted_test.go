@@ -59,7 +59,7 @@ func TestSortedIsBounded(t *testing.T) {
 	}
 }
 
-// However long the names are, no more of them is held than what is said, and what is listed is still the first in
+// However long the names are, little more of them is held than what is said, and what is listed is still the first in
 // that order.
 func TestSortedNamesAreBounded(t *testing.T) {
 	const entries, long = 9000, 4000
@@ -70,7 +70,7 @@ func TestSortedNamesAreBounded(t *testing.T) {
 		if err := f.addEntry(foundEntry{Path: name, Type: tree.File, Size: size}); err != nil {
 			t.Fatal(err)
 		}
-		if o := f.writer.(*sortedWriter); o.names > maxSortedNames {
+		if o := f.writer.(*sortedWriter); o.names > maxSortedNames/4*5 { // a fourth waits for the next sort
 			t.Fatalf("%d bytes of names are held", o.names)
 		}
 	}

@@ -1,24 +1,20 @@
 package fs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"path"
 	"runtime"
 	"strconv"
-	"sync"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
 	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/kinds"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
-	"github.com/mcp-funnel/mcp-funnel/text/packed"
-	"github.com/mcp-funnel/mcp-funnel/text/sqlite"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
 // Limits of files that are read concurrently.
@@ -44,9 +40,6 @@ type statEntry struct {
 	unreadable bool
 }
 
-// statBuffers hold a small file, and as much again to count it.
-var statBuffers = sync.Pool{New: func() any { return new([2 * content.SniffSize]byte) }}
-
 func (s *statWriter) streams() bool { return true }
 
 func (s *statWriter) writeEntry(e foundEntry) error {
@@ -60,9 +53,7 @@ func (s *statWriter) writeEntry(e foundEntry) error {
 // finish writes the records of a batch.
 func (s *statWriter) finish() error {
 	panics.Each(len(s.batch), min(runtime.GOMAXPROCS(0), statWorkers), func(i int) {
-		buf := statBuffers.Get().(*[2 * content.SniffSize]byte) // nothing else is put there
-		defer statBuffers.Put(buf)
-		s.readEntry(&s.batch[i], buf[:])
+		s.readEntry(&s.batch[i])
 	})
 	for i := range s.batch {
 		e := &s.batch[i]
@@ -81,7 +72,7 @@ func (s *statWriter) finish() error {
 	return s.ctx.Err()
 }
 
-// release empties the batch, and releases the directories that its entries hold.
+// release empties the batch, and releases the texts that its entries hold.
 func (s *statWriter) release() {
 	for _, e := range s.batch {
 		if e.entry != nil {
@@ -92,10 +83,10 @@ func (s *statWriter) release() {
 }
 
 // readEntry makes the record of an entry, unless ctx has ended: the record may then be wrong.
-func (s *statWriter) readEntry(e *statEntry, buf []byte) {
+func (s *statWriter) readEntry(e *statEntry) {
 	record, err := appendRecord(nil, &e.foundEntry), s.ctx.Err()
 	if e.Type == tree.File && err == nil {
-		record, err = s.appendStat(record, &e.foundEntry, buf)
+		record, err = s.appendStat(record, &e.foundEntry)
 	}
 	if s.ctx.Err() != nil {
 		return
@@ -108,11 +99,7 @@ func (s *statWriter) readEntry(e *statEntry, buf []byte) {
 }
 
 // appendStat appends kind, lines, tokens and language of a file, as far as it can be read.
-func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, error) {
-	if text, kind, ok := s.readSmall(e, buf); ok {
-		open := func() (io.Reader, error) { return bytes.NewReader(text), nil }
-		return s.appendText(b, e, kind, open, buf[len(text):])
-	}
+func (s *statWriter) appendStat(b []byte, e *foundEntry) ([]byte, error) {
 	src, held, err := e.entry.Held()
 	if !held {
 		src, err = s.f.in.Sources.Open(s.ctx, e.Path)
@@ -123,13 +110,8 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 	defer func() { _ = src.Close() }()
 	if tables := src.Tables(); tables != nil {
 		b = append(append(append(b, `,"kind":"sqlite","tables":[`...), tables...), ']')
-		if caveat := src.Caveat(); caveat != "" {
-			err = errors.New(caveat)
-		}
-		return b, err
-	}
-	b, err = s.appendText(b, e, src.Kind(), src.Text, buf)
-	if src.Packed() && err == nil && src.Kind() != content.Binary {
+	} else if b, err = s.appendText(b, e, src); src.Packed() && err == nil &&
+		src.Kind() != content.Binary {
 		b = strconv.AppendInt(append(b, `,"unpacked":`...), src.Extent(), 10)
 	}
 	if caveat := src.Caveat(); caveat != "" && err == nil {
@@ -138,47 +120,21 @@ func (s *statWriter) appendStat(b []byte, e *foundEntry, buf []byte) ([]byte, er
 	return b, err
 }
 
-// readSmall reads a small UTF-8 or binary file through the open directory that its entry holds. ok is false if the file
-// must be opened by its name.
-func (s *statWriter) readSmall(e *foundEntry, buf []byte) (text []byte, kind content.Kind, ok bool) {
-	if e.entry == nil || !e.entry.IsFile() || s.f.in.Sources.Documents.Replaces(e.Path) {
-		return nil, "", false
-	}
-	f, err := e.entry.OpenFile()
-	if err != nil {
-		return nil, "", false
-	}
-	defer func() { _ = f.Close() }()
-	if f.Size() == 0 || f.Size() >= content.SniffSize {
-		return nil, "", false
-	}
-	text = buf[:f.Size()]
-	if _, err := f.ReadAt(text, 0); err != nil { // shorter by now
-		return nil, "", false
-	}
-	if packed.Detect(text) != "" {
-		return nil, "", false
-	}
-	stored := content.Detect(text, true)
-	return text, kinds.Sniff(text, true, path.Base(e.Path)), stored == content.UTF8 ||
-		stored == content.NoText && !sqlite.Is(text)
-}
-
 // appendText appends the kind of a text and, unless that is binary, its lines, tokens and language.
-func (s *statWriter) appendText(
-	b []byte, e *foundEntry, kind content.Kind, open func() (io.Reader, error), buf []byte,
-) ([]byte, error) {
+func (s *statWriter) appendText(b []byte, e *foundEntry, src *source.Source) ([]byte, error) {
+	kind := src.Kind()
 	b = appendString(append(b, `,"kind":`...), string(kind))
 	if kind == content.Binary {
 		return b, nil
 	}
-	text, err := open()
+	text, err := src.Text()
 	if err != nil {
 		return b, err
 	}
 	var lines runes.LineCounter
 	counter := s.f.in.NewTokenCounter()
 	all, text := io.MultiWriter(&lines, counter), content.WithContext(s.ctx, text)
+	buf := make([]byte, min(content.SniffSize, src.Extent()+1))
 	head, err := io.ReadFull(text, buf)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return b, err

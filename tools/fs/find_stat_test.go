@@ -57,8 +57,8 @@ func TestStatNamesALanguage(t *testing.T) {
 	}
 }
 
-// TestStatReadsFilesAlike: in path order small files are read by the directory that the walk holds; in another order
-// each file is opened by its name. The records are the same, and come in order.
+// TestStatReadsFilesAlike: in path order files are read while the tree is walked; in another order after it. The records
+// are the same, and come in order.
 func TestStatReadsFilesAlike(t *testing.T) {
 	files := map[string]string{
 		"empty": "", "latin": "na\xefve caf\xe9\n", "bom": "\xef\xbb\xbfa\nb", "wide": "a\x00b\x00\n\x00",

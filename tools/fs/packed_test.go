@@ -34,6 +34,7 @@ func TestPackedFiles(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{
 		"app.log.gz": gz.String(), "a.zip": archive.String(), "cut.log.gz": gz.String()[:gz.Len()-4], "small.gz": "\x1f\x8b\x08",
+		"cut.zip": archive.String()[:99],
 	})
 	s := toolstest.Roots(t, dir)
 	const sizes = "decoded from gzip, 140008 bytes from "
@@ -47,6 +48,7 @@ func TestPackedFiles(t *testing.T) {
 		{`{"source":"app.log.gz","bytes":"140000-140002"}`, "", sizes},
 		{`{"source":"a.zip/d/app.log.gz","lines":"20001-"}`, "the end", sizes},
 		{`{"source":"cut.log.gz","lines":"20001"}`, "the end", "cut.log.gz is damaged: at byte "},
+		{`{"path":"cut.zip","show":"list"}`, "", "cut.zip: its members from number 1 on cannot be read: zip: not a valid zip file"},
 		{`{"path":"a.zip"}`, "a.zip: archive, application/zip, ", ""},
 		{`{"path":"small.gz"}`, "small.gz: binary, application/gzip, 3 bytes", "nothing of it can be read"},
 		{`{"path":"a.zip/**"}`, "==> a.zip/b.txt <==", ""},

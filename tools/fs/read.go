@@ -118,7 +118,7 @@ func readBinary(ctx context.Context, src *source.Source, out tools.Output) error
 	case image && !src.Packed():
 		_, err = fmt.Fprintf(out, "%s: %s, %d bytes: too large to show; an image may have at most %d bytes\n",
 			content.VisibleLine(src.Name), media, src.Size, maxImage)
-	case packed.IsArchive(src):
+	case src.IsArchive():
 		_, err = fmt.Fprintf(out, "%s: archive, %s, %d bytes; find with this path lists its members\n",
 			content.VisibleLine(src.Name), media, src.Size)
 	default:

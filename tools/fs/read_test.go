@@ -68,8 +68,8 @@ func TestReadOneFile(t *testing.T) {
 		{"link.txt", "one\ntwo\n", "link.txt", ""},
 		{"sub/b.txt", "no newline", "sub/b.txt", ""},
 		{"empty", "", "empty", "the file is empty"},
-		{"wide.txt", "grüße\n", "wide.txt", "decoded from utf-16le"},
-		{"old.csv", "name;straße\nMüller;Hauptstraße\n", "old.csv", "decoded from latin-1"},
+		{"wide.txt", "grüße\n", "wide.txt", "wide.txt: decoded from utf-16le"},
+		{"old.csv", "name;straße\nMüller;Hauptstraße\n", "old.csv", "old.csv: decoded from latin-1"},
 		{"app/[id]/page.md", "a name that is a pattern too\n", "app/[id]/page.md", ""},
 		{".hid/x.txt", "hidden\n", ".hid/x.txt", ""},
 		{"sub/deep/*.txt", "deep\n", "sub/deep/c.txt", ""}, // a glob that takes one file

@@ -91,13 +91,8 @@ func parseRange(unit, given string) (sliceRange, error) {
 
 // parseNumber parses decimal digits; larger numbers than maxNumber become maxNumber.
 func parseNumber(s string) (int64, bool) {
-	if s == "" || len(s) > 100 {
+	if s == "" || len(s) > 100 || strings.Trim(s, "0123456789") != "" {
 		return 0, false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n > maxNumber {

@@ -298,7 +298,7 @@ func TestSliceDecodes(t *testing.T) {
 		"w.txt": utf16le(lines.String()), "l.txt": latin1(lines.String()), "b.txt": "\xef\xbb\xbf" + lines.String(),
 		"w.csv": utf16le(table.String()), "w.json": utf16le(list.String()),
 	}
-	encoded := map[string][]string{"w.txt": {"decoded from utf-16le"}, "l.txt": {"decoded from latin-1"}}
+	encoded := map[string][]string{"w.txt": {"w.txt: decoded from utf-16le"}, "l.txt": {"l.txt: decoded from latin-1"}}
 	src, _ := shelf(t, files)
 	for _, f := range []string{"w.txt", "l.txt", "b.txt"} {
 		for args, want := range map[string]string{

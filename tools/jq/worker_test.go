@@ -110,7 +110,7 @@ func TestStreamedSources(t *testing.T) {
 			if err != nil || joined(r.rows) != want {
 				t.Errorf("%s, %s: %q, %v", w.name, name, r.rows, err)
 			}
-			if told := slices.Contains(r.notes, "decoded from utf-16le"); told != (name == "utf16") {
+			if told := slices.Contains(r.notes, "utf16: decoded from utf-16le"); told != (name == "utf16") {
 				t.Errorf("%s, %s: notes %q", w.name, name, r.notes)
 			}
 		}

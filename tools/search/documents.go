@@ -25,10 +25,16 @@ type noTextError struct{ reason string }
 
 func (e noTextError) Error() string { return e.reason }
 
-// unread counts documents that were not searched for the same reason.
-type unread struct {
+// tally counts what a note reports once, and has the first.
+type tally struct {
 	n     int64
-	first string // the name of one
+	first string
+}
+
+func (t *tally) add(what string) {
+	if t.n++; t.n == 1 {
+		t.first = what
+	}
 }
 
 // notYet is the reason of documents for which the time was too short.
@@ -80,7 +86,7 @@ func (w *searchWorker) openDocument(ctx context.Context, t *target) (openedText,
 		_ = src.Close()
 		return openedText{}, err
 	}
-	return openedText{Reader: r, Closer: src, size: src.Size, stored: src.Encoding, document: src.Document}, nil
+	return openedText{Reader: r, Closer: src, size: src.Size, stored: src.Encoding, src: src}, nil
 }
 
 // documentNotes says which documents were not searched, and what is missing in the text of others.
@@ -96,9 +102,9 @@ func (s *searcher) documentNotes() (notes []string) {
 		notes = append(notes, content.Plural(total, "document", "documents")+" not searched: "+
 			content.ClipBytes(strings.Join(reasons, ", "), 300))
 	}
-	if s.inPart > 0 {
-		notes = append(notes, content.Plural(s.inPart, "document has", "documents have")+" content without text, such as "+
-			content.ClipBytes(s.firstPart, 200))
+	if s.inPart.n > 0 {
+		notes = append(notes, content.Plural(s.inPart.n, "document has", "documents have")+" content without text, such as "+
+			content.ClipBytes(s.inPart.first, 200))
 	}
 	return notes
 }

@@ -33,27 +33,17 @@ func hasLongLines(ctx context.Context, src *source.Source) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	b := bufio.NewReaderSize(io.LimitReader(r, maxProbe), 64<<10)
-	chars := 0
-	for {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		piece, err := b.ReadSlice('\n')
-		chars += utf8.RuneCount(piece)
-		if chars > longLine {
+	lines := bufio.NewScanner(content.WithContext(ctx, io.LimitReader(r, maxProbe)))
+	lines.Buffer(nil, utf8.UTFMax*longLine+2) // a line of more bytes has more chars
+	for lines.Scan() {
+		if utf8.RuneCount(lines.Bytes()) > longLine {
 			return true, nil
 		}
-		switch {
-		case err == nil:
-			chars = 0
-		case errors.Is(err, bufio.ErrBufferFull):
-		case errors.Is(err, io.EOF):
-			return false, nil
-		default:
-			return false, err
-		}
 	}
+	if err := lines.Err(); !errors.Is(err, bufio.ErrTooLong) {
+		return false, err
+	}
+	return true, nil
 }
 
 // leafScan finds the matching scalar values of a JSON text.
@@ -70,46 +60,6 @@ type leafScan struct {
 	clipped       int64
 	letters       bool // see linesearch.Totals.Letters
 	err           error
-
-	held []leafMatch // the values that match, as long as they are not more than maxHeldMatches
-	size int         // bytes of them
-}
-
-// leafMatch is a matching value, and the byte range of the match in it.
-type leafMatch struct {
-	pointer, value string
-	start, end     int
-}
-
-// maxHeldMatches is the maximum number of bytes of matching values that are held until the whole JSON was parsed; if
-// there are more, the source is read a second time to show them.
-const maxHeldMatches = 1 << 20
-
-// holdMatch stores a match; it is a callback of scan.
-func (s *leafScan) holdMatch(pointer, value string, start, end int) error {
-	if s.size += len(pointer) + len(value) + 64; s.size <= maxHeldMatches {
-		s.held = append(s.held, leafMatch{pointer, value, start, end})
-	} else {
-		s.held = nil
-	}
-	return nil
-}
-
-// showMatches shows the matches, from memory or by a second scan.
-func (s *leafScan) showMatches() error {
-	if s.size > maxHeldMatches {
-		again := leafScan{g: s.g, ctx: s.ctx, quote: s.quote}
-		_, err := again.scan(s.g.showLeaf)
-		return err
-	}
-	for _, l := range s.held {
-		if err := s.g.showLeaf(l.pointer, l.value, l.start, l.end); errors.Is(err, tools.ErrPageFull) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // grepJSON shows `pointer: value` for each matching value. done is false if the caller must search lines instead: the
@@ -118,16 +68,16 @@ func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 	s := &leafScan{
 		g: g, ctx: ctx, quote: strings.Contains(g.Pattern, `"`), ascii: !g.Literal && linesearch.UsesASCII(g.Pattern),
 	}
-	hold := s.holdMatch
+	count := func(string, string, int, int) error { return nil }
 	if g.Show == "groups" {
-		hold = func(string, string, int, int) error {
+		count = func(string, string, int, int) error {
 			for line := range bytes.SplitSeq(s.matched, []byte("\n")) {
 				g.groups.addText(g.m, bytes.TrimSuffix(line, []byte("\r")))
 			}
 			return nil
 		}
 	}
-	broken, err := s.scan(hold)
+	broken, err := s.scan(count)
 	if err != nil {
 		return false, err
 	}
@@ -158,7 +108,8 @@ func (g *grepper) grepJSON(ctx context.Context) (done bool, err error) {
 		g.out.Note(content.Plural(s.clipped, "value is", "values are") + " over 1 MiB: only the first 1 MiB was searched")
 	}
 	if g.Show == "" || g.Show == "matches" {
-		if err := s.showMatches(); err != nil {
+		again := leafScan{g: g, ctx: ctx, quote: s.quote} // now that all of the JSON is known to be well formed
+		if _, err := again.scan(g.showLeaf); err != nil {
 			return false, err
 		}
 	}
@@ -262,14 +213,7 @@ func appendKeys(b []byte, pointer string) []byte {
 }
 
 // isIndex reports whether a token of a pointer may be an array index, or is empty.
-func isIndex(token string) bool {
-	for i := range len(token) {
-		if token[i]-'0' > 9 {
-			return false
-		}
-	}
-	return true
-}
+func isIndex(token string) bool { return strings.Trim(token, "0123456789") == "" }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 

@@ -19,13 +19,10 @@ import (
 type openedText struct {
 	io.Reader
 	io.Closer
-	raw        io.ReaderAt      // as stored; nil: a document
-	size       int64            // bytes, as stored
-	stored     content.Encoding // not set for a smallFile, which detects it while reading
-	keptInPart bool             // an observation that was kept in part
-	document   *source.Document // whose text this is
-	use        func()           // notes that matches are shown; nil for files
-	packed     *source.Source   // a compressed file or a member: it knows its sizes and damage once it was read
+	raw    io.ReaderAt      // as stored; nil: a document, a compressed file or a member
+	size   int64            // bytes, as stored
+	stored content.Encoding // not set for a smallFile, which detects it while reading
+	src    *source.Source   // whose text this is; nil: the bytes of a file
 }
 
 // errBinary reports that a file is not text.
@@ -65,20 +62,6 @@ func (w *searchWorker) openFile(t *target) (openedText, error) {
 
 // openSource opens a target that is not a file below a root, such as an observation.
 func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, error) {
-	if f, ok := t.at.OpenListed(&t.entry, maxSmall); ok && f.Size() > 0 && !w.Multiline {
-		w.file, w.small = f, smallFile{file: &w.file}
-		use := func() {
-			if src, err := t.at.Place.Open(ctx, t.entry.Path); err == nil {
-				_ = src.Close()
-			}
-		}
-		inPart := t.entry.Observation.Dropped > 0
-		return openedText{
-			Reader: &w.small, Closer: &w.small, raw: &w.file, size: f.Size(), keptInPart: inPart, use: use,
-		}, nil
-	} else if ok {
-		_ = f.Close()
-	}
 	src, held, err := t.entry.Held()
 	if !held {
 		src, err = t.at.Peek(ctx, t.entry.Path)
@@ -98,16 +81,13 @@ func (w *searchWorker) openSource(ctx context.Context, t *target) (openedText, e
 		_ = src.Close()
 		return openedText{}, err
 	}
+	opened := openedText{Reader: r, Closer: src, size: src.Extent(), stored: src.Encoding, src: src}
 	if held { // releasing the entry closes it
-		return openedText{Reader: r, Closer: io.NopCloser(nil), size: src.Extent(), packed: src}, nil
+		opened.Closer = io.NopCloser(nil)
+	} else if !src.Packed() {
+		opened.raw = src
 	}
-	if src.Packed() {
-		return openedText{Reader: r, Closer: src, size: src.Extent(), packed: src}, nil
-	}
-	inPart := src.Observation != nil && src.Observation.Dropped > 0
-	return openedText{
-		Reader: r, Closer: src, raw: src, size: src.Size, stored: src.Encoding, keptInPart: inPart, use: src.Use,
-	}, nil
+	return opened, nil
 }
 
 // maxSmall is the maximum size in bytes of a file that is read with one call, into the buffer of the caller of Read.

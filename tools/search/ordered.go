@@ -151,13 +151,8 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	case binary:
 		s.binary++
 	case noText:
-		if s.noText == nil {
-			s.noText = map[string]unread{}
-		}
 		of := s.noText[j.err.Error()]
-		if of.n++; of.n == 1 {
-			of.first = t.name()
-		}
+		of.add(t.name())
 		s.noText[j.err.Error()] = of
 	case failed:
 		if s.failed++; s.firstError == nil {
@@ -172,14 +167,10 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	}
 	s.letters = s.letters || j.letters
 	if d := j.document; d != nil && len(d.Notes) > 0 {
-		if s.inPart++; s.firstPart == "" {
-			s.firstPart = t.name() + ": " + d.Notes[0]
-		}
+		s.inPart.add(t.name() + ": " + d.Notes[0])
 	}
 	if j.caveat != "" {
-		if s.caveats++; s.caveats == 1 {
-			s.firstCaveat = j.caveat
-		}
+		s.caveats.add(j.caveat)
 	}
 	if j.short && len(s.cutMultiline) < 10 {
 		s.cutMultiline = append(s.cutMultiline, t.name())
@@ -210,9 +201,6 @@ func (s *searcher) addResult(t *target, j *fileResult) {
 	case "counts":
 		s.counts = append(s.counts, fileCount{t.name(), j.matches})
 	case "dirs":
-		if s.dirs == nil {
-			s.dirs = map[string]dirCount{}
-		}
 		dir := dirOf(t.name())
 		d := s.dirs[dir]
 		s.dirs[dir] = dirCount{d.matches + j.matches, d.files + 1}

@@ -93,6 +93,17 @@ func TestPackedFiles(t *testing.T) {
 		expect.EqualList(t, got, c.want, c.args)
 		expect.Contains(t, strings.Join(a.notes, "; "), c.notes...)
 	}
-	a := must(t, Grep(), s, args{"source": "a.zip/c.gz", "pattern": "needle"})
+	same := zipped(t, "x", "needle one\n", "y", "needle\n", "x", "needle two\n")
+	twice := toolstest.Roots(t, folder(t, "twice.zip", same))
+	const said = "1 name occurs more than once in twice.zip, such as x: the last of the members with one name is read"
+	a := must(t, Search(), twice, args{"pattern": "needle", "archives": true})
+	if got := records(t, a); len(got) != 2 || got[0].File != "twice.zip/y" || got[1].Text != "needle two" {
+		t.Errorf("%+v", got)
+	}
+	expect.Equal(t, strings.Join(a.notes, "; "), said)
+	a = must(t, Grep(), twice, args{"source": "twice.zip/x", "pattern": "needle"})
+	expect.EqualList(t, a.rows, []string{"1: needle two"})
+	expect.Contains(t, strings.Join(a.notes, "; "), "2 members have the name twice.zip/x: the last ")
+	a = must(t, Grep(), s, args{"source": "a.zip/c.gz", "pattern": "needle"})
 	expect.EqualList(t, a.rows, []string{"2: a needle"})
 }

@@ -3,16 +3,16 @@ package search
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-funnel/mcp-funnel/base/panics"
+	"github.com/mcp-funnel/mcp-funnel/base/runes"
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
-	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/linesearch"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -89,9 +89,11 @@ func (w *searchWorker) searchFile(m *linesearch.Matcher, t *target, r *fileResul
 // searchText searches an open text for one pattern and closes it.
 func (w *searchWorker) searchText(m *linesearch.Matcher, t *target, f openedText, r *fileResult) error {
 	defer func() { _ = f.Close() }()
-	r.keptInPart, r.document = f.keptInPart, f.document
-
-	w.records.beginFile(t, f.document)
+	if f.src != nil {
+		r.keptInPart = f.src.Observation != nil && f.src.Observation.Dropped > 0
+		r.document = f.src.Document
+	}
+	w.records.beginFile(t, r.document)
 	o := linesearch.Options{Before: w.Context, After: w.Context}
 	if w.Show == "groups" {
 		o.Window = maxSaved
@@ -112,8 +114,8 @@ func (w *searchWorker) searchText(m *linesearch.Matcher, t *target, f openedText
 		r.counts = append(r.counts, totals.Matches)
 	}
 	r.short, r.letters, r.stored = r.short || totals.Short, r.letters || totals.Letters, f.stored
-	if totals.Matches > 0 && f.use != nil {
-		f.use()
+	if totals.Matches > 0 && f.src != nil {
+		f.src.Use()
 	}
 	switch p := f.Reader.(type) {
 	case *smallFile: // was read at once
@@ -121,13 +123,13 @@ func (w *searchWorker) searchText(m *linesearch.Matcher, t *target, f openedText
 	case *io.SectionReader:
 		r.shrunk = r.shrunk || t.entry.IsFile() && err == nil && !r.short && totals.Bytes < p.Size()
 	default: // a decoded text has another size than its file: ask the file
-		r.shrunk = r.shrunk || t.entry.IsFile() && f.document == nil && f.packed == nil && w.file.Shrunk()
+		r.shrunk = r.shrunk || t.entry.IsFile() && f.src == nil && w.file.Shrunk()
 	}
 	if mixed || w.beyond && totals.Matches == 0 && f.mayBeMixed(r.stored) && !isUTF8(w.ctx, f.raw, f.size) {
 		r.stored = source.Mixed
 	}
-	if f.packed != nil {
-		r.stored, r.caveat = f.packed.Coding(), f.packed.Caveat()
+	if f.src != nil && f.raw == nil { // it knows its sizes and damage now that it was read
+		r.stored, r.caveat = f.src.Coding(), f.src.Caveat()
 	}
 	r.window, r.notUTF8 = w.records.window, w.records.notUTF8
 	if e := w.records.endRecord(); err == nil {
@@ -152,16 +154,11 @@ func (r *matchRecorder) appendText(b, line []byte) []byte {
 	}
 	r.notUTF8 = true
 	var legible []byte
-	for len(line) > 0 {
-		c, n := utf8.DecodeRune(line)
-		if c == utf8.RuneError && n == 1 {
-			legible = append(legible, content.Visible(string(line[:1]), false)...)
-		} else {
-			legible = append(legible, line[:n]...)
-		}
-		line = line[n:]
+	for at := runes.Invalid(line); at >= 0; at = runes.Invalid(line) {
+		legible = fmt.Appendf(append(legible, line[:at]...), `\x%02x`, line[at])
+		line = line[at+1:]
 	}
-	return jsonString(b, legible)
+	return jsonString(b, append(legible, line...))
 }
 
 func appendCount(b []byte, c fileCount) []byte {

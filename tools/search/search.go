@@ -38,7 +38,7 @@ func search(ctx context.Context, a searchArgs, in tools.Input, out tools.Output)
 		return err
 	}
 	s := &searcher{searchArgs: a, all: all, glob: glob, in: in, out: out, rows: rows{to: out, limit: a.Limit}}
-	s.contents = source.NewContents()
+	s.contents, s.noText, s.dirs = source.NewContents(), map[string]tally{}, map[string]dirCount{}
 	s.beyond = source.BeyondASCII(a.Pattern.Text())
 	if a.Pattern.Several {
 		s.patterns = make([]dirCount, len(all))
@@ -106,8 +106,8 @@ func (s *searcher) matchNotes(ctx context.Context) (notes []string) {
 // coverageNotes returns the notes on what was not searched, or only in part; "" is no note.
 func (s *searcher) coverageNotes() []string {
 	var failed, cut, caveats string
-	if caveats = s.firstCaveat; s.caveats > 1 {
-		caveats = fmt.Sprintf("%d files were not read whole, the first: %s", s.caveats, caveats)
+	if caveats = s.caveats.first; s.caveats.n > 1 {
+		caveats = fmt.Sprintf("%d files were not read whole, the first: %s", s.caveats.n, caveats)
 	}
 	if s.failed > 0 {
 		failed = content.Plural(s.failed, "file", "files") + " could not be read: " +

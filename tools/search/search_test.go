@@ -121,7 +121,7 @@ func TestDecodedIsToldOnce(t *testing.T) {
 	if a := must(t, Search(), s, args{"pattern": "needle"}); a.note() != "decoded: a.txt (utf-16le)" {
 		t.Errorf("%q", a.notes)
 	}
-	for source, want := range map[string]string{"a.txt": "decoded from utf-16le", "plain.txt": "", "bom.txt": ""} {
+	for source, want := range map[string]string{"a.txt": "a.txt: decoded from utf-16le", "plain.txt": "", "bom.txt": ""} {
 		if a := must(t, Grep(), s, args{"pattern": "needle", "source": source}); a.note() != want {
 			t.Errorf("grep %s: %q", source, a.notes)
 		}

@@ -106,17 +106,15 @@ type searcher struct {
 	seen         int64 // files opened, searched or not
 	searched     int64
 	binary       int64
-	noText       map[string]unread // documents that were not searched, by reason
-	inPart       int64             // documents of which something has no text
-	firstPart    string            // the name of one, and what has none
+	noText       map[string]tally // documents that were not searched, by reason
+	inPart       tally            // documents of which something has no text: its name, and what has none
 	failed       int64
 	firstError   error // error of the first file that failed
 	keptInPart   int64 // observations that were kept in part
 	shrunk       int64 // files that became shorter meanwhile
 	letters      bool  // of some file: linesearch.Totals.Letters
 	notUTF8      int64 // files with lines shown that are not UTF-8
-	caveats      int64 // compressed files and members that were not read whole
-	firstCaveat  string
+	caveats      tally // compressed files and members that were not read whole
 	cutMultiline []string
 	matches      int64
 	files        int64

@@ -45,18 +45,16 @@ func (p rootPlace) archive(rel string) (a archivePlace, inner string, ok bool) {
 	parts := strings.Split(strings.TrimSuffix(rel, "/"), "/")
 	for i := range parts {
 		at := existing(p.root, strings.Join(parts[:i+1], "/"))
-		if fi, err := p.root.Stat(at); err != nil {
-			break
-		} else if fi.IsDir() {
+		if fi, err := p.root.Stat(at); err == nil && fi.IsDir() {
 			continue
 		}
-		f, _, err := p.root.OpenFile(at)
+		f, fi, err := p.root.OpenFile(at)
 		if err != nil {
 			break
 		}
 		defer func() { _ = f.Close() }()
 		inner = cmp.Or(strings.Join(parts[i+1:], "/"), ".")
-		return archivePlace{p, at}, inner, !p.docs.Replaces(at) && packed.IsArchive(f)
+		return archivePlace{p, at}, inner, !p.docs.Replaces(at) && packed.IsArchive(f, fi.Size())
 	}
 	return a, "", false
 }
@@ -100,17 +98,16 @@ func (p archivePlace) entry(m packed.Member) Entry {
 }
 
 // List implements [Place]. It lists in path order, with the directories that occur only in names of members; or with
-// Contents in the order of the archive, which it reads once.
+// Contents in the order of the archive, of which it reads each member once. Of several members with one name it lists
+// the last, as unpacking them would leave it.
 func (p archivePlace) List(
 	ctx context.Context, at string, o ListOptions, visit func(Entry) error,
 ) (report tree.Report, err error) {
 	rel := func(name string) string { // the path below at; "" if there is none
-		below, ok := strings.CutPrefix(name, strings.TrimPrefix(at+"/", "./"))
-		switch {
-		case name == at:
-			return path.Base(at)
-		case ok:
+		if below, ok := strings.CutPrefix(name, strings.TrimPrefix(at+"/", "./")); ok {
 			return below
+		} else if name == at {
+			return path.Base(at)
 		}
 		return ""
 	}
@@ -119,68 +116,85 @@ func (p archivePlace) List(
 		name, g := rel(m.Path), o.Walk.Glob
 		return (g == nil || g.Match(name)) && (o.Walk.Depth == 0 || strings.Count(name, "/") < o.Walk.Depth)
 	}
-	members, again, encrypted := map[string]packed.Member{}, int64(0), int64(0)
+	members, last := map[string]packed.Member{}, map[string]int{} // by path; last is the number of a member
+	n, encrypted, again, first := 0, int64(0), map[string]bool{}, ""
 	note, err := p.walk(ctx, func(m packed.Member) error {
+		n++
 		if outside(m) {
 			return nil
-		}
-		if o.Contents != nil {
-			if report.Files++; !matches(m) {
-				return nil
-			}
-			e := p.entry(m)
-			if m.Mode.IsRegular() {
-				size := min(max(e.Size, 4<<10), memberMemory)
-				if err := o.Contents.Acquire(ctx, size); err != nil {
-					return err
-				}
-				src, err := p.source(ctx, m)
-				e.held = &heldText{src, err, func() { o.Contents.Release(size) }}
-			}
-			return visit(e)
 		}
 		if m.Why == packed.Encrypted {
 			encrypted++
 		}
-		if old, ok := members[m.Path]; ok && !old.Mode.IsDir() {
-			again++
+		if last[m.Path] > 0 && !m.Mode.IsDir() {
+			again[m.Path], first = true, cmp.Or(first, m.Path)
 		}
-		members[m.Path] = m
+		members[m.Path], last[m.Path] = m, n
 		for dir := path.Dir(m.Path); dir != "." && members[dir].Path == ""; dir = path.Dir(dir) {
 			members[dir] = packed.Member{Path: dir, Mode: fs.ModeDir, Modified: m.Modified}
 		}
 		return nil
 	})
-	if errors.Is(err, tree.SkipAll) {
-		return report, nil
-	}
 	if err != nil {
 		return report, err
 	}
-	if encrypted+again > 0 {
-		note = strings.Trim(fmt.Sprintf("%s; of the members of %s %d are encrypted, and %d have a name that is there again: "+
-			"the last is read", note, p.Name("."), encrypted, again), "; ")
+	say := func(when bool, note string) {
+		if when && o.Note != nil {
+			o.Note(note)
+		}
 	}
-	if note != "" && o.Note != nil {
-		o.Note(note)
+	say(note != "", note)
+	say(encrypted > 0, content.Plural(encrypted, "member is", "members are")+" encrypted in "+p.Name("."))
+	say(first != "", fmt.Sprintf("%s more than once in %s, such as %s: %s",
+		content.Plural(int64(len(again)), "name occurs", "names occur"), p.Name("."), first, lastIsRead))
+	say(members[at].Mode.IsRegular() && packed.HasArchiveName(at), nestedNote(p.Name(at), "an archive"))
+	if o.Contents == nil {
+		all := slices.DeleteFunc(slices.Collect(maps.Values(members)), outside)
+		slices.SortFunc(all, func(a, b packed.Member) int { // a directory comes before what is in it
+			return strings.Compare(strings.ReplaceAll(a.Path, "/", "\x00"), strings.ReplaceAll(b.Path, "/", "\x00"))
+		})
+		return visitEach(ctx, all, matches, p.entry, visit)
 	}
-	all := slices.DeleteFunc(slices.Collect(maps.Values(members)), outside)
-	slices.SortFunc(all, func(a, b packed.Member) int { // a directory comes before what is in it
-		return strings.Compare(strings.ReplaceAll(a.Path, "/", "\x00"), strings.ReplaceAll(b.Path, "/", "\x00"))
+	n = 0
+	_, err = p.walk(ctx, func(m packed.Member) error {
+		if n++; last[m.Path] != n {
+			return nil
+		}
+		if report.Files++; !matches(m) {
+			return nil
+		}
+		e := p.entry(m)
+		if m.Mode.IsRegular() {
+			size := min(max(e.Size, 4<<10), memberMemory)
+			if err := o.Contents.Acquire(ctx, size); err != nil {
+				return err
+			}
+			src, err := p.source(ctx, m)
+			e.held = &heldText{src, err, func() { o.Contents.Release(size) }}
+		}
+		return visit(e)
 	})
-	return visitEach(ctx, all, matches, p.entry, visit)
+	if errors.Is(err, tree.SkipAll) {
+		err = nil
+	}
+	return report, err
 }
+
+const lastIsRead = "the last of the members with one name is read"
 
 // find calls take for each member at a path, which may be written as it was shown. The error is for a path that no
 // member has; the note is that of walk.
 func (p archivePlace) find(ctx context.Context, at string, take func(packed.Member)) (note string, err error) {
-	found := false
+	found, outer := false, ""
 	note, err = p.walk(ctx, func(m packed.Member) error {
 		switch {
 		case m.Path == at, content.VisibleLine(m.Path) == at, content.Visible(m.Path, false) == at:
 			take(m)
 		case strings.HasPrefix(m.Path, at+"/") && !found:
 			take(packed.Member{Path: at, Mode: fs.ModeDir, Why: packed.Directory})
+		case m.Mode.IsRegular() && (strings.HasPrefix(at, m.Path+"/") || strings.HasPrefix(at, m.Path+"#")):
+			outer = m.Path
+			return nil
 		default:
 			return nil
 		}
@@ -189,6 +203,12 @@ func (p archivePlace) find(ctx context.Context, at string, take func(packed.Memb
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("%s has no member %s; find path=%[1]s lists them", p.Name("."), content.ClipBytes(at, 200))
+		if outer != "" {
+			if src, failed := p.Open(ctx, outer); failed == nil {
+				note = src.damage // with the note of walk
+				_ = src.Close()
+			}
+		}
 		if note != "" {
 			err = fmt.Errorf("%w; %s", err, note)
 		}
@@ -208,8 +228,9 @@ func (p archivePlace) Describe(ctx context.Context, at string) (e Entry, err err
 // Open implements [Place]. Of several members with one name it opens the last.
 func (p archivePlace) Open(ctx context.Context, at string) (src *Source, err error) {
 	var failed error
+	n := 0
 	note, err := p.find(ctx, at, func(m packed.Member) {
-		if src != nil {
+		if n++; src != nil {
 			_ = src.Close()
 		}
 		src, failed = p.source(ctx, m)
@@ -220,7 +241,9 @@ func (p archivePlace) Open(ctx context.Context, at string) (src *Source, err err
 	if failed != nil {
 		return nil, ReadError(p.Name(at), failed)
 	}
-	src.addDamage(note)
+	if src.addDamage(note); n > 1 {
+		src.notes = append(src.notes, fmt.Sprintf("%d members have the name %s: %s", n, src.Name, lastIsRead))
+	}
 	return src, nil
 }
 
@@ -242,13 +265,15 @@ func (p archivePlace) source(ctx context.Context, m packed.Member) (src *Source,
 		src.addDamage(fmt.Sprintf("%s has more than the %d bytes that its archive says: they were not read", src.Name, m.Size))
 	case src.Size > most:
 		src.addDamage(fmt.Sprintf("%s was read in part, its first %d bytes of %d (--max-observation)", src.Name, most, m.Size))
-	case err != nil || src.Size < m.Size:
+	case src.Size < m.Size:
 		src.addDamage(fmt.Sprintf("%s is damaged (%v): this answer covers only %d of its %d bytes, and they may be wrong",
 			src.Name, cmp.Or(err, io.ErrUnexpectedEOF), src.Size, m.Size))
+	case err != nil:
+		src.addDamage(fmt.Sprintf("%s is damaged (%v): its bytes may be wrong", src.Name, err))
 	}
 	src.Size = min(src.Size, most, m.Size)
 	if err = ctx.Err(); err == nil {
-		err = src.unpack()
+		err = src.unpack(true)
 	}
 	if err == nil {
 		err = src.sniff(path.Base(m.Path))

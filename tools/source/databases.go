@@ -24,6 +24,7 @@ const (
 	databaseMemory = 256 << 20        // of a worker
 	listTime       = 15 * time.Second // for the list of tables
 	maxList        = 16 << 20         // bytes of it
+	viewTime       = 30 * time.Second // for the rows of a view: less than a call may take, which then shows them
 )
 
 // DatabaseWorker is the name of [ReadDatabase] for worker.Main.
@@ -55,7 +56,7 @@ func ReadDatabase(ctx context.Context, in io.Reader, files []*os.File, out io.Wr
 	}
 	table, err := sqlite.Find(ctx, db, job.Table)
 	if err == nil && !job.Check {
-		err = sqlite.Rows(ctx, db, table, job.Columns, out)
+		err = sqlite.Rows(ctx, db, table, job.Columns, viewTime, out)
 	}
 	if said, ok := errors.AsType[*content.Remarks](err); ok {
 		return errors.New(noted + strings.Join(said.Notes, "; "))
@@ -102,14 +103,13 @@ func (r *records) start() {
 		_ = r.reading.Close()
 	}
 	job, _ := json.Marshal(r.job) // it has only values that JSON has
-	out, in := io.Pipe()
-	r.out, r.reading = out, out
 	ctx := r.ctx
-	context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
-	r.running.Go(func() {
+	r.running.Add(1)
+	r.out = piped(ctx, func(to io.Writer) error {
+		defer r.running.Done()
 		err := worker.Run(ctx, worker.Spec{
 			Name: DatabaseWorker, In: bytes.NewReader(job), Files: []*os.File{r.file}, Memory: databaseMemory, Feeds: true,
-		}, in)
+		}, to)
 		ended, ok := errors.AsType[*worker.Error](err)
 		if ok && ended.Cause == worker.ErrFailed { //nolint:errorlint // nothing wraps it
 			said, all := strings.CutPrefix(ended.Line, noted)
@@ -120,18 +120,19 @@ func (r *records) start() {
 		} else if ok && ctx.Err() == nil {
 			err = errors.New(failureOf(err))
 		}
-		_ = in.CloseWithError(err)
+		return err
 	})
+	r.reading = r.out
 }
 
 // openDatabase makes an open file that is a database the list of its tables, or the rows of a table.
 func (s *Source) openDatabase(ctx context.Context, f *os.File, table string) error {
 	prefix := make([]byte, 16)
 	if n, _ := f.ReadAt(prefix, 0); !sqlite.Is(prefix[:n]) { // an error shows where the text is read
-		if table != "" {
-			return errors.New("it is no SQLite database: only that has a #TABLE")
-		}
 		return nil
+	}
+	if table != "" {
+		s.Name += "#" + table
 	}
 	d := &database{file: f, job: databaseJob{Size: s.Size, Table: table, Check: true}}
 	d.ctx, d.stop = context.WithTimeout(ctx, listTime)

@@ -12,29 +12,26 @@ import (
 type Decoded struct {
 	n     int64
 	first []string
-	from  content.Encoding // of the first
 }
 
 // Add counts a text that is shown under name, if it is stored in another encoding than UTF-8.
 func (d *Decoded) Add(name string, stored content.Encoding) {
-	switch stored {
-	case "", content.UTF8, content.UTF8BOM, content.NoText:
+	if !isEncoded(stored) {
 		return
 	}
-	if d.n++; d.n == 1 {
-		d.from = stored
-	}
+	d.n++
 	if len(d.first) < 3 {
 		d.first = append(d.first, content.ClipBytes(content.VisibleLine(name), 100)+" ("+string(stored)+")")
 	}
 }
 
-// Note returns the note on the only text of a call, "" if it was not decoded.
-func (d *Decoded) Note() string {
-	if d.n == 0 {
-		return ""
+// isEncoded reports whether an answer must say how a text is stored.
+func isEncoded(stored content.Encoding) bool {
+	switch stored {
+	case "", content.UTF8, content.UTF8BOM, content.NoText:
+		return false
 	}
-	return d.from.Note()
+	return true
 }
 
 // NoteAll returns the note on all of several texts, with the names of up to three; "" if none was decoded.

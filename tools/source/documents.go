@@ -178,8 +178,7 @@ func runDocuments(
 		return 0, err
 	}
 	spec.In = bytes.NewReader(append(job, '\n'))
-	out, in := io.Pipe()
-	go func() { _ = in.CloseWithError(worker.Run(ctx, spec, in)) }()
+	out := piped(ctx, func(to io.Writer) error { return worker.Run(ctx, spec, to) })
 	defer func() { _ = out.Close() }()
 	r := bufio.NewReaderSize(out, 64<<10)
 	for _, i := range which {

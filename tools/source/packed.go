@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/packed"
+	"github.com/mcp-funnel/mcp-funnel/text/sqlite"
 )
 
 // unpacking is how a compressed file is read, and what its readers found. They may run concurrently.
@@ -28,23 +29,36 @@ func (u *unpacking) state() (read int64, ended bool, damage error) {
 }
 
 // unpack makes the content of a compressed file the text of its source. A compressed tar is an archive and stays as it
-// is, as does a file of which nothing can be decompressed: then an answer says why.
-func (s *Source) unpack() error {
-	head, err := s.Head(10)
-	format := packed.Detect(head)
-	if format == "" {
-		return err
+// is, as does a file of which nothing can be decompressed: then an answer says why. Databases and archives are read from
+// files of their own: inside an archive, or compressed, they are binary, and an answer says so.
+func (s *Source) unpack(member bool) error {
+	head, err := s.Head(512)
+	s.inside = member
+	if format := packed.Detect(head); format != "" {
+		s.packed = &unpacking{format: format}
+		head, err = s.Head(512)
+		if _, _, damage := s.packed.state(); damage != nil && len(head) == 0 {
+			s.addDamage(fmt.Sprintf("%s begins like a %s file, but nothing of it can be read (%v): these are its bytes",
+				s.Name, format, damage))
+			s.packed = nil
+		} else if packed.IsTar(head) {
+			s.packed = nil
+		} else {
+			s.inside = true
+		}
 	}
-	s.packed = &unpacking{format: format}
-	head, err = s.Head(512)
-	if _, _, damage := s.packed.state(); damage != nil && len(head) == 0 {
-		s.addDamage(fmt.Sprintf("%s begins like a %s file, but nothing of it can be read (%v): these are its bytes",
-			s.Name, format, damage))
-		s.packed = nil
-	} else if packed.IsTar(head) {
-		s.packed = nil
+	switch {
+	case !s.inside:
+	case sqlite.Is(head):
+		s.addDamage(nestedNote(s.Name, "a SQLite database"))
+	case packed.IsArchive(bytes.NewReader(head), int64(len(head))):
+		s.addDamage(nestedNote(s.Name, "an archive"))
 	}
 	return err
+}
+
+func nestedNote(name, what string) string {
+	return name + " is " + what + " inside a compressed file or an archive: to look into it, unpack it to a file first"
 }
 
 // unpackedReader reads the content of a compressed file. Damage ends it like the end of the file; the source says so.
@@ -127,11 +141,5 @@ func (s *Source) Head(n int64) ([]byte, error) {
 	if s.packed != nil {
 		r = s.unpacked()
 	}
-	var b bytes.Buffer
-	b.Grow(int(n))
-	_, err := io.CopyN(&b, r, n)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return b.Bytes(), err
+	return io.ReadAll(io.LimitReader(r, n))
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
 
@@ -139,7 +140,7 @@ func TestArchives(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.zip/none": "a.zip has no member none; find path=a.zip lists them", "a.zip/d": "it is a directory",
 		"a.zip/in.zip/x": "no member", "a.zip/a.txt/b": "no member", "secret.txt/a": "not a directory",
-		"cut.zip/a": "only the first 0 members", "word.docx/a.txt": "not a directory", "none.zip/a": "no such file",
+		"cut.zip/a": "its members from number 1 on", "word.docx/a.txt": "not a directory", "none.zip/a": "no such file",
 	} {
 		if src, err := set.Open(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %s", name, src, err, want)
@@ -160,6 +161,46 @@ func TestArchives(t *testing.T) {
 		if err != nil || n != max(want, 0) || (want < 0) != (len(notes) == 1) {
 			t.Errorf("%s lists %d entries, want %d: %q, %v", name, n, want, notes, err)
 		}
+	}
+}
+
+// TestNested: what is read from a file of its own alone says so where it is compressed or in an archive; an archive may
+// follow a script.
+func TestNested(t *testing.T) {
+	const database, inner = "SQLite format 3\x00", "in.zip"
+	archive := zipOf(t, map[string]string{"app.db": database, inner: zipOf(t, map[string]string{"x": "y"})})
+	set := source.Set{Roots: []*tree.Root{workspace(t, "w", map[string]string{
+		"app.db.gz": gzipped(t, database), "a.zip": archive, "a.zip.gz": gzipped(t, archive), "run": "#!/bin/sh\n" + archive,
+		"plain.sh": "#!/bin/sh\n", "text.gz": gzipped(t, "text"),
+	})}}
+	for name, want := range map[string]string{
+		"app.db.gz": "app.db.gz is a SQLite database inside", "a.zip/app.db": "a.zip/app.db is a SQLite database inside",
+		"app.db.gz#t": "read app.db.gz#t: app.db.gz is a SQLite database inside", "text.gz#t": "it is no SQLite database",
+		"a.zip/app.db#t": "a.zip has no member app.db#t; find path=a.zip lists them; a.zip/app.db is a SQLite database inside",
+		"a.zip/in.zip":   "a.zip/in.zip is an archive inside", "a.zip/in.zip/x": "a.zip/in.zip is an archive inside",
+		"a.zip.gz": "a.zip.gz is an archive inside", "run/app.db": "run/app.db is a SQLite database inside",
+	} {
+		src, err := set.Open(t.Context(), name)
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = src.Caveat()
+			if src.IsArchive() || src.Kind() != content.Binary {
+				t.Errorf("%s is %s", name, src.Kind())
+			}
+			_ = src.Close()
+		}
+		if !strings.Contains(said, want) || err == nil && !strings.Contains(said, "unpack it to a file first") {
+			t.Errorf("%s: %s; want %s", name, said, want)
+		}
+	}
+	for name, want := range map[string]bool{"run": true, "plain.sh": false, "a.zip.gz": false, "a.zip/in.zip": false} {
+		all, err := set.Locate(t.Context(), name)
+		if err != nil || len(all) != 1 || all[0].IsDir != want {
+			t.Errorf("%s: %+v, %v", name, all, err)
+		}
+	}
+	if _, err := set.Locate(t.Context(), "a.zip#t"); err == nil || !strings.Contains(err.Error(), "grep source=a.zip#t searches") {
+		t.Errorf("a table in place of a path: %v", err)
 	}
 }
 

@@ -163,15 +163,6 @@ func (l Location) Peek(ctx context.Context, path string) (*Source, error) {
 	return l.Place.Open(ctx, path)
 }
 
-// OpenListed opens an observation that the location has listed, of at most size bytes, for one short read. If ok is
-// false, [Location.Peek] opens it or says why not.
-func (l Location) OpenListed(e *Entry, size int64) (f tree.Opened, ok bool) {
-	if p, isStore := l.Place.(observationPlace); isStore && l.Path == "." && e.Observation != nil {
-		return p.store.OpenListed(e.Observation, size)
-	}
-	return f, false
-}
-
 // Dir returns the directory of the root that the location is below; ok is false in other places.
 func (l Location) Dir() (dir string, ok bool) {
 	if p, ok := l.Place.(rootPlace); ok {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func (p rootPlace) List(ctx context.Context, at string, o ListOptions, visit fun
 		if fi, err := p.root.Stat(at); err != nil {
 			return tree.Report{}, err
 		} else if !fi.IsDir() {
-			return p.listOne(at, fi, o.Walk.Glob, visit)
+			return p.listOne(ctx, at, fi, o.Walk.Glob, visit)
 		}
 	}
 	prefix := p.prefix()
@@ -61,15 +62,12 @@ func (p rootPlace) List(ctx context.Context, at string, o ListOptions, visit fun
 }
 
 // listOne lists an entry that is no directory. The glob is matched against its last name.
-func (p rootPlace) listOne(at string, fi fs.FileInfo, glob *tree.Glob, visit func(Entry) error) (tree.Report, error) {
-	report := tree.Report{Files: 1}
-	if glob != nil && !glob.Match(path.Base(at)) {
-		return report, nil
-	}
-	if err := visit(p.entry(at, fi)); !errors.Is(err, tree.SkipAll) {
-		return report, err
-	}
-	return report, nil
+func (p rootPlace) listOne(
+	ctx context.Context, at string, fi fs.FileInfo, glob *tree.Glob, visit func(Entry) error,
+) (tree.Report, error) {
+	matches := func(fs.FileInfo) bool { return glob == nil || glob.Match(path.Base(at)) }
+	entry := func(fi fs.FileInfo) Entry { return p.entry(at, fi) }
+	return visitEach(ctx, []fs.FileInfo{fi}, matches, entry, visit)
 }
 
 // entry returns the entry at a path below the root, from the result of Stat.
@@ -132,6 +130,9 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 		return nil, err
 	}
 	src := &Source{ReaderAt: f, Name: quoteName(shown), Size: fi.Size(), Modified: fi.ModTime(), closer: f}
+	if table != "" {
+		src.Name = strings.TrimSuffix(src.Name, "#"+table)
+	}
 	if src.Size == 0 {
 		err = src.readUnsized()
 	}
@@ -142,7 +143,10 @@ func (p rootPlace) open(ctx context.Context, rel, shown string) (*Source, error)
 		err = src.openDatabase(ctx, f, table)
 	}
 	if err == nil && src.Document == nil && src.database == nil {
-		err = src.unpack()
+		err = src.unpack(false)
+	}
+	if err == nil && src.database == nil && table != "" {
+		err = errors.New(cmp.Or(src.damage, "it is no SQLite database: only that has a #TABLE"))
 	}
 	if err == nil && src.database == nil {
 		err = src.sniff(path.Base(rel))

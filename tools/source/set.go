@@ -111,6 +111,10 @@ func (s Set) locateInRoots(ctx context.Context, name string) ([]Location, error)
 	case errors.Is(err, fs.ErrNotExist) && tree.IsGlob(name):
 		return nil, fmt.Errorf("%w; path takes no glob; use the argument glob", err)
 	case errors.Is(err, fs.ErrNotExist):
+		if _, _, ok := cutTable(root, rel); ok {
+			return nil, fmt.Errorf("%w; if this is a table of a database, it is one source: grep source=%[2]s searches it, jq "+
+				"source=%[2]s filters it, and read path=%[2]s shows it", err, content.ClipBytes(p.Name(rel), 200))
+		}
 		return nil, fmt.Errorf("%w%s", err, suggest(ctx, root, rel, p.prefix(), tree.File, tree.Dir))
 	case err != nil:
 		return nil, err

@@ -40,6 +40,8 @@ type Source struct {
 	database  *database            // whose tables or rows this is; nil: not a database
 	packed    *unpacking           // of a compressed file; nil: the stored bytes are not compressed
 	damage    string               // what is wrong with a file or a member, known since it was opened
+	inside    bool                 // of a compressed file or an archive: the text is no file of its own
+	notes     []string             // what else an answer must say of it
 }
 
 // ReadError returns the error for a file that could not be read, under the name that the caller uses.
@@ -125,9 +127,12 @@ func (s *Source) Binary() bool {
 	return (s.Observation != nil || s.Encoding != content.UTF8) && s.Kind() == content.Binary
 }
 
+// IsArchive reports whether the source is an archive that find and search look into.
+func (s *Source) IsArchive() bool { return !s.inside && packed.IsArchive(s, s.Size) }
+
 // Instead names what reads a binary source, to add to an error; "" if nothing is known.
 func (s *Source) Instead() string {
-	if packed.IsArchive(s) {
+	if s.IsArchive() {
 		return "; it is an archive: find with this path lists its members, search with it looks inside"
 	}
 	b := make([]byte, 4)
@@ -150,9 +155,10 @@ func (s *Source) Use() {
 
 // Notes returns notes of one line each that an answer must show: that the source was decoded, and its [Source.Caveat].
 func (s *Source) Notes() []string {
-	var d Decoded
-	d.Add(s.Name, s.Coding())
-	notes := []string{d.Note(), s.Caveat()}
+	notes := append([]string{s.Caveat()}, s.notes...)
+	if stored := s.Coding(); isEncoded(stored) {
+		notes = append(notes, s.Name+": "+stored.Note())
+	}
 	if s.converted != nil {
 		notes = append(notes, s.converted.notes(s.Name)...)
 	}
@@ -231,20 +237,22 @@ func (s *Source) Text() (text io.Reader, err error) {
 // LineOffset returns the last indexed line at or before line (from 1) and the offset of its first byte; 1, 0 without an
 // index.
 func (s *Source) LineOffset(line int64) (known, at int64) {
-	if s.index != nil && s.Plain() {
-		if offset, known, err := s.index.LineOffset(line); err == nil {
-			return known, offset
-		}
-	}
-	return 1, 0
+	return s.indexed((*observations.Reader).LineOffset, line, 1)
 }
 
 // CharOffset returns the last indexed char at or before char (from 0) and its offset; 0, 0 without an index.
 func (s *Source) CharOffset(char int64) (known, at int64) {
+	return s.indexed((*observations.Reader).CharOffset, char, 0)
+}
+
+// indexed looks up the n-th line or char; without an index it returns the first.
+func (s *Source) indexed(
+	find func(*observations.Reader, int64) (offset, known int64, err error), n, first int64,
+) (known, at int64) {
 	if s.index != nil && s.Plain() {
-		if offset, known, err := s.index.CharOffset(char); err == nil {
+		if offset, known, err := find(s.index, n); err == nil {
 			return known, offset
 		}
 	}
-	return 0, 0
+	return first, 0
 }

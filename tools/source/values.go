@@ -18,26 +18,32 @@ import (
 
 // converted makes the text of a source JSON.
 type converted struct {
-	ctx   context.Context
-	kind  content.Kind // of the text as it is stored
-	read  values.Reader
-	ended atomic.Pointer[error] // how the last reader ended; nil: none did
+	ctx    context.Context
+	stored *Source
+	read   values.Reader
+	ended  atomic.Pointer[error] // how the last reader ended; nil: none did
 }
 
 // reader returns the records of a text as JSON, one a line. Its goroutine ends with the context.
 func (c *converted) reader(text io.Reader) io.Reader {
-	out, in := io.Pipe()
-	stop := context.AfterFunc(c.ctx, func() { _ = in.CloseWithError(c.ctx.Err()) })
-	go func() {
-		defer stop()
-		b := bufio.NewWriterSize(in, 64<<10)
+	return piped(c.ctx, func(to io.Writer) error {
+		b := bufio.NewWriterSize(to, 64<<10)
 		ended := c.read.Objects(c.ctx, text, b)
 		c.ended.Store(&ended)
-		err := b.Flush()
-		if _, ok := errors.AsType[*content.Remarks](ended); !ok {
-			err = errors.Join(err, ended)
+		if _, ok := errors.AsType[*content.Remarks](ended); ok {
+			return b.Flush()
 		}
-		_ = in.CloseWithError(err)
+		return errors.Join(b.Flush(), ended)
+	})
+}
+
+// piped returns a reader of what write writes, in a goroutine. The reader ends with the error of write, or with ctx.
+func piped(ctx context.Context, write func(io.Writer) error) *io.PipeReader {
+	out, in := io.Pipe()
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	go func() {
+		defer stop()
+		_ = in.CloseWithError(write(in))
 	}()
 	return out
 }
@@ -83,7 +89,7 @@ func (s *Source) Values(ctx context.Context) (*Source, error) {
 		kind = content.JSON
 	}
 	v := *s
-	v.converted = &converted{ctx: ctx, kind: s.Kind(), read: read}
+	v.converted = &converted{ctx: ctx, stored: s, read: read}
 	v.index, v.kind = nil, func() content.Kind { return kind }
 	return &v, nil
 }
@@ -183,11 +189,8 @@ func (s *Source) LinesOf(ctx context.Context, pointer string) (from, to int64) {
 	if s.converted == nil {
 		return 1, 0
 	}
-	stored := *s
-	kind := s.converted.kind
-	stored.converted, stored.kind = nil, func() content.Kind { return kind }
 	var broken bool
-	all, err := stored.pointers(ctx, &broken)
+	all, err := s.converted.stored.pointers(ctx, &broken)
 	if all == nil || err != nil {
 		return 1, 0
 	}
