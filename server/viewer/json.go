@@ -67,7 +67,9 @@ func treeView(q *request, o *opened) ([]any, error) {
 		if b = bytes.TrimSpace(b); err == nil && len(b) > 0 && b[0] != '{' && b[0] != '[' {
 			*value = content.Span{End: o.Size}
 			if !o.Plain() {
-				_, err = o.from(math.MaxInt64) // to its end
+				if _, err := o.from(math.MaxInt64); err != nil { // to its end
+					return nil, err
+				}
 				value.End = o.at
 			}
 		}
