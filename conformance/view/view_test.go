@@ -29,7 +29,7 @@ import (
 )
 
 // hang is how long a step may take that is done within seconds on an idle machine.
-const hang = 5 * time.Minute
+const hang = 15 * time.Minute
 
 // desk is a store with a viewer on it.
 type desk struct {

@@ -11,10 +11,10 @@ package secrets
 
 import (
 	"encoding/json"
+	"regexp"
 	"runtime/debug"
 	"strconv"
-
-	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"sync"
 )
 
 // Unsearched replaces a text whose search panicked. It counts as one secret.
@@ -57,7 +57,8 @@ func (m *Masker) OnPanic(to func(why any, stack []byte)) *Masker {
 	return &Masker{m.f, to, m.before}
 }
 
-var lastName = content.Pattern(`[./]"?([\w-]+)"?\]?\??\s*$`)
+// lastName matches the name at the end of a filter or a pointer.
+var lastName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[./]"?([\w-]+)"?\]?\??\s*$`) })
 
 // ForCall returns a masker for the answer to a call with these arguments. If its filter or its pointer, at, ends with a
 // name, as .db.password or /db/password, a row that is one JSON string is masked as if that name stood before it.
