@@ -1,5 +1,6 @@
 // Package records keeps small things of owners between calls: accounts of budgets, answers of ask, investigations,
-// what is remembered of other servers, maps of compacted sessions. It keeps neither outputs nor the trace.
+// what is remembered of other servers, maps of compacted sessions, the journal of changed files. It keeps neither
+// outputs nor the trace.
 package records
 
 import (
@@ -103,6 +104,8 @@ var (
 	// Link are links that were used and must not be again.
 	Link = &Kind{Name: "link", Limit: 4 << 10, Age: 30 * day, Wait: 5 * time.Second, dir: "links", ext: ".json", lock: one}
 	Map  = &Kind{Name: "map", Limit: 64 << 20, dir: "maps", ext: ".json", lock: one}
+	// Change are changes of files that are under way, or whose old content is pinned.
+	Change = &Kind{Name: "change", Limit: 4 << 10, Age: 30 * day, Wait: time.Second, dir: "changes", ext: ".json", lock: one}
 	// Investigation has several records for each: ID/meta.json and so on.
 	Investigation = &Kind{
 		Name: "investigation", Limit: 1 << 20, Wait: 20 * time.Second, dir: "investigations", lock: first,

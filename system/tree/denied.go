@@ -89,6 +89,13 @@ func (d denials) coversPath(rel string) bool {
 	return false
 }
 
+// liesBelow reports whether a denied path lies below a slash path below the root.
+func (d denials) liesBelow(rel string) bool {
+	return slices.ContainsFunc(d.list, func(one denial) bool {
+		return len(one.rel) > len(rel) && samePath(one.rel[:len(rel)], rel) && one.rel[len(rel)] == '/'
+	})
+}
+
 // coversFile reports whether a file or directory is denied by identity: as it was when the root was opened, wherever it
 // is now, or as found under the denied name now.
 func (d denials) coversFile(id ident) bool {

@@ -1,7 +1,8 @@
 // Package tree opens and walks roots: directories the operator granted. It is the only place where a path below a root
 // is opened, and has globs, ignore rules and types for walks.
 //
-// It reads the content of ignore files only, and changes nothing.
+// A walk reads the content of ignore files only, and changes nothing. Files are changed by one name in an open
+// directory: see [Root.Parent].
 package tree
 
 import (

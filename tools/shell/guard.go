@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
 
 // gitNames are the parts of a git directory that name programs, or another directory with such parts.
@@ -35,7 +36,7 @@ func (s *Shell) guard(roots []string) {
 		g := s.guards[root]
 		if g == nil {
 			g = &guards{bare: isBare(root), spaces: workspaces(root)}
-			for _, name := range slices.Concat(guardedNames, absentGit(root)) {
+			for _, name := range slices.Concat(tree.Guarded, absentGit(root)) {
 				if _, err := os.Lstat(filepath.Join(root, name)); errors.Is(err, fs.ErrNotExist) {
 					g.names = append(g.names, name)
 				}
@@ -56,7 +57,7 @@ func absentGit(root string) []string {
 
 // workspaces returns the names of workspace files directly below a root.
 func workspaces(root string) (names []string) {
-	found, _ := filepath.Glob(filepath.Join(escapeGlob(root), "*"+workspaceSuffix))
+	found, _ := filepath.Glob(filepath.Join(escapeGlob(root), "*"+tree.WorkspaceSuffix))
 	for _, path := range found {
 		names = append(names, filepath.Base(path))
 	}

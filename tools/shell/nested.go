@@ -56,9 +56,9 @@ func searchNested(root string) (n nested) {
 				if dir != root {
 					n.git = append(n.git, path)
 				}
-			case strings.HasSuffix(name, workspaceSuffix) || dir != root && slices.Contains(guardedNames, name):
+			case strings.HasSuffix(name, tree.WorkspaceSuffix) || dir != root && slices.Contains(tree.Guarded, name):
 				n.guarded = append(n.guarded, path)
-			case e.IsDir() && name != "node_modules" && !slices.Contains(guardedNames, name):
+			case e.IsDir() && name != "node_modules" && !slices.Contains(tree.Guarded, name):
 				queue = append(queue, path)
 			}
 		}
@@ -77,9 +77,6 @@ func firstEntries(dir string, n int) []os.DirEntry {
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries
 }
-
-// workspaceSuffix ends the names of files in which VS Code finds tasks and settings.
-const workspaceSuffix = ".code-workspace"
 
 // mounts returns read-only mounts over the paths that were found below the directory real. Commands see it as seen,
 // which is another path if the root is a link.

@@ -9,19 +9,13 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/system/osfile"
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 )
-
-// guardedNames are files and directories from which clients read commands to run.
-var guardedNames = []string{
-	".mcp.json", ".claude", ".claude.json", ".cursor", ".vscode", ".codex", ".gemini", ".windsurf", ".zed", ".idea",
-	".continue", ".roo", ".kilocode", ".opencode", "opencode.json", ".devcontainer", ".envrc", ".kiro", ".amazonq",
-	".fleet", ".vs", ".husky", ".mise.toml", ".cargo", ".npmrc", ".exrc", ".gdbinit",
-}
 
 // guardedMounts returns read-only mounts over what git and clients run, below a root that commands may write to. A
 // mount cannot be renamed, so that a command cannot put another directory in its place.
 func guardedMounts(root string) (list []sandbox.Mount) {
-	for _, name := range guardedNames {
+	for _, name := range tree.Guarded {
 		list = append(list, selfMount(filepath.Join(root, name), false)...)
 	}
 	return append(list, repositoryMounts(filepath.Join(root, ".git"))...)

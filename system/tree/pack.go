@@ -1,0 +1,118 @@
+package tree
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// PackLimits bound a directory that is packed.
+type PackLimits struct {
+	Files int   // files, links and directories
+	Bytes int64 // of all files
+}
+
+// PackIn writes a directory directly in the root, with all that it holds, as a tar archive, and returns how many files,
+// links and directories that were, itself included. An error names what is not packed: a socket, a protected or denied
+// name, what is over a limit.
+func (r *Root) PackIn(ctx context.Context, base string, w io.Writer, most PackLimits) (files int, err error) {
+	dir, err := r.Sub(base)
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close() //nolint:errcheck // it was only read
+	all, bytes := dir.os.FS(), int64(0)
+	err = fs.WalkDir(all, ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		at, err := e.Info()
+		switch {
+		case err != nil:
+		case Protected(name):
+			err = ErrProtected
+		case dir.denied.coversPath(name), dir.denied.coversFile(identOf(at)):
+			err = ErrDenied
+		case at.Mode().Type()&^(fs.ModeDir|fs.ModeSymlink) != 0:
+			err = fmt.Errorf("%w: it is %s", ErrNotFile, describeMode(at.Mode()))
+		case at.Mode().IsRegular():
+			bytes += at.Size()
+		}
+		if files++; err == nil && (files > most.Files || bytes > most.Bytes) {
+			err = fmt.Errorf("with this it has over %d files and directories, or over %d MiB", most.Files, most.Bytes>>20)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", clip(path.Join(base, name)), err)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	to := tar.NewWriter(w)
+	err = to.AddFS(all)
+	return files, errors.Join(err, to.Close())
+}
+
+// UnpackIn makes a directory directly in the root of an archive that [Root.PackIn] wrote. With an error the caller
+// removes what there is of it.
+func (r *Root) UnpackIn(base string, from io.Reader) error {
+	if err := r.os.Mkdir(base, 0o777); err != nil {
+		return withoutPath(err)
+	}
+	top, err := r.os.OpenRoot(base)
+	if err != nil {
+		return withoutPath(err)
+	}
+	defer top.Close() //nolint:errcheck // nothing was written to it
+	archive := tar.NewReader(from)
+	var heads []*tar.Header // whose mode and time are set when all is in the directories
+	for {
+		head, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		switch name := path.Clean(head.Name); head.Typeflag {
+		case tar.TypeDir:
+			err = top.MkdirAll(name, 0o700)
+		case tar.TypeSymlink:
+			if err := top.Symlink(head.Linkname, name); err != nil {
+				return err
+			}
+			continue
+		default:
+			err = unpackFile(top, name, archive)
+		}
+		if err != nil {
+			return err
+		}
+		heads = append(heads, head)
+	}
+	for i := len(heads) - 1; i >= 0; i-- {
+		name := path.Clean(heads[i].Name)
+		if err := errors.Join(top.Chmod(name, heads[i].FileInfo().Mode().Perm()),
+			top.Chtimes(name, heads[i].ModTime, heads[i].ModTime)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unpackFile(top *os.Root, name string, from io.Reader) error {
+	f, err := top.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	return errors.Join(err, f.Close())
+}

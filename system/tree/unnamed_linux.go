@@ -1,0 +1,66 @@
+//go:build linux && !portable
+
+package tree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-funnel/mcp-funnel/system/osfile"
+)
+
+// CreateUnnamed creates a file directly in the root that has no name, so that nothing stays of it if this process dies.
+// The error is errors.ErrUnsupported if the file system has no such files.
+func (r *Root) CreateUnnamed(mode fs.FileMode) (*os.File, error) {
+	f, err := r.os.OpenFile(".", os.O_RDWR|unix.O_TMPFILE, mode)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
+		err = errors.ErrUnsupported
+	}
+	return f, withoutPath(err)
+}
+
+// NameIn gives an unnamed file a name directly in the root, which must not exist.
+func (r *Root) NameIn(f *os.File, base string) error {
+	dir, err := r.File()
+	if err != nil {
+		return err
+	}
+	defer dir.Close() //nolint:errcheck // nothing was written
+	return osfile.Control(f, func(fd int) error {
+		return osfile.Control(dir, func(in int) error {
+			return unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), in, base, unix.AT_SYMLINK_FOLLOW)
+		})
+	})
+}
+
+// RenameBetween renames a file or directory to a name in another directory. If it must not replace what has that name,
+// the error is fs.ErrExist then, and errors.ErrUnsupported where the file system cannot say.
+func RenameBetween(from *Root, base string, to *Root, name string, replace bool) error {
+	flags := uint(unix.RENAME_NOREPLACE)
+	if replace {
+		flags = 0
+	}
+	a, err := from.File()
+	if err != nil {
+		return err
+	}
+	defer a.Close() //nolint:errcheck // nothing was written
+	b, err := to.File()
+	if err != nil {
+		return err
+	}
+	defer b.Close() //nolint:errcheck // nothing was written
+	return osfile.Control(a, func(x int) error {
+		return osfile.Control(b, func(y int) error {
+			err := unix.Renameat2(x, base, y, name, flags)
+			if errors.Is(err, unix.EINVAL) && !replace { // NFS
+				err = errors.ErrUnsupported
+			}
+			return err
+		})
+	})
+}

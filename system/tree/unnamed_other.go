@@ -1,0 +1,18 @@
+//go:build !linux || portable
+
+package tree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// CreateUnnamed creates a file without a name: this system has none.
+func (r *Root) CreateUnnamed(fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// NameIn gives an unnamed file a name.
+func (r *Root) NameIn(*os.File, string) error { return errors.ErrUnsupported }
+
+// RenameBetween renames between directories: this system cannot.
+func RenameBetween(*Root, string, *Root, string, bool) error { return errors.ErrUnsupported }
