@@ -60,7 +60,7 @@ func (c *call) runTool() outcome {
 		}()
 		err := c.request.Tool.Run(c.output.ctx, tools.Input{
 			Args: c.request.Args, Sources: c.request.Sources, Owner: c.request.Who.Owner,
-			BytesThatFit: c.output.bytesThatFit, NewTokenCounter: c.newTokenCounter, ObservationTokens: c.observationTokens,
+			Session: c.request.Who.ID, BytesThatFit: c.output.bytesThatFit, NewTokenCounter: c.newTokenCounter, ObservationTokens: c.observationTokens,
 			Ask: c.ask, Caller: c.request.Caller, Repeated: c.request.Repeated, AsShown: c.reply.asShown, Mask: c.maskForLog,
 		}, c.output)
 		returned = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -58,8 +59,17 @@ func (c *call) storeText(s tools.Stored) (string, error) {
 	w.RecordWith(func() (*observations.Recording, error) { return c.openRecording(s.Name, args, s.From) })
 	w.StartRecording()
 	_, _ = w.Write(s.Text) // never fails
+	if s.Long != nil {
+		_, err = io.Copy(w, s.Long)
+	}
 	captured := w.Close()
 	defer captured.Discard()
+	if err != nil {
+		return "", err
+	}
+	if s.Exact && c.options.Redact && captured.Masked > 0 {
+		return "", errors.New("it has secrets, and this store masks them (--redact-store)")
+	}
 	rec, err := captured.Recording()
 	if rec == nil {
 		return "", errors.New(c.storeCause(err))

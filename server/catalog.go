@@ -11,16 +11,18 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/search"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+	"github.com/mcp-funnel/mcp-funnel/tools/write"
 )
 
 // Toolsets are the names of the toolsets, the default one first.
-var Toolsets = []string{tools.Core, shell.Toolset, deliver.Toolset, investigate.Toolset, ask.Toolset}
+var Toolsets = []string{tools.Core, shell.Toolset, deliver.Toolset, write.Toolset, investigate.Toolset, ask.Toolset}
 
 // Parts are what the tools of a catalog need, and which of them are offered.
 type Parts struct {
 	JQ      jq.Options
 	Shell   *shell.Shell // needed by the toolset shell only
 	Deliver deliver.Options
+	Writer  *write.Writer // needed by the toolset write only
 
 	Investigator *investigate.Investigator // needed by the toolset investigation only
 
@@ -43,6 +45,10 @@ func Catalog(p Parts) []tools.Tool {
 		fs.Slice(),
 		p.Shell.Run(),
 		deliver.Tool(p.Deliver),
+		p.Writer.Edit(),
+		p.Writer.Write(),
+		p.Writer.Move(),
+		p.Writer.Remove(),
 		p.Investigator.Tool(),
 		p.Asker.Tool(),
 	}, func(t tools.Tool) bool { return !slices.Contains(p.Toolsets, t.Toolset) })

@@ -70,7 +70,7 @@ func (f field) check(v json.RawMessage, fields []field) (json.RawMessage, error)
 	if f.kind == textKind && got != "string" {
 		return json.Marshal(string(v))
 	}
-	if f.kind == textKind || f.kind == objectKind && isObject(v) {
+	if f.kind == textKind || f.schema != "" || f.kind == objectKind && isObject(v) {
 		return v, nil
 	}
 	if f.kind == "integer" && got == "number" {

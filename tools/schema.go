@@ -15,8 +15,15 @@ type field struct {
 	kind        string // JSON type, for messages
 	enum        []string
 	min, max    *float64
+	schema      string // of a [Shaped] argument
 	description string // its description, in the schema
 	help        string
+}
+
+// Shaped is an argument with a schema of its own. Its UnmarshalJSON returns the errors for another value.
+type Shaped interface {
+	// Shape returns the kind of the argument in messages, and its JSON Schema without the braces around it.
+	Shape() (kind, schema string)
 }
 
 func fieldsOf(t reflect.Type, tool string) []field {
@@ -30,8 +37,13 @@ func fieldsOf(t reflect.Type, tool string) []field {
 			panic(fmt.Sprintf("tool %s: argument field %s has no json name", tool, f.Name))
 		}
 		a := field{
-			name: name, required: !strings.Contains(opts, "omitempty"), kind: jsonType(f.Type),
+			name: name, required: !strings.Contains(opts, "omitempty"),
 			description: f.Tag.Get("jsonschema"), help: f.Tag.Get("help"),
+		}
+		if shaped, ok := reflect.Zero(f.Type).Interface().(Shaped); ok {
+			a.kind, a.schema = shaped.Shape()
+		} else {
+			a.kind = jsonType(f.Type)
 		}
 		if e := f.Tag.Get("enum"); e != "" {
 			a.enum = strings.Split(e, "|")
@@ -98,14 +110,18 @@ func schemaOf(fields []field) json.RawMessage {
 		b = append(b, []string{`,"properties":{`, `,`}[min(i, 1)]...)
 		b = append(append(b, marshal(f.name)...), `:{`...)
 		switch f.kind {
+		default:
+			if f.schema != "" {
+				b = append(b, f.schema...)
+				break
+			}
+			b = append(append(b, `"type":`...), marshal(f.kind)...)
 		case stringsKind:
 			b = append(b, stringsSchema...)
 		case queriesKind:
 			b = append(b, queriesSchema...)
 		case textKind: // other JSON values are accepted too, but not offered
 			b = append(b, `"type":"string"`...)
-		default:
-			b = append(append(b, `"type":`...), marshal(f.kind)...)
 		}
 		if f.description != "" {
 			b = append(append(b, `,"description":`...), marshal(f.description)...)

@@ -91,6 +91,7 @@ type Input struct {
 	Args    json.RawMessage
 	Sources source.Set // this caller's roots and observations
 	Owner   string     // of what the call stores or starts: [observations.Local] on stdio and the command line
+	Session string     // of the client, as the trace names it; "" is none
 
 	// BytesThatFit returns how many bytes of text, from its start, the page can take as its next row: [Page.Row]
 	// shows that much whole, and the next page begins at the byte after it. It never splits a char, and returns 0 only
@@ -149,6 +150,8 @@ func (in Input) CountTokens(text string) int {
 // Stored is a text that a tool stores besides its answer; see [Output.Store].
 type Stored struct {
 	Text  []byte
+	Long  io.Reader       // in place of Text, for one that need not be in memory
+	Exact bool            // it must be stored as it is: an error where the store masks secrets and it has one
 	Name  string          // shown in lists
 	Args  any             // arguments that are stored with it, without the text
 	From  []string        // sources it was derived from

@@ -20,6 +20,7 @@ type Args struct {
 	Part   tools.Text `json:"part,omitempty" jsonschema:"may end anywhere; empty: what is expected" help:"Text of this part. It may end anywhere, in the middle of a word too; at most about 8,000 characters are safe with most models. Left out, with neither after: the shape that is expected."`
 	After  string     `json:"after,omitempty" jsonschema:"obs:ID so far" help:"The document so far, as the last answer named it: obs:ID. Left out: the part is the first."`
 	As     string     `json:"as,omitempty" enum:"document|intent|tasks|action|text|markdown|code" help:"What is delivered: document (the default; JSON, or Markdown with prose around its code), an intent, a task plan or an action, whose fields are then checked, or text, markdown or code, of which nothing is parsed."`
+	To     string     `json:"to,omitempty" help:"File in which the document is written when it is whole: a new one, below a directory that may be changed."`
 	Intent string     `json:"intent,omitempty" jsonschema:"obs:ID" help:"What to check against: the intent that a task plan, an action or a document belongs to, or for an intent the message that it was taken from."`
 }
 
@@ -110,6 +111,16 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 		}
 		text += more
 	}
+	switch {
+	case a.To == "":
+	case r.Verdict != continuation.Done && d.options.Save != nil:
+		text += a.To + " is not written: it is not known that the document is whole; give to again with the part " +
+			"that ends it, or write the file with from=" + rep.Kept + "\n"
+	case len(rep.Faults) > 0:
+		text += a.To + " was not written: the document has the faults above\n"
+	default:
+		text += d.save(ctx, a.To, doc.Text(), in, out)
+	}
 	if r.Verdict == continuation.Continue || r.Verdict == continuation.Refused {
 		rep.Restart = doc.Restart()
 	}
@@ -120,6 +131,18 @@ func (d *deliverer) run(ctx context.Context, a Args, in tools.Input, out tools.O
 	out.Count("whole", whole)
 	out.Attach(rep)
 	return out.Page().Text([]byte(text))
+}
+
+// save writes a whole document to a file, and says so, or why not: it is stored in any case.
+func (d *deliverer) save(ctx context.Context, to string, text []byte, in tools.Input, out tools.Output) string {
+	if d.options.Save == nil {
+		return to + " was not written: files are written with --toolsets write and --allow-write DIR only\n"
+	}
+	says, err := d.options.Save(ctx, to, text, in, out)
+	if err != nil {
+		return fmt.Sprintf("%s was not written: %v\n", to, err)
+	}
+	return says
 }
 
 // refusedBefore reports whether this part was refused before, by this process.

@@ -25,6 +25,9 @@ type Options struct {
 	MaxParts      int   // parts of one document; 20
 	OutlineTokens int   // of the outline in an answer; 150
 	Window        int64 // context window of the model in tokens; 0: unknown
+
+	// Save writes a whole document to a new file and returns what the answer says of it; nil: files are not written.
+	Save func(ctx context.Context, name string, text []byte, in tools.Input, out tools.Output) (says string, err error)
 }
 
 // maxDocument is the largest document in bytes.

@@ -57,6 +57,9 @@ func read(ctx context.Context, a readArgs, in tools.Input, out tools.Output) err
 		if strings.HasSuffix(a.Path, "/") {
 			return fmt.Errorf("%s is a file, not a directory; remove the trailing /", content.ClipBytes(a.Path, 200))
 		}
+		if hash := in.Sources.Hash(src); hash != "" {
+			out.Note("hash " + hash)
+		}
 		return readSource(ctx, src, out)
 	case tree.IsGlob(a.Path) && !isFinal(err):
 		return readGlob(ctx, a.Path, in, out)

@@ -44,7 +44,7 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 			}
 		}
 		switch {
-		case !o.AllowWrite && refusedWrite().Match(line) && s.belowRoot(j, line):
+		case len(o.AllowWrite) == 0 && refusedWrite().Match(line) && s.belowRoot(j, line):
 			return "commands may not write below the roots: the operator can allow it with --allow-write; " +
 				"/tmp and $HOME can be written"
 		case !o.AllowNet && refused && refusedNet().Match(line):

@@ -29,14 +29,14 @@ func (s *Shell) Run() tools.Tool {
 		s = New(Options{})
 	}
 	contained := "contained: roots read-only"
-	if s.options.AllowWrite {
-		contained = "contained: roots writable"
+	if len(s.options.AllowWrite) > 0 {
+		contained = "contained: writable where allowed"
 	}
 	if s.options.Mode == sandbox.Off {
 		contained = "not contained: it may do all that the user may"
 	}
 	effect := tools.Writes
-	if s.options.AllowWrite || s.options.Mode == sandbox.Off {
+	if len(s.options.AllowWrite) > 0 || s.options.Mode == sandbox.Off {
 		effect = tools.Destructive
 	}
 	about := "Run " + s.options.shellName() + ", " + contained

@@ -36,7 +36,7 @@ type Options struct {
 	MinFree    int64         // bytes that stay free on the disks that a command may write to; 0: none
 	NoDeltas   bool          // do not compare with the last output of the same command
 
-	AllowWrite   bool     // below the roots
+	AllowWrite   []string // absolute directories, below the roots or above them, that commands may write to
 	AllowRead    []string // further directories
 	AllowCache   []string // further directories, which commands may also write to
 	AllowNet     bool

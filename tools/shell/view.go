@@ -31,12 +31,26 @@ type view struct {
 	limited []string            // roots that were searched in part
 }
 
-// guarded returns the roots below which the command may write.
-func (v *view) guarded() []string {
-	if v.options.AllowWrite {
-		return directories(v.roots)
+// guarded returns the directories below which the command may write: roots, or directories in them.
+func (v *view) guarded() (dirs []string) {
+	for _, r := range v.roots {
+		dirs = append(dirs, v.writable(r.dir)...)
 	}
-	return nil
+	return dirs
+}
+
+// writable returns the directories of a root below which the command may write: the root itself, if one that the operator
+// allowed has it.
+func (v *view) writable(root string) (dirs []string) {
+	for _, dir := range v.options.AllowWrite {
+		if within(dir, root) {
+			return []string{root}
+		}
+		if within(root, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // home returns the command's home directory.
@@ -75,7 +89,11 @@ func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 	var hidden []sandbox.Mount
 	for _, r := range v.roots {
 		dir := r.dir
-		list = append(list, sandbox.Mount{Source: dir, Target: dir, Write: v.options.AllowWrite})
+		writable := v.writable(dir)
+		list = append(list, sandbox.Mount{Source: dir, Target: dir})
+		for _, sub := range writable {
+			list = append(list, sandbox.Mount{Source: sub, Target: sub, Write: true, Maybe: sub != dir})
+		}
 		real, err := filepath.EvalSymlinks(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("the root %s was removed or renamed: ask the operator to restore it", dir)
@@ -83,8 +101,13 @@ func (v *view) mounts(command string) ([]sandbox.Mount, error) {
 			return nil, err
 		}
 		below := searchNested(real)
-		if v.options.AllowWrite {
+		for _, dir := range writable {
 			list = append(list, guardedMounts(dir)...)
+		}
+		below.git = slices.DeleteFunc(below.git, func(path string) bool { // their mounts are writable
+			return !slices.ContainsFunc(writable, func(w string) bool { return within(w, moved(path, real, dir)) })
+		})
+		if len(writable) > 0 {
 			list = append(list, below.mounts(real, dir)...)
 		}
 		for _, store := range below.stores {

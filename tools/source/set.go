@@ -28,6 +28,7 @@ type Set struct {
 	// MaxMember bounds what is read of a member of an archive, in bytes; 0: what an observation may have by default.
 	MaxMember int64
 	Documents *Documents // reads documents below the roots as text; nil: they are read as they are
+	Versions  *Versions  // texts as they were shown, if files may be changed; nil: none are remembered
 	Absent    []string   // sentences on the roots that could not be opened: which, and what to do
 }
 

@@ -1,66 +1,28 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/system/jsonrpc"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/text/schema"
-	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/reference"
 )
 
-// An argument may name a text instead of having it: {"$obs": "obs:ID"}, also with "jq": "FILTER" (and "slurp": true) or
-// "lines": "A-B", or as one string: obs:ID, obs:ID jq FILTER, obs:ID lines A-B. The server gets the text of the
-// observation, the results of the filter (strings as they are, one a line), or those lines. Where the schema does not
-// allow this text as a string, it gets the JSON value that the text is.
+// An argument may be a reference. Where the schema does not allow its text as a string, the server gets the JSON value
+// that the text is.
 
-// Limits of the texts that arguments may name, in bytes: of one, and of all of a call.
-const (
-	maxReference  = 8 << 20
-	maxReferences = 16 << 20
-)
-
-// reference names a text.
-type reference struct {
-	Obs   string  `json:"$obs"`
-	JQ    *string `json:"jq"`
-	Slurp bool    `json:"slurp"` // as of the tool jq
-	Lines *string `json:"lines"`
-}
-
-// parseReference returns the reference in a string; ok is false if it has another form.
-func parseReference(s string) (r reference, ok bool) {
-	const size = len(observations.Prefix) + 12
-	if len(s) < size || !strings.HasPrefix(s, observations.Prefix) {
-		return r, false
-	}
-	if _, err := observations.ParseID(s[:size]); err != nil {
-		return r, false
-	}
-	r.Obs = s[:size]
-	rest := s[size:]
-	if filter, ok := strings.CutPrefix(rest, " jq "); ok {
-		r.JQ = &filter
-	} else if lines, ok := strings.CutPrefix(rest, " lines "); ok {
-		r.Lines = &lines
-	} else if rest != "" {
-		return r, false
-	}
-	return r, true
-}
+// maxReferences bounds the texts that the arguments of a call may name, in bytes.
+const maxReferences = 16 << 20
 
 // mayRefer reports whether a value can have a reference.
 func mayRefer(raw json.RawMessage) bool {
@@ -68,18 +30,16 @@ func mayRefer(raw json.RawMessage) bool {
 }
 
 func isObservation(word string) bool {
-	r, ok := parseReference(word)
+	r, ok := reference.Parse(word)
 	return ok && r.Obs == word
 }
 
 // resolver replaces references by what they name.
 type resolver struct {
-	jq    tools.Tool
-	in    tools.Input
-	root  schema.Schema
-	notes []string // notes for the answer
-	size  int      // bytes of all texts so far
-	used  bool     // a reference was replaced by its text
+	reference.Reader
+	root schema.Schema
+	size int  // bytes of all texts so far
+	used bool // a reference was replaced by its text
 }
 
 // resolve returns the arguments of a tool with their references replaced. Values without one are returned as they are
@@ -101,11 +61,11 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 		if err := json.Unmarshal(trimmed, &text); err != nil {
 			return nil, err
 		}
-		if r, ok := parseReference(strings.TrimSpace(text)); ok {
+		if r, ok := reference.Parse(strings.TrimSpace(text)); ok {
 			return s.text(ctx, r, of)
 		}
 		if word, _, _ := strings.Cut(text, " "); isObservation(word) {
-			s.notes = append(s.notes, jsonrpc.Quoted(text)+" was passed on as it is: a reference is obs:ID, obs:ID jq FILTER or "+
+			s.Notes = append(s.Notes, jsonrpc.Quoted(text)+" was passed on as it is: a reference is obs:ID, obs:ID jq FILTER or "+
 				"obs:ID lines A-B")
 		}
 	case '{':
@@ -114,7 +74,7 @@ func (s *resolver) value(ctx context.Context, raw json.RawMessage, of any) (json
 			return nil, err
 		}
 		if object["$obs"] != nil {
-			r, err := objectReference(trimmed)
+			r, err := reference.Decode(trimmed)
 			if err != nil {
 				return nil, err
 			}
@@ -150,23 +110,9 @@ func (s *resolver) replace(ctx context.Context, value *json.RawMessage, of func(
 	return err
 }
 
-// objectReference returns the reference that an object with the member $obs is.
-func objectReference(object []byte) (r reference, err error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	d.DisallowUnknownFields()
-	err = d.Decode(&r)
-	id, wrong := observations.ParseID(strings.TrimSpace(r.Obs))
-	r.Obs = observations.Prefix + string(id)
-	if err != nil || wrong != nil || r.JQ != nil && r.Lines != nil || r.Slurp && r.JQ == nil {
-		return r, fmt.Errorf(`a reference has the form {"$obs": "obs:ID"}, perhaps with "jq" (and "slurp": true) or `+
-			`"lines": not %s`, jsonrpc.Quoted(string(object)))
-	}
-	return r, nil
-}
-
 // text returns the text of a reference: as a JSON string if the schema allows it, else as the value that it is.
-func (s *resolver) text(ctx context.Context, r reference, of any) (json.RawMessage, error) {
-	text, err := s.read(ctx, r, s.root.IsBase64(of, func(string) bool { return false }))
+func (s *resolver) text(ctx context.Context, r reference.Reference, of any) (json.RawMessage, error) {
+	text, err := s.Read(ctx, r, s.root.IsBase64(of, func(string) bool { return false }))
 	if err == nil {
 		text, err = s.encoded(r.Obs, text, of)
 	}
@@ -206,7 +152,7 @@ func (s *resolver) encoded(name, text string, of any) (string, error) {
 		if _, err := base64.StdEncoding.DecodeString(text); err == nil {
 			return text, nil
 		}
-		s.notes = append(s.notes, name+" is passed on in base64, as the schema of the argument says")
+		s.Notes = append(s.Notes, name+" is passed on in base64, as the schema of the argument says")
 		return base64.StdEncoding.EncodeToString([]byte(text)), nil
 	}
 	if !isText {
@@ -221,152 +167,6 @@ var (
 	base64Words = content.Pattern(`(?i)\bbase-?64\b`)
 	notBase64   = content.Pattern(`(?i)\b(not|no|never|without|instead of|or)\b[^.;]{0,20}\bbase-?64\b`)
 )
-
-// read returns the text of a reference. Lines have their ends, but for the last one. A whole text is decoded to UTF-8,
-// unless it is or its bytes are wanted.
-func (s *resolver) read(ctx context.Context, r reference, bytes bool) (string, error) {
-	if _, err := observations.ParseID(r.Obs); err != nil {
-		return "", err
-	}
-	src, err := s.in.Sources.Open(ctx, r.Obs)
-	if err != nil {
-		return "", err
-	}
-	defer src.Close() //nolint:errcheck // it was only read
-	if why := src.Caveat(); why != "" {
-		return "", errors.New(why)
-	}
-	if r.JQ != nil && src.Binary() {
-		return "", errors.New("it is binary: jq would change its bytes")
-	}
-	if r.JQ != nil {
-		return s.filtered(ctx, r)
-	}
-	text, err := src.Text()
-	if err != nil {
-		return "", err
-	}
-	if r.Lines == nil && (bytes || src.Encoding == content.UTF8BOM) {
-		text = io.NewSectionReader(src, 0, src.Size)
-	} else {
-		s.notes = append(s.notes, src.Notes()...)
-	}
-	if r.Lines == nil {
-		b, err := io.ReadAll(io.LimitReader(text, maxReference+1))
-		if err == nil && len(b) > maxReference {
-			err = errTooLarge
-		}
-		return string(b), err
-	}
-	from, to, err := parseLines(*r.Lines)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	in := bufio.NewReaderSize(text, 64<<10)
-	for line := int64(1); to == 0 || line <= to; {
-		part, err := in.ReadSlice('\n')
-		if line >= from {
-			if b.Write(part); b.Len() > maxReference {
-				return "", errTooLarge
-			}
-		}
-		switch {
-		case err == nil:
-			line++
-		case errors.Is(err, io.EOF) && (line > from || line == from && len(part) > 0):
-			return withoutEnd(b.String()), nil
-		case errors.Is(err, io.EOF):
-			return "", fmt.Errorf("it has no line %d", from)
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return "", err
-		}
-	}
-	return withoutEnd(b.String()), nil
-}
-
-// withoutEnd returns a text without the end of its last line, \n or \r\n.
-func withoutEnd(text string) string {
-	if line, ok := strings.CutSuffix(text, "\n"); ok {
-		return strings.TrimSuffix(line, "\r")
-	}
-	return text
-}
-
-var errTooLarge = fmt.Errorf("it has over %d MiB: choose a part by jq or lines", maxReference>>20)
-
-// parseLines parses A-B, A- or A, counted from 1; to is 0 for the last line.
-func parseLines(s string) (from, to int64, err error) {
-	first, last, isRange := strings.Cut(strings.TrimSpace(s), "-")
-	from, err = strconv.ParseInt(first, 10, 64)
-	if to = from; err == nil && isRange {
-		if to = 0; last != "" {
-			to, err = strconv.ParseInt(last, 10, 64)
-		}
-	}
-	if err != nil || from < 1 || to != 0 && to < from {
-		return 0, 0, fmt.Errorf("lines are 5, 5-9 or 5- (to the end), counted from 1: not %s", jsonrpc.Quoted(s))
-	}
-	return from, to, nil
-}
-
-// filtered returns the results of a reference's filter, one a line; strings as they are.
-func (s *resolver) filtered(ctx context.Context, r reference) (string, error) {
-	in := s.in
-	var err error
-	in.Args, err = json.Marshal(map[string]any{
-		"source": r.Obs, "filter": *r.JQ, "slurp": r.Slurp, "raw": true, "save": true,
-	})
-	if err != nil {
-		return "", err
-	}
-	g := &gatherer{}
-	if err := s.jq.Run(ctx, in, g); err != nil {
-		return "", err
-	}
-	s.notes = append(s.notes, g.notes...)
-	if g.failed != nil {
-		return "", g.failed
-	}
-	if g.more {
-		return "", errTooLarge
-	}
-	return strings.TrimSuffix(g.rows.String(), "\n"), nil
-}
-
-// gatherer takes all rows of a tool: it is the output, and the page of the output.
-type gatherer struct {
-	tools.Discard
-	rows   strings.Builder
-	begun  bool
-	more   bool // there are rows after the last one
-	failed error
-	notes  []string
-}
-
-func (g *gatherer) Page() tools.Page            { return g }
-func (g *gatherer) Note(text string)            { g.notes = append(g.notes, text) }
-func (g *gatherer) Write(b []byte) (int, error) { return len(b), g.add(b, false) }
-
-func (g *gatherer) add(b []byte, row bool) error {
-	if g.begun && row {
-		g.rows.WriteByte('\n')
-	}
-	g.begun = true
-	if g.rows.Write(b); g.rows.Len() > maxReference {
-		g.failed = errTooLarge
-		return tools.ErrPageFull
-	}
-	return nil
-}
-
-func (g *gatherer) Row(b []byte, _ tools.Call) error { return g.add(b, true) }
-func (g *gatherer) Text(b []byte) error              { return g.add(b, false) }
-func (g *gatherer) Next(tools.Call)                  { g.more = true }
-func (g *gatherer) TruncatedRow([]byte, []byte, int64, tools.Call) error {
-	g.failed = errTooLarge
-	return tools.ErrPageFull
-}
 
 // conform returns an error if arguments do not fit a schema. It returns nil if the schema cannot be used, refers to
 // another document or means very many steps, or if an argument has a number that no float64 holds: the server checks

@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/delta"
+	"github.com/mcp-funnel/mcp-funnel/tools/reference"
 )
 
 // Toolset is the name of the toolset of other servers' tools.
@@ -327,7 +328,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			return err
 		}
 		if !s.options.Observe && !s.options.takesNoReference(name) {
-			names := &resolver{jq: s.options.JQ, in: in}
+			names := &resolver{Reader: reference.Reader{JQ: s.options.JQ, In: in}}
 			if in.Args, err = names.resolve(ctx, in.Args, s.schemaOf(name, in.Args)); err != nil {
 				return err
 			}
@@ -337,7 +338,7 @@ func (s *Server) run(name string, readOnly bool) func(context.Context, tools.Inp
 			if err != nil {
 				return err
 			}
-			for _, note := range names.notes {
+			for _, note := range names.Notes {
 				out.Note(note)
 			}
 		}

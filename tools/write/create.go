@@ -1,0 +1,246 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/reference"
+)
+
+type writeArgs struct {
+	Path    string     `json:"path,omitempty" help:"File to write."`
+	Content tools.Text `json:"content,omitempty" help:"Text of the file."`
+	From    tools.Text `json:"from,omitempty" jsonschema:"obs:ID, obs:ID jq FILTER" help:"What was kept, in place of content: obs:ID, obs:ID jq FILTER (its results, one a line), obs:ID lines A-B, or {\"$obs\": \"obs:ID\", \"jq\": \"FILTER\"}."`
+	Append  bool       `json:"append,omitempty" help:"Add the text at the end of the file, in its encoding and with its line ends."`
+	Mode    string     `json:"mode,omitempty" enum:"create|replace" help:"create (the default): the file must not exist. replace: the whole content of an existing file, whose hash is expect."`
+	Expect  string     `json:"expect,omitempty" help:"Hash of the file that is replaced, as read shows it."`
+	Parents bool       `json:"parents,omitempty" help:"Make missing directories on the way."`
+	Undo    string     `json:"undo,omitempty" jsonschema:"obs:ID" help:"Undo a change: obs:ID as the answer of the change named it. The file must still be as the change left it."`
+	Keep    *bool      `json:"keep,omitempty" help:"false: the old content is not kept, and the change cannot be undone. Needed for files of over 64 MiB."`
+}
+
+// Check implements [tools.Checker].
+func (a writeArgs) Check() error {
+	if a.Undo != "" {
+		if a.Path != "" || a.Content != "" || a.From != "" || a.Append || a.Mode != "" || a.Expect != "" || a.Parents {
+			return errors.New("undo is given alone: it knows the file")
+		}
+		_, err := observations.ParseID(a.Undo)
+		return err
+	}
+	switch {
+	case a.Path == "":
+		return errors.New("path is missing: name the file to write")
+	case a.Content != "" && a.From != "":
+		return errors.New("give content or from, not both")
+	case a.Append && a.Mode != "":
+		return errors.New("append adds to the file: leave out mode")
+	case a.Mode == "replace" && a.Expect == "":
+		return errors.New("mode=replace needs expect, the hash that read shows; edit changes a part of a file")
+	case a.Mode != "replace" && !a.Append && a.Expect != "":
+		return errors.New("expect is the hash of a file that is replaced: add mode=replace")
+	}
+	return nil
+}
+
+// Write returns the tool write.
+func (w *Writer) Write() tools.Tool {
+	return tools.New(tools.Tool{
+		Name:        "write",
+		Title:       "Write",
+		Description: "Create, replace or append to a file, or undo a change.",
+		Rules:       []string{"Give content or from, or undo alone."},
+		Effect:      tools.Destructive,
+		Toolset:     Toolset,
+		Whole:       tools.Whole{Lines: shownLines},
+	}, w.write)
+}
+
+func (w *Writer) write(ctx context.Context, a writeArgs, in tools.Input, out tools.Output) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if a.Undo != "" {
+		return w.undo(ctx, a.Undo, a.Keep, in, out)
+	}
+	text, closed, err := w.given(ctx, a, in, out)
+	if err != nil {
+		return err
+	}
+	defer closed()
+	t, err := w.target(in, a.Path, a.Parents)
+	if err != nil {
+		return err
+	}
+	c := w.newCall(in, out, a.Keep, t)
+	return c.answer(ctx, func() (*step, error) {
+		old, err := c.expected(ctx, t, a.Expect)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case old == nil && a.Mode == "replace":
+			return nil, t.wrap(errors.New("no such file: leave out mode and expect to create it"))
+		case old != nil && a.Append:
+			return c.appended(ctx, t, old, text)
+		case old != nil && a.Mode != "replace":
+			return nil, t.wrap(fmt.Errorf("it exists, with %d bytes and hash %s: edit changes a part of it; "+
+				"mode=replace with expect=%[2]s replaces the whole; append=true adds to it", old.size(), old.hash()))
+		}
+		return c.creation(ctx, old, text)
+	})
+}
+
+// Save creates a file with a text for another tool, and returns what its answer says. There must be no such file.
+func (w *Writer) Save(ctx context.Context, name string, text []byte, in tools.Input, out tools.Output) (says string, err error) {
+	if w == nil {
+		return "", errors.New("files are written with --toolsets write and --allow-write DIR only")
+	}
+	t, err := w.target(in, name, false)
+	if err != nil {
+		return "", err
+	}
+	c := w.newCall(in, out, nil, t)
+	return c.run(ctx, func() (*step, error) {
+		if old, err := c.open(ctx, t); err != nil || old != nil {
+			return nil, errors.Join(err, t.wrap(errors.New("it exists, and is not replaced: name another file")))
+		}
+		return c.creation(ctx, nil, textPieces(text))
+	})
+}
+
+// creation returns the step that creates the target, or replaces the file old.
+func (c *call) creation(ctx context.Context, old *before, text *pieces) (*step, error) {
+	lines, err := countUnits(ctx, text, 0, text.size(), []byte("\n"))
+	if err != nil {
+		return nil, err
+	}
+	says := fmt.Sprintf("%d lines, %d bytes", lines, text.size())
+	if old == nil {
+		return c.replace(ctx, "write", nil, &result{text: text}, "created, "+says, nil)
+	}
+	if e, err := newEditor(old); err == nil && e.enc != content.UTF8 {
+		c.out.Note(fmt.Sprintf("the file was in %s; it has what was given now, byte for byte", e.enc))
+	}
+	return c.replace(ctx, "write", old, &result{text: text}, "replaced, "+says,
+		func(to io.Writer) (int64, int64, error) { return old.diffTo(to, text) })
+}
+
+// given returns the text that a call gives. The caller calls closed when it is read.
+func (w *Writer) given(ctx context.Context, a writeArgs, in tools.Input, out tools.Output) (
+	text *pieces, closed func(), err error,
+) {
+	closed = func() {}
+	if a.From == "" {
+		if err := maskedIn(string(a.Content), ""); err != nil {
+			return nil, nil, err
+		}
+		return textPieces([]byte(a.Content)), closed, nil
+	}
+	ref, ok := reference.Parse(strings.TrimSpace(string(a.From)))
+	if !ok {
+		if ref, err = reference.Decode([]byte(a.From)); err != nil {
+			return nil, nil, fmt.Errorf("from is obs:ID, obs:ID jq FILTER or obs:ID lines A-B: %w", err)
+		}
+	}
+	if ref.JQ == nil && ref.Lines == nil && !a.Append { // of any size, byte for byte
+		src, err := in.Sources.Open(ctx, ref.Obs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if why := src.Caveat(); why != "" {
+			_ = src.Close()
+			return nil, nil, errors.New(why)
+		}
+		return newPieces(src, src.Size), func() { _ = src.Close() }, nil
+	}
+	r := reference.Reader{JQ: w.options.JQ, In: in}
+	read, err := r.Read(ctx, ref, false)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: nothing was written: %w", ref.Obs, err)
+	}
+	for _, note := range r.Notes {
+		out.Note(note)
+	}
+	if read != "" && !strings.HasSuffix(read, "\n") {
+		read += "\n"
+	}
+	return textPieces([]byte(read)), closed, nil
+}
+
+func textPieces(text []byte) *pieces {
+	p := &pieces{}
+	if len(text) > 0 {
+		p.list = []piece{{text: text}}
+	}
+	return p
+}
+
+// appended returns a file with a text at its end, in its encoding and with its line ends. A last line without an end gets
+// one.
+func (c *call) appended(ctx context.Context, t *target, old *before, text *pieces) (*step, error) {
+	e, err := newEditor(old)
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	add, err := io.ReadAll(text.reader())
+	if err != nil {
+		return nil, err
+	}
+	end := []place{{at: old.size()}}
+	if err := e.findLineEnds(ctx, end); err != nil {
+		return nil, t.wrap(err)
+	}
+	newline, unit, err := e.enc.Encode("\n")
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	s := string(add)
+	last, err := readRange(old, max(0, old.size()-int64(unit)), old.size())
+	if err != nil {
+		return nil, err
+	}
+	if old.size() > 0 && !bytes.Equal(last, newline) {
+		s = "\n" + s
+		c.out.Note("the file did not end with a line end: one was added before the text")
+	}
+	if end[0].crlf && !strings.Contains(s, "\r") {
+		s = inCRLF(s)
+	}
+	raw, _, err := e.enc.Encode(s)
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	if len(raw) > 0 {
+		e.text.list = append(e.text.list, piece{text: raw})
+	}
+	return c.replace(ctx, "append", old, &result{text: e.text}, fmt.Sprintf("%d bytes appended", len(raw)),
+		func(to io.Writer) (int64, int64, error) { return e.text.diff(ctx, to, old.size(), e.enc) })
+}
+
+// diffTo writes what differs between the file and another text, unless one of them is too long to compare.
+func (b *before) diffTo(to io.Writer, text *pieces) (added, removed int64, err error) {
+	if b.size() > maxCompared || text.size() > maxCompared {
+		_, err = io.WriteString(to, "(too long to show what differs)\n")
+		return 0, 0, err
+	}
+	var both [2][]byte
+	for i, r := range []io.Reader{io.NewSectionReader(b, 0, b.size()), text.reader()} {
+		decoded, _, err := content.Decode(r)
+		if err == nil {
+			both[i], err = io.ReadAll(decoded)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+	added, removed = hunks(to, both[0], both[1], 0)
+	return added, removed, nil
+}

@@ -1,0 +1,191 @@
+package write
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+)
+
+// Limits of errors on a text that is not found once.
+const (
+	maxNearest  = 16 << 20 // bytes of a file in which the nearest lines are looked for
+	maxShown    = 12       // lines of a file that an error shows
+	maxLine     = 160      // bytes of each
+	maxPlaces   = 10       // places whose lines are named
+	telling     = 16       // bytes of a new text that are not in the file by chance
+	fewestWords = 2        // words that a single line must share with the text
+)
+
+// mask matches what answers show in place of a secret; see docs/SECRETS.md.
+var mask = content.Pattern(`\[masked(: [a-z0-9-]+( \S+ \d+ chars)?)?\]`)
+
+// maskedIn returns an error if a text to be written has a mask that was not in the text before: the secret would be lost.
+func maskedIn(text, before string) error {
+	for _, m := range mask().FindAllString(text, -1) {
+		if !strings.Contains(before, m) {
+			return fmt.Errorf("the new text has %s, which is shown in place of a secret, and would replace it: leave this part "+
+				"out of the edit", m)
+		}
+	}
+	return nil
+}
+
+// explainSeveral returns the error for an old text that is at several places: their lines.
+func (e *editor) explainSeveral(ctx context.Context, places []place) error {
+	var lines []string
+	line, from := int64(1), int64(0)
+	for _, p := range places[:min(len(places), maxPlaces)] {
+		n, err := e.countLines(ctx, from, p.at)
+		if err != nil {
+			return err
+		}
+		line, from = line+n, p.at
+		lines = append(lines, fmt.Sprint(line))
+	}
+	more := ""
+	if len(places) > maxPlaces {
+		more = ", …"
+	}
+	return fmt.Errorf("old is in the file %d times, at lines %s%s: give more lines of one place, or all=true",
+		len(places), strings.Join(lines, ", "), more)
+}
+
+// countLines counts the line ends in a range of the text.
+func (e *editor) countLines(ctx context.Context, from, to int64) (int64, error) {
+	newline, _, err := e.enc.Encode("\n")
+	if err != nil {
+		return 0, err
+	}
+	return countUnits(ctx, e.text, from, to, newline)
+}
+
+// explainMissing returns the error for an old text that is not in the file: the nearest lines and what differs.
+func (e *editor) explainMissing(ctx context.Context, one Edit) error {
+	if mask().MatchString(one.Old) {
+		return errors.New("old has a mask, shown in place of a secret, and the file has the secret: choose a text without it")
+	}
+	if e.text.size() > maxNearest {
+		return fmt.Errorf("old is not in the file, which has over %d MiB, too many to look for what is nearest: grep finds it",
+			maxNearest>>20)
+	}
+	if raw, unit, err := e.enc.Encode(one.New); err == nil && len(strings.TrimSpace(one.New)) >= telling {
+		if at, n, _ := e.text.find(ctx, raw, unit, 1); n > 0 {
+			line, _ := e.countLines(ctx, 0, at[0])
+			return fmt.Errorf("old is not in the file, but new is, at line %d: the edit seems to be made already", line+1)
+		}
+	}
+	lines, err := e.lines(ctx)
+	if err != nil {
+		return err
+	}
+	want := splitLines(one.Old)
+	from := nearest(lines, want)
+	if from < 0 {
+		return errors.New("old is not in the file, and no lines are like it: read or grep shows what is there")
+	}
+	to := min(from+len(want), len(lines))
+	var diff strings.Builder
+	hunks(&diff, asText(want), asText(lines[from:to]), int64(from))
+	rows := strings.Split(strings.TrimSuffix(diff.String(), "\n"), "\n")[1:]
+	what := ""
+	if slices.Equal(want, lines[from:to]) {
+		what = `, which differ in line ends alone (\r\n, or none at the end of the file)`
+	} else if squeezed(strings.Join(want, "\n")) == squeezed(strings.Join(lines[from:to], "\n")) {
+		what = ", which differ in white space or case alone"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "old is not in the file; nearest are lines %d-%d%s (- old, + the file):\n", from+1, to, what)
+	for _, row := range rows[:min(len(rows), maxShown)] {
+		b.WriteString(content.ClipBytes(row, maxLine) + "\n")
+	}
+	if more := len(rows) - maxShown; more > 0 {
+		b.WriteString("(" + content.Plural(int64(more), "more line", "more lines") + ")\n")
+	}
+	return errors.New(b.String())
+}
+
+func asText(lines []string) []byte { return []byte(strings.Join(lines, "\n") + "\n") }
+
+// lines returns the lines of the text, without their ends.
+func (e *editor) lines(ctx context.Context) (lines []string, err error) {
+	r := bufio.NewReader(e.enc.Reader(content.WithContext(ctx, e.text.reader())))
+	text, err := io.ReadAll(r)
+	return splitLines(string(text)), err
+}
+
+func splitLines(text string) []string {
+	text = strings.TrimSuffix(text, "\n")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	return lines
+}
+
+// nearest returns the index of the line at which the wanted lines most likely begin; -1 if none is like them. Lines are
+// compared without white space and case first: each that is equal votes for the beginning that it means. If there is none,
+// the line that shares most words with the longest wanted one decides.
+func nearest(lines, want []string) int {
+	meant := map[string][]int{}
+	longest := 0
+	for i, line := range want {
+		if key := squeezed(line); key != "" {
+			meant[key] = append(meant[key], i)
+		}
+		if len(line) > len(want[longest]) {
+			longest = i
+		}
+	}
+	votes, best := map[int]int{}, -1
+	for at, line := range lines {
+		key := squeezed(line)
+		for _, i := range meant[key] {
+			from := max(at-i, 0)
+			if votes[from] += len(key); best < 0 || votes[from] > votes[best] {
+				best = from
+			}
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	words, most := wordsOf(want[longest]), 0
+	for at, line := range lines {
+		shared := 0
+		for word := range wordsOf(line) {
+			if words[word] {
+				shared++
+			}
+		}
+		if shared > most {
+			most, best = shared, max(at-longest, 0)
+		}
+	}
+	if most < min(fewestWords, len(words)) {
+		return -1
+	}
+	return best
+}
+
+// squeezed returns a line without white space, in lower case.
+func squeezed(line string) string {
+	return strings.ToLower(strings.Join(strings.Fields(line), ""))
+}
+
+// word matches a name or a number.
+var word = regexp.MustCompile(`[\pL\pN_]+`)
+
+func wordsOf(line string) map[string]bool {
+	words := map[string]bool{}
+	for _, w := range word.FindAllString(line, -1) {
+		words[w] = true
+	}
+	return words
+}

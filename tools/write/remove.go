@@ -1,0 +1,112 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+)
+
+// maxTree is how many files, links and directories one call removes.
+const maxTree = 1000
+
+type removeArgs struct {
+	Path string `json:"path" help:"File or directory to remove."`
+	Tree bool   `json:"tree,omitempty" jsonschema:"with all in it" help:"Remove a directory with all that is in it, at most 1,000 files."`
+	Keep *bool  `json:"keep,omitempty" help:"false: the content is not kept, and the change cannot be undone. Needed for over 64 MiB."`
+}
+
+// Remove returns the tool remove.
+func (w *Writer) Remove() tools.Tool {
+	return tools.New(tools.Tool{
+		Name:        "remove",
+		Title:       "Remove",
+		Description: "Remove a file or empty directory.",
+		Effect:      tools.Destructive,
+		Toolset:     Toolset,
+	}, w.remove)
+}
+
+func (w *Writer) remove(ctx context.Context, a removeArgs, in tools.Input, out tools.Output) error {
+	t, err := w.target(in, a.Path, false)
+	if err != nil {
+		return err
+	}
+	c := w.newCall(in, out, a.Keep, t)
+	return c.answer(ctx, func() (*step, error) { return c.removal(ctx, "remove", t, a.Tree) })
+}
+
+// removal returns the step that removes a target: a file, or a directory, which must be empty unless all is set.
+func (c *call) removal(ctx context.Context, action string, t *target, all bool) (*step, error) {
+	at, err := t.dir.LstatIn(t.base)
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	s := &step{Change: Change{Action: action, Mode: at.Mode(), Tree: at.IsDir()}}
+	if at.IsDir() {
+		most := tree.PackLimits{Files: 1}
+		if all {
+			most = tree.PackLimits{Files: maxTree, Bytes: maxKept}
+		}
+		n, err := t.dir.PackIn(ctx, t.base, io.Discard, most)
+		if err != nil && !all {
+			err = fmt.Errorf("it is a directory that is not empty: tree=true removes it with all that is in it (%w)", err)
+		}
+		if err != nil {
+			return nil, t.wrap(err)
+		}
+		s.says = "removed, " + content.Plural(int64(n), "directory", "files and directories")
+		s.keep = func() io.Reader {
+			r, w := io.Pipe()
+			go func() {
+				_, err := t.dir.PackIn(ctx, t.base, w, most)
+				w.CloseWithError(err)
+			}()
+			return r
+		}
+	} else if s.old, err = c.open(ctx, t); err != nil {
+		return nil, err
+	} else {
+		s.says = fmt.Sprintf("removed, %d bytes, hash %s", s.old.size(), s.old.hash())
+	}
+	s.do = func(j *journal, keep func(string) error) error {
+		if err := keep(""); err != nil {
+			return err
+		}
+		return c.take(t, at, j)
+	}
+	return s, nil
+}
+
+// take removes a target as it was. It gets a temporary name first, so that nothing is lost that another program puts in
+// its place.
+func (c *call) take(t *target, was fs.FileInfo, j *journal) error {
+	j.Temp = temporary + string(j.id)
+	err := j.write()
+	if err == nil {
+		err = t.dir.RenameIn(t.base, j.Temp)
+	}
+	if err != nil {
+		return t.wrap(err)
+	}
+	now, err := t.dir.LstatIn(j.Temp)
+	if err == nil && (now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime())) {
+		err = errors.Join(errors.New("it was changed by another program during this call: it stays; call again"),
+			t.dir.RenameIn(j.Temp, t.base))
+	}
+	if err == nil {
+		err = t.dir.RemoveAllIn(j.Temp)
+	}
+	if err == nil && c.options.Fsync {
+		err = c.sync(t)
+	}
+	if err != nil {
+		return t.wrap(err)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/mcp-funnel/mcp-funnel/observations"
+	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/source"
+)
+
+// undo puts back what a change has changed, if that is still as the change left it. That is a change of its own.
+func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input, out tools.Output) error {
+	src, err := in.Sources.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer src.Close() //nolint:errcheck // it was only read
+	was, ok := ChangeOf(src.Observation)
+	if !ok {
+		return fmt.Errorf("%s: it keeps no change of a file: name the obs:ID that edit, write, move or remove gave", src.Name)
+	}
+	path := was.Path
+	if was.To != "" {
+		path = was.To
+	}
+	t, err := w.target(in, path, was.After == "") // directories that were removed since are made again
+	if err != nil {
+		return err
+	}
+	c := w.newCall(in, out, keep, t)
+	says := "put back as it was before " + was.Action
+	if was.After == "" {
+		says = "put back with its mode, as before " + was.Action
+	}
+	text := newPieces(src, src.Size)
+	switch {
+	case was.Action == "move" || was.Over != "":
+		back, err := w.target(in, was.Path, true)
+		if err != nil {
+			_ = t.dir.Close()
+			return err
+		}
+		c.targets = []*target{t, back}
+		return c.answer(ctx, func() (*step, error) {
+			if err := c.isStill(ctx, t, was, nil); err != nil && was.After != "" {
+				return nil, err
+			}
+			if was.Before == "" {
+				return c.moving(ctx, "move", t, back, was.Over)
+			}
+			// What was moved is copied back first, so that it is never missing.
+			s, err := c.moving(ctx, "undo", t, back, "")
+			if err != nil {
+				return nil, err
+			}
+			moved, err := c.open(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			s.says, s.Over = says, was.Before
+			copied := s.do
+			s.do = func(j *journal, keep func(string) error) error {
+				if err := copied(j, keep); err != nil {
+					return err
+				}
+				return c.put(ctx, t, moved, newContent{text: text.reader(), mode: was.Mode}, j, func(string) error { return nil })
+			}
+			return s, nil
+		})
+	case was.Before == "" && was.After != "": // it was created
+		return c.answer(ctx, func() (*step, error) {
+			if err := c.isStill(ctx, t, was, nil); err != nil {
+				return nil, err
+			}
+			s, err := c.removal(ctx, "undo", t, false)
+			if err == nil {
+				remove := s.do
+				s.do = func(j *journal, keep func(string) error) error {
+					err := remove(j, keep)
+					c.removeEmpty(was.Made)
+					return err
+				}
+			}
+			return s, err
+		})
+	}
+	return c.answer(ctx, func() (*step, error) {
+		if was.After == "" {
+			if _, err := t.dir.LstatIn(t.base); !errors.Is(err, fs.ErrNotExist) {
+				return nil, t.wrap(errors.Join(err, errors.New("there is something again: move or remove it first")))
+			}
+		}
+		if was.Tree {
+			return &step{Change: Change{Action: "undo"}, says: says, do: func(j *journal, _ func(string) error) error {
+				if err := t.from.CheckBelow(t.dir); err != nil {
+					return t.wrap(err)
+				}
+				return c.unpack(t, src, j)
+			}}, nil
+		}
+		if was.After == "" {
+			return c.replace(ctx, "undo", nil, &result{text: text, mode: was.Mode}, says, nil)
+		}
+		if err := c.isStill(ctx, t, was, text); err != nil {
+			return nil, err
+		}
+		old, err := c.open(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		return c.replace(ctx, "undo", old, &result{text: text}, says,
+			func(to io.Writer) (int64, int64, error) { return old.diffTo(to, text) })
+	})
+}
+
+// isStill returns an error if a file is not as the change left it, with what undoing would change in it now.
+func (c *call) isStill(ctx context.Context, t *target, was Change, text *pieces) error {
+	old, err := c.open(ctx, t)
+	if err != nil {
+		return err
+	}
+	switch {
+	case old == nil:
+		return t.wrap(errors.New("the file is gone: write with from and this obs:ID puts the old content back"))
+	case old.sum == was.After:
+		return nil
+	}
+	var diff strings.Builder
+	if text != nil {
+		_, _, _ = old.diffTo(&diff, text)
+	}
+	return t.wrap(fmt.Errorf("it was changed after that: its hash is %s, not %s, and nothing was undone; "+
+		"what undoing would change now:\n%.*s", old.hash(), source.ShortHash(was.After), maxSince, diff.String()))
+}
+
+// unpack puts back a directory under a temporary name, and then under its own.
+func (c *call) unpack(t *target, src *source.Source, j *journal) error {
+	j.Temp = temporary + string(j.id)
+	err := j.write()
+	if err == nil {
+		err = t.dir.UnpackIn(j.Temp, io.NewSectionReader(src, 0, src.Size))
+	}
+	if err == nil {
+		err = t.dir.RenameIn(j.Temp, t.base)
+	}
+	if err != nil {
+		return t.wrap(errors.Join(err, t.dir.RemoveAllIn(j.Temp)))
+	}
+	return nil
+}
+
+// Sweep removes what processes left that died in the middle of a change, and ends pins that are over. Call it when a
+// server starts; while it runs it is called once an hour.
+func (w *Writer) Sweep() error {
+	if w.options.Records == nil {
+		return nil
+	}
+	all, err := w.options.Records.List(records.Key{Kind: records.Change}, "*", true)
+	for _, one := range all {
+		j := &journal{id: observations.ID(one.Name), records: w.options.Records}
+		if json.Unmarshal(one.Body, j) != nil || w.options.Records.Alive(j.Process) && j.Temp != "" {
+			continue
+		}
+		over := time.Since(j.At) > pinnedFor
+		if j.Temp != "" && !w.removeTemporary(j) && !over {
+			continue // another server may have its directory
+		}
+		if over && j.Obs != "" {
+			if e := w.options.Store.Pin(j.Owner, j.Obs, false); e == nil || errors.Is(e, observations.ErrNotFound) ||
+				errors.Is(e, observations.ErrExpired) {
+				j.Obs = ""
+			}
+		} else if j.Temp == "" {
+			continue
+		}
+		err = errors.Join(err, j.end())
+	}
+	return err
+}
+
+// removeTemporary removes the temporary file of a change whose process died. It is not ok if its directory lies below none
+// of those granted.
+func (w *Writer) removeTemporary(j *journal) (ok bool) {
+	for _, root := range w.options.Dirs {
+		dir, _, err := root.Parent(j.Dir+"/"+j.Temp, nil)
+		if err == nil && strings.HasPrefix(j.Temp, temporary) {
+			err = dir.RemoveAllIn(j.Temp)
+			_ = dir.Close()
+			return err == nil
+		}
+	}
+	return false
+}
