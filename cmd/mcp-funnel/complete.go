@@ -103,7 +103,9 @@ func candidates(k *kong.Kong, words []string, typed string) []candidate {
 	case node.Name == "call":
 		return keys(positional[0], positional[1:], typed, settings)
 	case node.Parent != nil && node.Parent.Name == "observations" && len(node.Positional) > 0:
-		return ids(settings, typed, "")
+		return ids(settings, typed, "", false)
+	case node.Name == "undo":
+		return ids(settings, typed, "", true)
 	case len(node.Positional) > len(positional):
 		return enums(node.Positional[len(positional)], "")
 	}
@@ -190,7 +192,7 @@ func keys(tool string, given []string, typed string, settings []string) (out []c
 		case p.Type == "boolean":
 			out = []candidate{{word: key + "=true"}, {word: key + "=false"}}
 		case key == "source" || key == "path":
-			if out = ids(settings, typed, key+"="+observations.Prefix); out == nil {
+			if out = ids(settings, typed, key+"="+observations.Prefix, false); out == nil {
 				out = paths(settings, typed, key+"=")
 			}
 		}
@@ -243,8 +245,9 @@ func parsed(settings []string) *commands {
 }
 
 // ids returns the observation IDs in the store, newest first, each after the prefix before (default "obs:" if that
-// was typed). The store is the one of the settings on the line; it is not created if it does not exist.
-func ids(settings []string, typed, before string) (out []candidate) {
+// was typed); with changes those that keep a change of a file. The store is the one of the settings on the line; it is
+// not created if it does not exist.
+func ids(settings []string, typed, before string, changes bool) (out []candidate) {
 	switch {
 	case before != "" && !strings.HasPrefix(typed, before):
 		return nil // the word may still become a file name
@@ -271,6 +274,9 @@ func ids(settings []string, typed, before string) (out []candidate) {
 	list, _, err := c.Observations.list(store, false)
 	if err != nil {
 		return nil
+	}
+	if changes {
+		list = onlyChanges(list)
 	}
 	now := time.Now()
 	for _, o := range list[:min(len(list), 200)] {

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
+	writing "github.com/mcp-funnel/mcp-funnel/tools/write"
 )
 
 type observationsCmd struct {
@@ -111,8 +112,9 @@ func explain(id observations.ID, err error) error {
 }
 
 type obsList struct {
-	All  bool `env:"-" help:"Include expired observations and those whose data are missing."`
-	JSON bool `env:"-" name:"json" help:"Print one JSON object per line."`
+	All     bool `env:"-" help:"Include expired observations and those whose data are missing."`
+	Changes bool `env:"-" help:"List the changes of files that can be undone: what was changed, when, by which session."`
+	JSON    bool `env:"-" name:"json" help:"Print one JSON object per line."`
 }
 
 func (l *obsList) Run(s *cli.Settings, w *cli.Streams, of *observationsCmd) error {
@@ -125,6 +127,9 @@ func (l *obsList) print(s *cli.Settings, w *cli.Streams, of *observationsCmd, st
 		return err
 	}
 	defer reportOthers(w, others, "lists")
+	if l.Changes {
+		list = onlyChanges(list)
+	}
 	if l.JSON {
 		for _, o := range list {
 			if err := cli.WriteJSON(w.Out, listed{maskFields(s, o), o.Pinned, o.Lost}, ""); err != nil {
@@ -134,10 +139,23 @@ func (l *obsList) print(s *cli.Settings, w *cli.Streams, of *observationsCmd, st
 		return nil
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w.Out, "nothing is kept in", cli.InLine(store.Dir()))
+		what := "nothing"
+		if l.Changes {
+			what = "no change of a file"
+		}
+		_, err := fmt.Fprintln(w.Out, what, "is kept in", cli.InLine(store.Dir()))
 		return err
 	}
 	t := tabwriter.NewWriter(w.Out, 0, 0, 2, ' ', 0) // it writes at Flush, which returns the error
+	if l.Changes {
+		_, _ = fmt.Fprintln(t, "ID\tMADE\tCHANGE\tFILE\tBYTES BEFORE\tSESSION")
+		for _, o := range list {
+			c, _ := writing.ChangeOf(&o)
+			_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%s\n", o.ID, o.Created.Local().Format(listTime), cli.InLine(c.Action),
+				cli.InLine(c.Files()), o.Bytes, cli.InLine(c.Session))
+		}
+		return t.Flush()
+	}
 	head, whose := "ID\tMADE\tTOOL\tKIND\tLINES\tBYTES\t", func(observations.Observation) string { return "" }
 	if of.AnyOwner {
 		head, whose = head+"OWNER\t", func(o observations.Observation) string { return cli.InLine(o.Owner) + "\t" }

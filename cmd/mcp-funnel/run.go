@@ -40,6 +40,7 @@ type commands struct {
 	Call           call                   `cmd:"" help:"Call one tool in this process and print the answer as the model would see it."`
 	Wrap           wrap                   `cmd:"" help:"Serve the tools of another MCP server: its large answers become receipts."`
 	Upstream       upstreamCmd            `cmd:"" help:"List the servers that wrap has started, and approve changed tools."`
+	Undo           undo                   `cmd:"" help:"Undo a change that edit, write, move or remove has made."`
 	Keep           keep                   `cmd:"" help:"Keep standard input as an observation; print it whole if small, else its receipt."`
 	View           viewCmd                `cmd:"" help:"Show people what agents saw: open a page on observations, sessions, investigations."`
 	Export         exportCmd              `cmd:"" help:"Write an observation or a session as one HTML file that opens without a server."`

@@ -28,9 +28,11 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/ask"
 	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/investigate"
+	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 	"github.com/mcp-funnel/mcp-funnel/tools/upstream"
+	"github.com/mcp-funnel/mcp-funnel/tools/write"
 )
 
 // App holds the wired parts that commands use.
@@ -41,6 +43,7 @@ type App struct {
 	Funnel    *funnel.Funnel
 	Sources   source.Set
 	Shell     *shell.Shell
+	writable  []*tree.Root
 	Log       *slog.Logger
 	Links     *links.Links    // over HTTP with --link-base; nil: none
 	Upstreams *upstream.Group // servers whose tools are offered too; nil: none
@@ -97,11 +100,23 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 	} else if quota >= 0 { // a sixteenth of it, besides the observations
 		a.Trace.KeepShown(min(quota, max(quota/16, 16<<20)))
 	}
+	if a.Sources, err = s.OpenRoots(a.Store); err != nil {
+		return nil, err
+	}
+	if o.Write.Dirs, err = s.OpenWritable(a.Store, a.Sources, a.Log); err != nil {
+		return nil, err
+	}
+	a.writable = o.Write.Dirs
+	o.Shell.AllowWrite = dirsOf(o.Write.Dirs)
 	a.Shell = s.NewShell(o, a.Store)
 	a.Investigator = a.newInvestigator(o, s.Masker().Holds)
 	a.Asker = a.newAsker(s, o)
+	writer, deliver := a.newWriter(s, o), s.Deliver()
+	if writer != nil {
+		deliver.Save = writer.Save
+	}
 	a.Catalog = server.Catalog(server.Parts{
-		JQ: o.JQ, Shell: a.Shell, Deliver: s.Deliver(), Investigator: a.Investigator, Asker: a.Asker,
+		JQ: o.JQ, Shell: a.Shell, Deliver: deliver, Writer: writer, Investigator: a.Investigator, Asker: a.Asker,
 		Toolsets: s.ToolsetNames(),
 	})
 	hint := ""
@@ -111,9 +126,7 @@ func (s *Settings) OpenWith(w *Streams, local bool, up Upstreams) (opened *App, 
 			hint = `pass it on as "obs:ID jq FILTER"`
 		}
 	}
-	if a.Sources, err = s.OpenRoots(a.Store, a.places(observations.Local)...); err != nil {
-		return nil, err
-	}
+	a.Sources.Places = a.places(observations.Local)
 	for _, absent := range a.Sources.Absent {
 		a.Log.Warn(absent)
 	}
@@ -336,6 +349,49 @@ func (s *Settings) OpenRoots(store *observations.Store, places ...source.NamedPl
 	return src, nil
 }
 
+// OpenWritable opens the directories that may be changed, as --allow-write names them. One that cannot be opened is logged;
+// one that lies in no root is a mistake.
+func (s *Settings) OpenWritable(store *observations.Store, src source.Set, log *slog.Logger) (dirs []*tree.Root, err error) {
+	for _, dir := range s.AllowWrite {
+		r, err := tree.Open(dir, s.hidden(store)...)
+		if err != nil {
+			log.Warn("nothing can be changed there", "allow-write", dir, "cause", err)
+			continue
+		}
+		dirs = append(dirs, r)
+		if !slices.ContainsFunc(src.Roots, func(root *tree.Root) bool { return r.Within(root.Dir()) || root.Within(r.Dir()) }) {
+			source.Set{Roots: dirs}.Close()
+			return nil, Usagef("--allow-write %s: it lies in no root; grant it with --root too", content.ClipBytes(dir, 200))
+		}
+	}
+	return dirs, nil
+}
+
+func dirsOf(roots []*tree.Root) (dirs []string) {
+	for _, r := range roots {
+		dirs = append(dirs, r.Dir())
+	}
+	return dirs
+}
+
+// newWriter returns the writer of the toolset write; nil if that is not offered.
+func (a *App) newWriter(s *Settings, o Options) *write.Writer {
+	if !slices.Contains(s.ToolsetNames(), write.Toolset) {
+		return nil
+	}
+	w := o.Write
+	w.JQ, w.Fsync = jq.JQ(o.JQ), s.Fsync
+	if a.Store != nil && a.Store.Unwritable() == nil {
+		w.Store, w.Records = a.Store, a.Records
+	}
+	a.Sources.Versions = source.NewVersions()
+	writer := write.New(w)
+	if err := writer.Sweep(); err != nil {
+		a.Log.Error("what interrupted changes left could not be removed", "cause", err)
+	}
+	return writer
+}
+
 // places lists the places besides the roots that an owner may name, in the order in which they are asked.
 func (a *App) places(owner string) []source.NamedPlace {
 	kept := source.ObservationsByID(a.Store, owner)
@@ -388,9 +444,12 @@ func (a *App) Close() {
 	if a.Upstreams != nil {
 		a.Upstreams.Close()
 	}
-	a.Shell.Close()
-	a.Investigator.Close()
+	if a.Shell != nil { // it was opened so far
+		a.Shell.Close()
+		a.Investigator.Close()
+	}
 	a.Sources.Close()
+	source.Set{Roots: a.writable}.Close()
 	a.Kept.Close()
 }
 

@@ -56,7 +56,7 @@ func (s *Settings) check(settings []*kong.Flag) error {
 			*path = ExpandPath(*path)
 		}
 	}
-	for _, dirs := range []*[]string{&s.AllowCache, &s.AllowRead} { // an empty one would be the current directory
+	for _, dirs := range []*[]string{&s.AllowCache, &s.AllowRead, &s.AllowWrite} { // an empty one is not the current one
 		*dirs = slices.DeleteFunc(*dirs, func(dir string) bool { return dir == "" })
 		for i, dir := range *dirs {
 			(*dirs)[i] = ExpandPath(dir)

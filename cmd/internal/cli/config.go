@@ -80,7 +80,9 @@ func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 			if err := r.read(path, settingNames(k.Model)); err != nil {
 				return nil, ConfigError{err}
 			}
-			r.values["root"] = besideFile(r.values["root"], path)
+			for _, key := range []string{"root", "allow-write"} {
+				r.values[key] = besideFile(r.values[key], path)
+			}
 		}
 	}
 	for _, env := range flag.Envs {
@@ -100,8 +102,8 @@ func (r *FileResolver) Resolve(k *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	return r.values[flag.Name], nil
 }
 
-// besideFile returns the directories of the key root. Relative ones are below the directory of the configuration file,
-// because a client may start the server anywhere.
+// besideFile returns the directories of the key root or allow-write. Relative ones are below the directory of the
+// configuration file, because a client may start the server anywhere.
 func besideFile(root any, file string) any {
 	switch v := root.(type) {
 	case string:

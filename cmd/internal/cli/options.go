@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/tools/deliver"
 	"github.com/mcp-funnel/mcp-funnel/tools/jq"
 	"github.com/mcp-funnel/mcp-funnel/tools/shell"
+	"github.com/mcp-funnel/mcp-funnel/tools/write"
 )
 
 // Options are the options of the packages that settings configure. The tag `to` of a setting names the field that it
@@ -34,6 +35,7 @@ type Options struct {
 
 	JQ    jq.Options
 	Shell shell.Options
+	Write write.Options
 
 	Deliver  deliver.Options
 	Endpoint chat.Options

@@ -17,7 +17,7 @@ func TestSettingsFillTheirOptions(t *testing.T) {
 	direct := map[string]string{
 		"Config": "configPath", "Root": "RootDirs", "Model": "Counter", "Mask": "Masker", "RedactStore": "Open",
 		"JqIdle": "serve", "HTTP": "serve", "TokenFile": "identities", "LogFormat": "logger", "LogLevel": "logger",
-		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "AllowCache": "NewShell",
+		"Toolsets": "ToolsetNames", "AllowRead": "NewShell", "AllowWrite": "OpenWritable", "AllowCache": "NewShell",
 		"KeepShown": "Open", "HTTPView": "serveHTTP", "ToolLimit": "toolLimits", "Uncut": "toolLimits",
 		"UsageFrom": "pullUsage", "EndpointPrice": "investigate", "InvestigateBy": "Open", "AskBy": "Open",
 		"Extraction": "AskEndpoint", "Meaning": "newAsker",

@@ -121,9 +121,10 @@ type endpointSettings struct {
 
 // commandsSettings are what commands may do.
 type commandsSettings struct {
-	Toolsets     []string `placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), investigation (investigate), answers (ask), all; separated by commas."`
+	Toolsets     []string `placeholder:"NAME" sep:"," help:"Toolsets to offer: core (the default), shell (run), documents (deliver), write (edit, write, move, remove), investigation (investigate), answers (ask), all; separated by commas."`
 	Sandbox      string   `to:"Shell.Mode" enum:"required,best-effort,off" default:"required" help:"How commands of run are contained. required: they run only if every layer holds; best-effort: with the layers that this machine has; off: not at all."`
-	AllowWrite   bool     `to:"Shell.AllowWrite" help:"Let commands write below the roots."`
+	AllowWrite   []string `placeholder:"DIR" sep:"none" help:"Directory below the roots that commands of run, and the tools of the toolset write, may change; repeatable."`
+	Confirm      bool     `to:"Write.Confirm" help:"Ask the client before each change that a tool of the toolset write makes, with the diff."`
 	AllowRead    []string `placeholder:"DIR" sep:"none" help:"Further directory that commands may read; repeatable."`
 	AllowCache   []string `placeholder:"DIR" sep:"none" help:"Cache outside the roots, such as ~/go/pkg/mod, that commands may read and write; repeatable."`
 	AllowNet     bool     `to:"Shell.AllowNet" help:"Let commands use the network."`
