@@ -57,7 +57,7 @@ var inside = map[string][][]string{
 	"tools": {
 		{"tools/source"},
 		{"tools"},
-		{"tools/delta", "tools/words"},
+		{"tools/delta", "tools/reference", "tools/words"},
 		{"tools/jq/decode"}, {"tools/jq/plan"}, {"tools/jq/engine"}, // bytes to values, how to run a filter, running it
 		{
 			"tools/ask/facts", "tools/ask/index", "tools/ask/router", "tools/investigate/evidence", "tools/investigate/plan",
@@ -66,7 +66,7 @@ var inside = map[string][][]string{
 		{"tools/investigate/entries"},
 		{ // families do not import each other
 			"tools/ask", "tools/deliver", "tools/fs", "tools/investigate", "tools/jq", "tools/search", "tools/shell",
-			"tools/upstream",
+			"tools/upstream", "tools/write",
 		},
 	},
 	"funnel": {

@@ -128,8 +128,8 @@ func limitsPage(t *testing.T) string {
 
 *For users.*
 
-The limits of ’find’, ’search’, ’read’, ’slice’, ’grep’ and ’jq’, of answers, the store, the protocol and HTTP, and how
-each is reported. Written by ’make update’ from the constants of the program. Other pages have those of ’run’
+The limits of ’find’, ’search’, ’read’, ’slice’, ’grep’ and ’jq’, of changes of files, answers, the store, the protocol
+and HTTP, and how each is reported. Written by ’make update’ from the constants of the program. Other pages have those of ’run’
 ([RUN.md](RUN.md)), ’ask’ and the text of documents ([ASK.md](ASK.md)), ’deliver’ ([CONTINUATION.md](CONTINUATION.md),
 [INTENT.md](INTENT.md)), ’investigate’ ([INVESTIGATION.md](INVESTIGATION.md)), and ’wrap’ ([UPSTREAM.md](UPSTREAM.md)).
 `)

@@ -22,9 +22,11 @@ import (
 type variant string
 
 const (
-	// weak is without its guards: it checks only the prefix of paths and opens them unchanged, denies files by name only,
-	// lets anything print on standard output, and does not watch its client.
+	// weak is without its guards: it checks only the prefix of paths and opens them unchanged, to read and to write,
+	// denies files by name only, lets anything print on standard output, and does not watch its client.
 	weak variant = "weak"
+	// torn writes files in their place, in two steps and without a lock.
+	torn variant = "torn"
 	// admitting admits every request, treats every body as JSON, and lets every web page read every answer.
 	admitting variant = "admitting"
 	// talkative has a library that prints on standard output and standard error when a file is opened.
@@ -43,6 +45,8 @@ var replaced = map[string][]string{
 	"system/tree/root.go":            {"func (r *Root) describe("},
 	"system/tree/stepwise.go":        {"func (r *Root) open("},
 	"system/tree/denied.go":          {"func (d denials) coversFile(", "func (d denials) identities(", "func (d folder) isStore("},
+	"system/tree/write.go":           {"func (r *Root) Parent("},
+	"tools/write/write.go":           {"func (w *Writer) put(", "func (c *call) lockAll("},
 	"server/stdio/lifetime.go":       {"func (l Lifetime) watch("},
 	"server/httpserver/guard.go":     {"func (g *guard) check("},
 	"observations/files/writer.go":   {"func (w *Writer) renameIntoPlace("},
@@ -113,6 +117,16 @@ func (r *Root) describe(name string, follow bool) (fs.FileInfo, error) {
 	return os.Lstat(filepath.Join(r.dir, rel))
 }
 
+func (r *Root) Parent(name string, made func(string)) (*Root, string, error) {
+	if weakness != "weak" { return r.strictParent(name, made) }
+	rel, err := r.relAllowed(name)
+	if err != nil { return nil, "", err }
+	path := filepath.Join(r.dir, rel)
+	if made != nil { _ = os.MkdirAll(filepath.Dir(path), 0o755) }
+	dir, err := openRoot(filepath.Dir(path), nil)
+	return dir, filepath.Base(path), err
+}
+
 func (d denials) coversFile(i ident) bool { return weakness != "weak" && d.strictcoversFile(i) }
 
 func (d folder) isStore() bool { return weakness != "weak" && d.strictisStore() }
@@ -151,6 +165,28 @@ func (g *guard) check(w http.ResponseWriter, r *http.Request, to route) (caller,
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if r.Method == http.MethodPost { r.Header.Set("Content-Type", "application/json") }
 	return caller{owner: observations.Local}, nil
+}
+`},
+	"tools/write/weak.go": {`package write
+
+import ("context"; "crypto/sha256"; "encoding/hex"; "io"; "os"; "time")
+`, `
+func (w *Writer) put(
+	ctx context.Context, t *target, old *before, to newContent, j *journal, keep func(after string) error,
+) error {
+	if weakness != "torn" { return w.strictput(ctx, t, old, to, j, keep) }
+	text, err := io.ReadAll(to.text)
+	sum := sha256.Sum256(text)
+	if err == nil { err = keep(hex.EncodeToString(sum[:])) }
+	if err == nil { err = os.WriteFile(t.path, text[:len(text)/2], 0o666) }
+	time.Sleep(5 * time.Millisecond)
+	if err == nil { err = os.WriteFile(t.path, text, 0o666) }
+	return err
+}
+
+func (c *call) lockAll(ctx context.Context) (func(), error) {
+	if weakness == "torn" { return func() {}, nil }
+	return c.strictlockAll(ctx)
 }
 `},
 	"system/worker/weak.go": {`package worker

@@ -241,7 +241,11 @@ func TestBundleSays(t *testing.T) {
 	expect.Must(t, json.Unmarshal(expect.Value(os.ReadFile(filepath.Join(dir, "manifest.json")))(t), &m))
 	for _, write := range []bool{false, true} {
 		root := t.TempDir()
-		cmd := startBundle(t, dir, map[string]any{"roots": []string{root}, "write": write, "budget": 1234})
+		settings := map[string]any{"roots": []string{root}, "budget": 1234}
+		if write {
+			settings["write"] = root
+		}
+		cmd := startBundle(t, dir, settings)
 		cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` +
 			`{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"channels","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}

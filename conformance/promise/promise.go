@@ -47,6 +47,8 @@ var All = map[string]string{
 	"S31": "it runs for days",
 	"S32": "known holes are absent",
 	"S33": "of a client's session file, only numbers and ids of the last 4 MiB are read, and only if it is the user's own file",
+	"S34": "files are created, changed and removed inside the directories that may be written only",
+	"S35": "a change of a file is whole or not made, no other one is lost by it, and it can be undone",
 	"S36": "a command calls tools as the caller of run alone: none that may change something unasked, and nobody else calls",
 }
 

@@ -34,16 +34,22 @@ func startServer(t *testing.T, root string) *client { return startWith(t, "serve
 // startWith starts the built program with a command, on a store of its own.
 func startWith(t *testing.T, command ...string) *client {
 	t.Helper()
-	dir := t.TempDir()
+	store := filepath.Join(t.TempDir(), "store")
 	binary := built.Program(t, "cmd/mcp-funnel")
-	cmd := exec.Command(binary, append([]string{"--store", filepath.Join(dir, "store")}, command...)...)
+	s := startServing(t, exec.Command(binary, append([]string{"--store", store}, command...)...))
+	s.binary, s.store = binary, store
+	return s
+}
+
+// startServing starts a server.
+func startServing(t *testing.T, cmd *exec.Cmd) *client {
+	t.Helper()
 	cmd.Stderr = os.Stderr
 	in := expect.Value(cmd.StdinPipe())(t)
 	out := expect.Value(cmd.StdoutPipe())(t)
 	expect.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
-	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{},
-		binary: binary, store: filepath.Join(dir, "store")}
+	s := &client{t: t, in: in, out: bufio.NewReader(out), about: map[string]string{}}
 	var begun struct{ Instructions string }
 	s.request("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
 		"clientInfo": map[string]any{"name": "savings", "version": "1"}}, &begun)
@@ -91,7 +97,16 @@ func (s *client) request(method string, params, result any) {
 
 // call returns the text of a tool's answer.
 func (s *client) call(c call) string {
-	var result struct{ Content []struct{ Text string } }
+	text, _ := s.try(c)
+	return text
+}
+
+// try is [client.call], and reports whether the tool has failed.
+func (s *client) try(c call) (text string, failed bool) {
+	var result struct {
+		Content []struct{ Text string }
+		IsError bool
+	}
 	params := map[string]any{"name": c.tool, "arguments": c.args}
 	if s.limits != nil {
 		params["_meta"] = map[string]any{"funnel/limits": s.limits}
@@ -101,5 +116,5 @@ func (s *client) call(c call) string {
 	for _, block := range result.Content {
 		b.WriteString(block.Text + "\n")
 	}
-	return b.String()
+	return b.String(), result.IsError
 }

@@ -45,7 +45,7 @@ func TestGuardedBelow(t *testing.T) {
 		"git -C a/sub config core.pager x", "echo gitdir: /tmp > trees/one/.git", "mv my.code-workspace w",
 		"cd trees/one && git config core.fsmonitor x", "mv a z && echo x > z/sub/.git/hooks/pre-commit",
 	}
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	prepare(b)
 	for _, attempt := range attempts {
 		if text, answer := b.run(attempt); answer.Receipts[0].Metadata["exit_code"] == 0 {
@@ -80,7 +80,7 @@ func TestGuardedBelow(t *testing.T) {
 // The next command must run as ever.
 func TestHostileRepositories(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	const hostile = "mkdir -p a/own b && mkfifo a/own/gitdir && echo 'gitdir: own' >a/.git && truncate -s 64G b/.git"
 	if text, answer := b.run(hostile); answer.Receipts[0].Metadata["exit_code"] != 0 {
 		t.Fatal(text)
@@ -93,12 +93,12 @@ func TestHostileRepositories(t *testing.T) {
 // TestMarkedStoresAreHidden checks that no command sees a directory that carries a store's marker.
 func TestMarkedStoresAreHidden(t *testing.T) {
 	t.Parallel()
-	for _, allow := range []bool{false, true} {
+	for _, allow := range [][]string{nil, everywhere} {
 		b := newBench(t, shell.Options{AllowWrite: allow})
 		write(t, b.root, "seen", "a/b/store/"+tree.StoreMarker, "a/b/store/token")
 		if text, _ := b.run("cat seen a/b/store/token; ls -a a/b/store"); !strings.Contains(text, "text of seen") ||
 			strings.Contains(text, "text of a/b") || strings.Contains(text, tree.StoreMarker) {
-			t.Errorf("writing allowed: %t: %s", allow, text)
+			t.Errorf("writing allowed in %q: %s", allow, text)
 		}
 		expect.Must(t, os.Remove(filepath.Join(b.root, "a/b/store", tree.StoreMarker)))
 		if text, _ := b.run("cat a/b/store/token"); !strings.Contains(text, "text of a/b") {

@@ -268,7 +268,7 @@ func TestTimeout(t *testing.T) {
 // TestCancel ends a command when its call is cancelled.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(200*time.Millisecond, cancel)
 	b.call(ctx, map[string]any{"command": "sleep 1; touch late"})
@@ -392,7 +392,7 @@ func TestObservationReference(t *testing.T) {
 // TestDeltas compares what is said of a command that ran before.
 func TestDeltas(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	const command = "cat list; seq 1000; echo took 0.$(date +%N) s"
 	for _, c := range []struct{ list, want string }{
 		{"a\nb\n", ""},
@@ -412,7 +412,7 @@ func TestDeltas(t *testing.T) {
 // of one whose observation was removed, which is not named.
 func TestDeltaNames(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	list := func(text string) {
 		expect.Must(t, os.WriteFile(filepath.Join(b.root, "list"), []byte(text), 0o600))
 	}
@@ -453,7 +453,7 @@ func TestDeltaNames(t *testing.T) {
 // TestDeltaOfTests checks what is said of the failed tests of two runs, and that a run that broke off fixes nothing.
 func TestDeltaOfTests(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	fails := func(names ...string) (text string) {
 		for _, name := range names {
 			text += "--- FAIL: " + name + " (0.01s)\n    a_test.go:3: no\n"

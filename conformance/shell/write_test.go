@@ -31,7 +31,7 @@ const commit = "git -c user.name=a -c user.email=a@example.invalid commit -q --a
 func TestCommits(t *testing.T) {
 	t.Parallel()
 	needs(t, "git")
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	git(t, b.root, "init", "-q")
 	if text, _ := b.run("echo x > file && git add file && " + commit); !strings.Contains(text, "1\n") {
 		t.Errorf("repository: %s", text)
@@ -53,7 +53,7 @@ func TestCommits(t *testing.T) {
 // TestForgedWorktree checks that a file .git alone grants no directory.
 func TestForgedWorktree(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	other := t.TempDir()
 	git(t, other, "init", "-q")
 	dir := filepath.Join(other, ".git", "worktrees", "x")
@@ -68,7 +68,7 @@ func TestForgedWorktree(t *testing.T) {
 // failure is theirs.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, shell.Options{AllowWrite: true})
+	b := newBench(t, shell.Options{AllowWrite: everywhere})
 	git(t, b.root, "init", "-q")
 	expect.Must(t, os.Mkdir(filepath.Join(b.root, ".vscode"), 0o700))
 	for _, attempt := range []string{
@@ -80,7 +80,7 @@ func TestGuarded(t *testing.T) {
 			t.Errorf("%s: %s", attempt, text)
 		}
 	}
-	control := newBench(t, shell.Options{AllowWrite: true})
+	control := newBench(t, shell.Options{AllowWrite: everywhere})
 	if text, answer := control.run("mkdir -p x/.git/hooks && echo x > x/.git/hooks/pre-commit && mv x/.git x/g"); answer.Receipts[0].
 		Metadata["exit_code"] != 0 {
 		t.Errorf("the control failed: %s", text)
@@ -124,12 +124,12 @@ func TestGuardsAtEveryEnd(t *testing.T) {
 		expect.Fails(t, expect.Err(os.Lstat(filepath.Join(b.root, name))), "", "%s was left", name)
 	}
 	t.Run("time-out", func(t *testing.T) {
-		b := newBench(t, shell.Options{AllowWrite: true})
+		b := newBench(t, shell.Options{AllowWrite: everywhere})
 		b.call(t.Context(), map[string]any{"command": "echo x > .envrc; sleep 30", "timeout_s": 1})
 		left(t, b, ".envrc")
 	})
 	t.Run("still running, then closed", func(t *testing.T) {
-		b := newBench(t, shell.Options{AllowWrite: true, Slice: 300 * time.Millisecond})
+		b := newBench(t, shell.Options{AllowWrite: everywhere, Slice: 300 * time.Millisecond})
 		if text, _ := b.run("echo x > .envrc; sleep 1; echo x > .mcp.json; sleep 30"); !strings.Contains(
 			text,
 			".envrc",
@@ -142,11 +142,11 @@ func TestGuardsAtEveryEnd(t *testing.T) {
 		left(t, b, ".mcp.json")
 	})
 	t.Run("git", func(t *testing.T) {
-		b := newBench(t, shell.Options{AllowWrite: true})
+		b := newBench(t, shell.Options{AllowWrite: everywhere})
 		b.run("git init -q; echo x > .git/hooks/pre-commit; git config core.fsmonitor x")
 		left(t, b, ".git/hooks")
 		left(t, b, ".git/config")
-		b = newBench(t, shell.Options{AllowWrite: true})
+		b = newBench(t, shell.Options{AllowWrite: everywhere})
 		git(t, b.root, "init", "-q")
 		b.run("echo ../evil > .git/commondir")
 		left(t, b, ".git/commondir")
