@@ -374,11 +374,15 @@ func TestS35NoUpdateIsLost(t *testing.T) {
 		for i := range 32 {
 			all.Go(func() {
 				session := server.open(testToken)
-				for n := 0; n < each; {
+				for n, stuck := 0, 0; n < each; {
 					text, err := os.ReadFile(path)
 					m := counted.FindStringSubmatch(string(text))
-					if err != nil || m == nil {
-						continue // the control tears it
+					if err != nil || m == nil { // the control tears it, perhaps for good
+						if stuck++; stuck > 500 {
+							return
+						}
+						time.Sleep(time.Millisecond)
+						continue
 					}
 					count, _ := strconv.Atoi(m[1])
 					a, err := session.call("edit", object{"path": "counted", "edits": []object{
