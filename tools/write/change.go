@@ -279,7 +279,8 @@ func (c *call) keepOld(t *target, s *step, j *journal) error {
 		Args: map[string]string{"path": t.shown}, From: []string{t.shown}, State: state,
 	})
 	if err != nil {
-		return t.wrap(fmt.Errorf("nothing was changed: what was there could not be kept: %w; keep=false changes it without undo", err))
+		return t.wrap(fmt.Errorf("nothing was changed: what was there could not be kept: %w; "+
+			"keep=false changes it without undo", err))
 	}
 	if j.Obs, err = observations.ParseID(id); err == nil {
 		c.kept = observations.Prefix + id
@@ -291,7 +292,9 @@ func (c *call) keepOld(t *target, s *step, j *journal) error {
 }
 
 // replace returns the step that gives the last target a new content in place of the file old; nil is no file.
-func (c *call) replace(ctx context.Context, action string, old *before, r *result, says string, diff differ) (*step, error) {
+func (c *call) replace(
+	ctx context.Context, action string, old *before, r *result, says string, diff differ,
+) (*step, error) {
 	t := c.targets[len(c.targets)-1]
 	s := &step{Change: Change{Action: action}, says: says, old: old, then: r}
 	to := newContent{mode: r.mode}

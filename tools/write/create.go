@@ -99,7 +99,9 @@ func (w *Writer) write(ctx context.Context, a writeArgs, in tools.Input, out too
 }
 
 // Save creates a file with a text for another tool, and returns what its answer says. There must be no such file.
-func (w *Writer) Save(ctx context.Context, name string, text []byte, in tools.Input, out tools.Output) (says string, err error) {
+func (w *Writer) Save(
+	ctx context.Context, name string, text []byte, in tools.Input, out tools.Output,
+) (says string, err error) {
 	if w == nil {
 		return "", errors.New("files are written with --toolsets write and --allow-write DIR only")
 	}

@@ -69,7 +69,9 @@ func (p *pieces) changed(size int64) (from, to, newTo int64) {
 
 // diff writes a unified diff of the file and the text, from the first to the last change and the lines around them. If
 // they lie too far apart, it writes that instead.
-func (p *pieces) diff(ctx context.Context, w io.Writer, size int64, enc content.Encoding) (added, removed int64, err error) {
+func (p *pieces) diff(
+	ctx context.Context, w io.Writer, size int64, enc content.Encoding,
+) (added, removed int64, err error) {
 	newline, unit, err := enc.Encode("\n")
 	if err != nil {
 		return 0, 0, err

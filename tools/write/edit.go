@@ -79,7 +79,8 @@ func (a editArgs) Check() error {
 	for i, e := range a.Edits {
 		switch e.Old {
 		case "":
-			return fmt.Errorf("edits[%d]: old is empty: give the text to replace; write with append=true adds at the end", i)
+			return fmt.Errorf("edits[%d]: old is empty: give the text to replace; "+
+				"write with append=true adds at the end", i)
 		case e.New:
 			return fmt.Errorf("edits[%d]: old and new are the same text", i)
 		}
@@ -136,7 +137,8 @@ func (w *Writer) edit(ctx context.Context, a editArgs, in tools.Input, out tools
 			}
 			places += n
 		}
-		return c.replace(ctx, "edit", old, &result{text: e.text}, content.Plural(int64(places), "place", "places")+" replaced",
+		return c.replace(ctx, "edit", old, &result{text: e.text},
+			content.Plural(int64(places), "place", "places")+" replaced",
 			func(to io.Writer) (int64, int64, error) { return e.text.diff(ctx, to, old.size(), e.enc) })
 	})
 }

@@ -103,7 +103,8 @@ func (c *call) moveFile(ctx context.Context, s *step, from, to *target, j *journ
 		if err != nil {
 			return err
 		}
-		if err = c.rename(from, to, s.old != nil); !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
+		err = c.rename(from, to, s.old != nil)
+		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
 			return err
 		}
 		keep = func(string) error { return nil } // it is kept

@@ -71,7 +71,8 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 				if err := copied(j, keep); err != nil {
 					return err
 				}
-				return c.put(ctx, t, moved, newContent{text: text.reader(), mode: was.Mode}, j, func(string) error { return nil })
+				return c.put(ctx, t, moved, newContent{text: text.reader(), mode: was.Mode}, j,
+					func(string) error { return nil })
 			}
 			return s, nil
 		})

@@ -130,7 +130,8 @@ func (w *Writer) granted(root *tree.Root, full string) (from *tree.Root, rel str
 	}
 	err = errors.New("it may be read, not changed: the operator can allow a directory with --allow-write")
 	if len(names) > 0 {
-		err = fmt.Errorf("it may be read, not changed: what may be changed lies below %s", content.ClipBytes(strings.Join(names, ", "), 200))
+		err = fmt.Errorf("it may be read, not changed: what may be changed lies below %s",
+			content.ClipBytes(strings.Join(names, ", "), 200))
 	}
 	return nil, "", err
 }
@@ -214,7 +215,8 @@ func (c *call) expected(ctx context.Context, t *target, hash string) (*before, e
 	if text, ok := c.in.Sources.Versions.Text(t.path, hash); ok {
 		since = "what changed since then:\n" + old.diffFrom(text)
 	}
-	return nil, t.wrap(fmt.Errorf("it has changed: its hash is %s now, not %s; nothing was written; %s", old.hash(), hash, since))
+	return nil, t.wrap(fmt.Errorf("it has changed: its hash is %s now, not %s; nothing was written; %s",
+		old.hash(), hash, since))
 }
 
 // Times of a lock.
@@ -267,7 +269,8 @@ func (t *target) lock(ctx context.Context) (dir *os.File, ok bool, err error) {
 		}
 		if ctx.Err() != nil || time.Now().After(end) {
 			_ = dir.Close()
-			return nil, false, t.wrap(errors.Join(ctx.Err(), errors.New("others are changing files of this directory: call again")))
+			return nil, false, t.wrap(errors.Join(ctx.Err(),
+				errors.New("others are changing files of this directory: call again")))
 		}
 	}
 }
@@ -284,7 +287,9 @@ type newContent struct {
 
 // put gives the target a new content, in place of the file old; nil is no file. keep is called with the sha256 of the
 // text when all of it is written and before the target changes: its error leaves all as it is.
-func (w *Writer) put(ctx context.Context, t *target, old *before, to newContent, j *journal, keep func(after string) error) (err error) {
+func (w *Writer) put(
+	ctx context.Context, t *target, old *before, to newContent, j *journal, keep func(after string) error,
+) (err error) {
 	mode := fs.FileMode(0o600)
 	if to.like == nil && to.mode == 0 {
 		mode = 0o666 // less the umask
