@@ -289,7 +289,7 @@ func TestS35AKilledServerLeavesFilesWhole(t *testing.T) {
 		dir := expect.Value(filepath.EvalSymlinks(t.TempDir()))(t)
 		var hands []*hand
 		for kill := range kills + 1 {
-			if kill%50 == 0 { // all begins anew, so that little is kept
+			if kill%50 == 0 { // a new store and new files, so that little is stored
 				expect.Must(t, os.RemoveAll(dir+"/root"))
 				expect.Must(t, os.RemoveAll(dir+"/store"))
 				hands = nil

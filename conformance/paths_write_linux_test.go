@@ -54,7 +54,7 @@ func (h writeHouse) flags(more ...string) []string {
 	}, more...)
 }
 
-// plant makes all anew but the store.
+// plant makes all files again, except the store.
 func (h writeHouse) plant(t testing.TB) {
 	t.Helper()
 	for _, dir := range []string{h.parent, h.root, h.open} {

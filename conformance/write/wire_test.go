@@ -293,7 +293,7 @@ func TestConfirmAllChanges(t *testing.T) {
 	})
 }
 
-// A client that cannot be asked makes no change, and is told why.
+// A client that cannot be asked gets an error, and nothing is changed.
 func TestConfirmNeedsAClient(t *testing.T) {
 	eras(t, func(t *testing.T, stateless bool) {
 		w := serve(t, stateless, `{}`, "--confirm")

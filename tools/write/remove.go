@@ -1,7 +1,9 @@
 package write
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -48,12 +50,16 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		return nil, t.wrap(err)
 	}
 	s := &step{Change: Change{Action: action, Mode: at.Mode(), Tree: at.IsDir()}}
+	still := func(now fs.FileInfo, _ string) bool {
+		return now.Size() == at.Size() && now.ModTime().Equal(at.ModTime())
+	}
 	if at.IsDir() {
 		most := tree.PackLimits{Files: 1}
 		if all {
 			most = tree.PackLimits{Files: maxTree, Bytes: maxKept}
 		}
-		n, err := t.dir.PackIn(ctx, t.base, io.Discard, most)
+		was := sha256.New()
+		n, err := t.dir.PackIn(ctx, t.base, was, most)
 		if err != nil && !all {
 			err = fmt.Errorf("it is a directory that is not empty: tree=true removes it with all that is in it (%w)", err)
 		}
@@ -61,6 +67,11 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 			return nil, t.wrap(err)
 		}
 		s.says = "removed, " + content.Plural(int64(n), "directory", "files and directories")
+		still = func(_ fs.FileInfo, base string) bool {
+			now := sha256.New()
+			_, err := t.dir.PackIn(ctx, base, now, most)
+			return err == nil && bytes.Equal(now.Sum(nil), was.Sum(nil))
+		}
 		s.keep = func() io.Reader {
 			r, w := io.Pipe()
 			go func() {
@@ -78,14 +89,14 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		if err := keep(""); err != nil {
 			return err
 		}
-		return c.take(t, at, j)
+		return c.take(t, still, j)
 	}
 	return s, nil
 }
 
-// take removes a target as it was. It gets a temporary name first, so that nothing is lost that another program puts in
-// its place.
-func (c *call) take(t *target, was fs.FileInfo, j *journal) error {
+// take removes a target as it was. It gets a temporary name first, so that nothing is lost that another program writes:
+// still reports whether what has that name now is what was kept.
+func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j *journal) error {
 	j.Temp = temporary + string(j.id)
 	err := j.write()
 	if err == nil {
@@ -95,7 +106,7 @@ func (c *call) take(t *target, was fs.FileInfo, j *journal) error {
 		return t.wrap(err)
 	}
 	now, err := t.dir.LstatIn(j.Temp)
-	if err == nil && (now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime())) {
+	if err == nil && !still(now, j.Temp) {
 		err = errors.Join(errors.New("it was changed by another program during this call: it stays; call again"),
 			t.dir.RenameIn(j.Temp, t.base))
 	}
