@@ -151,8 +151,9 @@ func (l *obsList) print(s *cli.Settings, w *cli.Streams, of *observationsCmd, st
 		_, _ = fmt.Fprintln(t, "ID\tMADE\tCHANGE\tFILE\tBYTES BEFORE\tSESSION")
 		for _, o := range list {
 			c, _ := writing.ChangeOf(&o)
+			files, _ := s.Masker().String(c.Files())
 			_, _ = fmt.Fprintf(t, "obs:%s\t%s\t%s\t%s\t%d\t%s\n", o.ID, o.Created.Local().Format(listTime), cli.InLine(c.Action),
-				cli.InLine(c.Files()), o.Bytes, cli.InLine(c.Session))
+				cli.InLine(files), o.Bytes, cli.InLine(c.Session))
 		}
 		return t.Flush()
 	}
@@ -213,6 +214,9 @@ func maskFields(s *cli.Settings, o observations.Observation) observations.Observ
 	}
 	if len(o.Args) > 0 {
 		o.Args = mask.JSON(o.Args)
+	}
+	if len(o.Stats.State) > 0 {
+		o.Stats.State = mask.JSON(o.Stats.State)
 	}
 	return o
 }

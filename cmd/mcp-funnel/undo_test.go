@@ -60,7 +60,7 @@ func TestUndo(t *testing.T) {
 			t.Errorf("undo %q: code %d, %s, %s; want %d, %s, %s", words, gotCode, gotOut, gotSaid, code, out, said)
 		}
 	}
-	undo(done, "b.txt: put back with its mode, as before remove", "")
+	undo(done, "b.txt: put back as it was before remove, with its mode; owner and attributes are those of a new file", "")
 	c.has("b.txt", "b\n")
 	undo(done, "b.txt: ", "") // the last change is that of undo
 	c.has("b.txt", "(missing)")

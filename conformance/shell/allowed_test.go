@@ -42,7 +42,9 @@ func TestAllowedDirectory(t *testing.T) {
 	tries(b, beside, true)
 	tries(b, guarded, true)
 	tries(b, inside, false)
-	text, _ := b.run("echo {} > sub/.envrc")
+	text, _ := b.run("echo x > top")
+	expect.Has(t, text, "commands may write below "+filepath.Join(root, "sub")+" alone (--allow-write)")
+	text, _ = b.run("echo {} > sub/.envrc")
 	expect.Has(t, text, "renamed to .envrc.from-run")
 	expect.Fails(t, expect.Err(os.Lstat(filepath.Join(root, "sub/.envrc"))), "", "it was left")
 

@@ -190,7 +190,7 @@ func askOracle(t *testing.T, all []*edited) {
 func TestEditsAgreeWithPython(t *testing.T) {
 	t.Parallel()
 	promise.WithoutRace(t)
-	seed := rand.Uint64()
+	seed := promise.Size(uint64(1), rand.Uint64()) // the small form meets all outcomes
 	rng := rand.New(rand.NewPCG(seed, 1))
 	all := make([]*edited, promise.Size(400, 20_000))
 	for i := range all {

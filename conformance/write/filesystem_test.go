@@ -62,7 +62,8 @@ func ownCases() []filesystemCase {
 		editCase("a part of an indented line", "  line1\n    line2\n  line3\n", one("line2", "modified line2"),
 			"  line1\n    modified line2\n  line3\n", "", ""),
 		editCase("no match", threeLines, one("nonexistent line", "replacement"), threeLines, "old is not in the file", ""),
-		editCase("no match in a short line", greet, one("return 9;", "x"), greet, "read or grep shows what is there", ""),
+		editCase("no match in a short line", greet, one("return 9;", "x"), greet, "nearest are lines 3-3", ""),
+		editCase("no match at all", greet, one("import q", "x"), greet, "read or grep shows what is there", ""),
 		editCase("indented lines", "function test() {\n  console.log(\"hello\");\n  return true;\n}",
 			one("  console.log(\"hello\");\n  return true;",
 				"  console.log(\"world\");\n  console.log(\"test\");\n  return false;"),
@@ -334,6 +335,32 @@ func TestReplacedEncoding(t *testing.T) {
 	answer, _ = c.call("write", of)
 	expect.Contains(t, answer, "nothing differs")
 	expect.Lacks(t, answer, "the file was in")
+}
+
+// TestLateEncoding edits a file that is ASCII in its first 64 KiB, and in windows-1252 behind them.
+func TestLateEncoding(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	text := "first\n" + strings.Repeat("a line of text\n", 10_000) + "caf\xe9\nlast\n"
+	c.file("f", text)
+	const why = "bytes that are not UTF-8"
+	answer, _ := c.call("edit", args{"path": "f", "edits": one("last", "\u00e9")})
+	expect.Contains(t, answer, why)
+	answer, _ = c.call("write", args{"path": "f", "content": "\u00e9\n", "append": true})
+	expect.Contains(t, answer, why)
+	expect.Equal(t, c.text("f"), text)
+	_, failed := c.call("edit", args{"path": "f", "edits": one("last", "end")})
+	expect.Equal(t, failed, false)
+	expect.Equal(t, c.text("f"), strings.Replace(text, "last", "end", 1))
+}
+
+// TestNearestOfShortLines looks for lines of two words, which share one with what is wanted.
+func TestNearestOfShortLines(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file("f", "alpha\nport = 80\nomega\n")
+	answer, _ := c.call("edit", args{"path": "f", "edits": one("port = 8080", "port = 81")})
+	expect.Contains(t, answer, "nearest are lines 2-2", "-port = 8080\n+port = 80\n")
 }
 
 // TestMovesBetweenFileSystems moves a file to another file system, and back by undo (issue 4720).

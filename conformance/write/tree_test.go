@@ -11,6 +11,21 @@ import (
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 )
 
+// TestRemovedTreeIsListed removes a tree, and finds all that was in it in the answer, or kept whole beside a receipt.
+func TestRemovedTreeIsListed(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file("tree/a/file", "x")
+	expect.Must(t, os.Symlink("a", filepath.Join(c.dir, "tree/link")))
+	answer, _ := c.call("remove", args{"path": "tree", "tree": true})
+	expect.Contains(t, answer, "removed, 4 files and directories", "\ntree/\ntree/a/\ntree/a/file\ntree/link\n")
+	for i := range 300 {
+		c.file("tree/"+strconv.Itoa(i), "x")
+	}
+	answer, _ = c.call("remove", args{"path": "tree", "tree": true})
+	expect.Contains(t, answer, "LARGE OUTPUT", "301 files and directories", "undo: obs:")
+}
+
 // TestNothingWrittenToARemovedTreeIsLost has another program replace a file deep in a tree, by renames, while the tree is
 // removed: the tree stays, or undo puts back the last content that was written.
 func TestNothingWrittenToARemovedTreeIsLost(t *testing.T) {

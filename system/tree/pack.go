@@ -17,13 +17,13 @@ type PackLimits struct {
 	Bytes int64 // of all files
 }
 
-// PackIn writes a directory directly in the root, with all that it holds, as a tar archive, and returns how many files,
-// links and directories that were, itself included. An error names what is not packed: a socket, a protected or denied
-// name, what is over a limit.
-func (r *Root) PackIn(ctx context.Context, base string, w io.Writer, most PackLimits) (files int, err error) {
+// PackIn writes a directory directly in the root, with all that it holds, as a tar archive, and returns the names of the
+// files, links and directories, the first of them base; those of directories end in a slash. An error names what is not
+// packed: a socket, a protected or denied name, what is over a limit.
+func (r *Root) PackIn(ctx context.Context, base string, w io.Writer, most PackLimits) (names []string, err error) {
 	dir, err := r.Sub(base)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer dir.Close() //nolint:errcheck // it was only read
 	all, bytes := dir.os.FS(), int64(0)
@@ -46,20 +46,24 @@ func (r *Root) PackIn(ctx context.Context, base string, w io.Writer, most PackLi
 		case at.Mode().IsRegular():
 			bytes += at.Size()
 		}
-		if files++; err == nil && (files > most.Files || bytes > most.Bytes) {
+		full := path.Join(base, name)
+		if e.IsDir() {
+			full += "/"
+		}
+		if names = append(names, full); err == nil && (len(names) > most.Files || bytes > most.Bytes) {
 			err = fmt.Errorf("with this it has over %d files and directories, or over %d MiB", most.Files, most.Bytes>>20)
 		}
 		if err != nil {
-			err = fmt.Errorf("%s: %w", clip(path.Join(base, name)), err)
+			err = fmt.Errorf("%s: %w", clip(full), err)
 		}
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	to := tar.NewWriter(w)
 	err = to.AddFS(all)
-	return files, errors.Join(err, to.Close())
+	return names, errors.Join(err, to.Close())
 }
 
 // UnpackIn makes a directory directly in the root of an archive that [Root.PackIn] wrote. With an error the caller

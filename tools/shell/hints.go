@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/sandbox"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -44,9 +45,8 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 			}
 		}
 		switch {
-		case len(o.AllowWrite) == 0 && refusedWrite().Match(line) && s.belowRoot(j, line):
-			return "commands may not write below the roots: the operator can allow it with --allow-write; " +
-				"/tmp and $HOME can be written"
+		case refusedWrite().Match(line) && s.belowRoot(j, line):
+			return s.writable() + "; /tmp and $HOME can be written"
 		case !o.AllowNet && refused && refusedNet().Match(line):
 			return "commands have no network but their own loopback: the operator can allow it with --allow-net"
 		case refusedPath().Match(line):
@@ -64,6 +64,15 @@ func (s *Shell) grantHint(j *job, status sandbox.Status) string {
 		return fmt.Sprintf("a process of a command gets %s of memory (--run-memory)", sizeText(o.Memory))
 	}
 	return ""
+}
+
+// writable says where commands may write below the roots.
+func (s *Shell) writable() string {
+	if len(s.options.AllowWrite) == 0 {
+		return "commands may not write below the roots: the operator can allow it with --allow-write"
+	}
+	return "commands may write below " + content.ClipBytes(strings.Join(s.options.AllowWrite, ", "), 200) +
+		" alone (--allow-write), but not to what git, clients and editors run there"
 }
 
 // belowRoot reports whether a line names a path below a root, or none that exists elsewhere: a relative path is most

@@ -201,6 +201,9 @@ func (c *call) appended(ctx context.Context, t *target, old *before, text *piece
 		return nil, t.wrap(err)
 	}
 	newline, unit, err := e.enc.Encode("\n")
+	if err == nil {
+		err = e.fits(ctx, string(add))
+	}
 	if err != nil {
 		return nil, t.wrap(err)
 	}

@@ -10,6 +10,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/transform"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
@@ -162,6 +166,19 @@ func newEditor(old *before) (*editor, error) {
 	return &editor{text: newPieces(old, old.size()), enc: enc}, nil
 }
 
+// fits returns an error if a text has characters beyond ASCII, and the file counts as UTF-8 by its beginning but is not.
+func (e *editor) fits(ctx context.Context, text string) error {
+	if e.enc != content.UTF8 || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return nil
+	}
+	valid := transform.NewReader(content.WithContext(ctx, e.text.reader()), encoding.UTF8Validator)
+	_, err := io.Copy(io.Discard, valid)
+	if errors.Is(err, encoding.ErrInvalidUTF8) {
+		err = errors.New("it has bytes that are not UTF-8, so only ASCII can be written to it")
+	}
+	return err
+}
+
 // replace makes an edit and returns at how many places. The error says what is in the way, and where.
 func (e *editor) replace(ctx context.Context, one Edit) (int, error) {
 	if err := maskedIn(one.New, one.Old); err != nil {
@@ -219,6 +236,9 @@ func (e *editor) replace(ctx context.Context, one Edit) (int, error) {
 
 // put replaces the places by the new text, in which a line end is that of the place.
 func (e *editor) put(ctx context.Context, places []place, one Edit) error {
+	if err := e.fits(ctx, one.New); err != nil {
+		return err
+	}
 	plain, _, err := e.enc.Encode(one.New)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 	maxLine     = 160      // bytes of each
 	maxPlaces   = 10       // places whose lines are named
 	telling     = 16       // bytes of a new text that are not in the file by chance
-	fewestWords = 2        // words that a single line must share with the text
+	fewestWords = 2        // words that a single line must share with the text, or half of its own
 )
 
 // mask matches what answers show in place of a secret; see docs/SECRETS.md.
@@ -168,7 +168,7 @@ func nearest(lines, want []string) int {
 			most, best = shared, max(at-longest, 0)
 		}
 	}
-	if most < min(fewestWords, len(words)) {
+	if most < min(fewestWords, (len(words)+1)/2) {
 		return -1
 	}
 	return best

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/text/content"
@@ -31,6 +32,7 @@ func (w *Writer) Remove() tools.Tool {
 		Description: "Remove a file or empty directory.",
 		Effect:      tools.Destructive,
 		Toolset:     Toolset,
+		Whole:       tools.Whole{Lines: shownLines},
 	}, w.remove)
 }
 
@@ -59,14 +61,17 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 			most = tree.PackLimits{Files: maxTree, Bytes: maxKept}
 		}
 		was := sha256.New()
-		n, err := t.dir.PackIn(ctx, t.base, was, most)
+		names, err := t.dir.PackIn(ctx, t.base, was, most)
 		if err != nil && !all {
 			err = fmt.Errorf("it is a directory that is not empty: tree=true removes it with all that is in it (%w)", err)
 		}
 		if err != nil {
 			return nil, t.wrap(err)
 		}
-		s.says = "removed, " + content.Plural(int64(n), "directory", "files and directories")
+		s.says = "removed, " + content.Plural(int64(len(names)), "directory", "files and directories")
+		if all {
+			s.diff = []byte(strings.Join(names, "\n") + "\n")
+		}
 		still = func(_ fs.FileInfo, base string) bool {
 			now := sha256.New()
 			_, err := t.dir.PackIn(ctx, base, now, most)
@@ -107,8 +112,14 @@ func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j 
 	}
 	now, err := t.dir.LstatIn(j.Temp)
 	if err == nil && !still(now, j.Temp) {
-		err = errors.Join(errors.New("it was changed by another program during this call: it stays; call again"),
-			t.dir.RenameIn(j.Temp, t.base))
+		err = errors.New("it was changed by another program during this call: it stays; call again")
+		switch e := tree.RenameBetween(t.dir, j.Temp, t.dir, t.base, false); {
+		case errors.Is(e, errors.ErrUnsupported):
+			err = errors.Join(err, t.dir.RenameIn(j.Temp, t.base))
+		case e != nil:
+			err = fmt.Errorf("it was changed by another program during this call, and stays under the name %s: %w", j.Temp, e)
+		}
+		j.Temp = "" // it is no longer to be removed
 	}
 	if err == nil {
 		err = t.dir.RemoveAllIn(j.Temp)

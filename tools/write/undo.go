@@ -38,7 +38,7 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 	c := w.newCall(in, out, keep, t)
 	says := "put back as it was before " + was.Action
 	if was.After == "" {
-		says = "put back with its mode, as before " + was.Action
+		says = "put back as it was before " + was.Action + ", with its mode; owner and attributes are those of a new file"
 	}
 	text := newPieces(src, src.Size)
 	switch {
