@@ -129,19 +129,13 @@ type step struct {
 	diff []byte   // what differs then
 	old  *before  // what is replaced or removed; nil: nothing
 	keep keptText // what is kept if that is no file
-	then *result  // the new content, to remember; nil: none
+	then *pieces  // the new content, to remember; nil: none
 	// do makes the change. It calls keep with the sha256 of the new content, "" for none, before anything is changed.
 	do func(j *journal, keep func(after string) error) error
 }
 
 // keptText returns a text that undoes a change.
 type keptText func() io.Reader
-
-// result is the new content of a file.
-type result struct {
-	text *pieces
-	mode fs.FileMode // of a file that does not exist; 0: as the umask says
-}
 
 // answer makes a change as run does, and writes the answer.
 func (c *call) answer(ctx context.Context, plan func() (*step, error)) error {
@@ -229,8 +223,8 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 
 // report returns the answer.
 func (c *call) report(t *target, s *step) string {
-	if s.then != nil && s.then.text.size() <= maxCompared {
-		if text, err := io.ReadAll(s.then.text.reader()); err == nil {
+	if s.then != nil && s.then.size() <= maxCompared {
+		if text, err := s.then.bytes(); err == nil {
 			c.in.Sources.Versions.Remember(t.path, s.After, text)
 		}
 	}
@@ -291,33 +285,28 @@ func (c *call) keepOld(t *target, s *step, j *journal) error {
 	return err
 }
 
-// replace returns the step that gives the last target a new content in place of the file old; nil is no file.
-func (c *call) replace(
-	ctx context.Context, action string, old *before, r *result, says string, diff differ,
-) (*step, error) {
+// replace returns the step that gives the last target a new content in place of the file old; nil is no file, and the
+// new one has the mode of the step then.
+func (c *call) replace(ctx context.Context, action string, old *before, text *pieces, says string) (*step, error) {
 	t := c.targets[len(c.targets)-1]
-	s := &step{Change: Change{Action: action}, says: says, old: old, then: r}
-	to := newContent{mode: r.mode}
-	if old != nil {
-		to.like = old.File
-	}
+	s := &step{Change: Change{Action: action}, says: says, old: old, then: text}
 	s.do = func(j *journal, keep func(string) error) error {
-		to.text = r.text.reader()
+		to := newContent{text: text.reader(), mode: s.Mode}
+		if old != nil {
+			to.like = old.File
+		}
 		return c.put(ctx, t, old, to, j, keep)
 	}
-	if diff == nil {
+	if old == nil {
 		return s, nil
 	}
-	var text bytes.Buffer
-	added, removed, err := diff(&text)
-	if s.diff = text.Bytes(); added+removed > 0 {
+	var diff bytes.Buffer
+	added, removed, err := text.diff(ctx, &diff, old.text)
+	if s.diff = diff.Bytes(); added+removed > 0 {
 		s.says += fmt.Sprintf(", +%d -%d lines", added, removed)
 	}
 	return s, err
 }
-
-// differ writes a unified diff, and returns how many lines were added and removed.
-type differ func(to io.Writer) (added, removed int64, err error)
 
 // confirm asks the client whether a change is to be made.
 func (c *call) confirm(ctx context.Context, what string, diff []byte) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -114,25 +113,28 @@ func (w *Writer) Save(
 		if old, err := c.open(ctx, t); err != nil || old != nil {
 			return nil, errors.Join(err, t.wrap(errors.New("it exists, and is not replaced: name another file")))
 		}
-		return c.creation(ctx, nil, textPieces(text))
+		given, err := newPieces(newPiece(text))
+		if err != nil {
+			return nil, err
+		}
+		return c.creation(ctx, nil, given)
 	})
 }
 
 // creation returns the step that creates the target, or replaces the file old.
 func (c *call) creation(ctx context.Context, old *before, text *pieces) (*step, error) {
-	lines, err := countUnits(ctx, text, 0, text.size(), []byte("\n"))
+	_, lines, err := (&pieces{list: text.list, enc: content.UTF8}).find(ctx, "\n", 0)
 	if err != nil {
 		return nil, err
 	}
 	says := fmt.Sprintf("%d lines, %d bytes", lines, text.size())
 	if old == nil {
-		return c.replace(ctx, "write", nil, &result{text: text}, "created, "+says, nil)
+		return c.replace(ctx, "write", nil, text, "created, "+says)
 	}
-	if e, err := newEditor(old); err == nil && e.enc != content.UTF8 {
-		c.out.Note(fmt.Sprintf("the file was in %s; it has what was given now, byte for byte", e.enc))
+	if enc := old.text.enc; enc != content.UTF8 && enc != content.NoText {
+		c.out.Note(fmt.Sprintf("the file was in %s; it has what was given now, byte for byte", enc))
 	}
-	return c.replace(ctx, "write", old, &result{text: text}, "replaced, "+says,
-		func(to io.Writer) (int64, int64, error) { return old.diffTo(to, text) })
+	return c.replace(ctx, "write", old, text, "replaced, "+says)
 }
 
 // given returns the text that a call gives. The caller calls closed when it is read.
@@ -144,7 +146,8 @@ func (w *Writer) given(ctx context.Context, a writeArgs, in tools.Input, out too
 		if err := maskedIn(string(a.Content), ""); err != nil {
 			return nil, nil, err
 		}
-		return textPieces([]byte(a.Content)), closed, nil
+		text, err = newPieces(newPiece([]byte(a.Content)))
+		return text, closed, err
 	}
 	ref, ok := reference.Parse(strings.TrimSpace(string(a.From)))
 	if !ok {
@@ -161,7 +164,8 @@ func (w *Writer) given(ctx context.Context, a writeArgs, in tools.Input, out too
 			_ = src.Close()
 			return nil, nil, errors.New(why)
 		}
-		return newPieces(src, src.Size), func() { _ = src.Close() }, nil
+		text, err = newPieces(piece{from: src, n: src.Size})
+		return text, func() { _ = src.Close() }, err
 	}
 	r := reference.Reader{JQ: w.options.JQ, In: in}
 	read, err := r.Read(ctx, ref, false)
@@ -174,78 +178,32 @@ func (w *Writer) given(ctx context.Context, a writeArgs, in tools.Input, out too
 	if read != "" && !strings.HasSuffix(read, "\n") {
 		read += "\n"
 	}
-	return textPieces([]byte(read)), closed, nil
-}
-
-func textPieces(text []byte) *pieces {
-	p := &pieces{}
-	if len(text) > 0 {
-		p.list = []piece{{text: text}}
-	}
-	return p
+	text, err = newPieces(newPiece([]byte(read)))
+	return text, closed, err
 }
 
 // appended returns a file with a text at its end, in its encoding and with its line ends. A last line without an end gets
 // one.
-func (c *call) appended(ctx context.Context, t *target, old *before, text *pieces) (*step, error) {
-	e, err := newEditor(old)
+func (c *call) appended(ctx context.Context, t *target, old *before, more *pieces) (*step, error) {
+	newline, unit, err := old.text.enc.Encode("\n")
 	if err != nil {
 		return nil, t.wrap(err)
 	}
-	add, err := io.ReadAll(text.reader())
+	add, err := more.bytes()
 	if err != nil {
 		return nil, err
 	}
-	end := []place{{at: old.size()}}
-	if err := e.findLineEnds(ctx, end); err != nil {
-		return nil, t.wrap(err)
-	}
-	newline, unit, err := e.enc.Encode("\n")
-	if err == nil {
-		err = e.fits(ctx, string(add))
-	}
-	if err != nil {
-		return nil, t.wrap(err)
-	}
-	s := string(add)
-	last, err := readRange(old, max(0, old.size()-int64(unit)), old.size())
+	last, err := old.text.part(old.size()-int64(unit), old.size()).bytes()
 	if err != nil {
 		return nil, err
 	}
 	if old.size() > 0 && !bytes.Equal(last, newline) {
-		s = "\n" + s
+		add = append([]byte("\n"), add...)
 		c.out.Note("the file did not end with a line end: one was added before the text")
 	}
-	if end[0].crlf && !strings.Contains(s, "\r") {
-		s = inCRLF(s)
-	}
-	raw, _, err := e.enc.Encode(s)
-	if err != nil {
+	text := *old.text
+	if err := text.replaceBy(ctx, []place{{at: old.size()}}, Edit{New: string(add)}); err != nil {
 		return nil, t.wrap(err)
 	}
-	if len(raw) > 0 {
-		e.text.list = append(e.text.list, piece{text: raw})
-	}
-	return c.replace(ctx, "append", old, &result{text: e.text}, fmt.Sprintf("%d bytes appended", len(raw)),
-		func(to io.Writer) (int64, int64, error) { return e.text.diff(ctx, to, old.size(), e.enc) })
-}
-
-// diffTo writes what differs between the file and another text, unless one of them is too long to compare.
-func (b *before) diffTo(to io.Writer, text *pieces) (added, removed int64, err error) {
-	if b.size() > maxCompared || text.size() > maxCompared {
-		_, err = io.WriteString(to, "(too long to show what differs)\n")
-		return 0, 0, err
-	}
-	var both [2][]byte
-	for i, r := range []io.Reader{io.NewSectionReader(b, 0, b.size()), text.reader()} {
-		decoded, _, err := content.Decode(r)
-		if err == nil {
-			both[i], err = io.ReadAll(decoded)
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-	}
-	added, removed = hunks(to, both[0], both[1], 0)
-	return added, removed, nil
+	return c.replace(ctx, "append", old, &text, fmt.Sprintf("%d bytes appended", text.size()-old.size()))
 }

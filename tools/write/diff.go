@@ -49,17 +49,18 @@ func hunks(w io.Writer, old, text []byte, line int64) (added, removed int64) {
 	return added, removed
 }
 
-// changed returns the range of the old file that is not the same in the text, and the end of that range in the text.
-func (p *pieces) changed(size int64) (from, to, newTo int64) {
+// changed returns the range of the old text that is not the same in this one, and the end of that range in this one.
+func (p *pieces) changed(old *pieces) (from, to, newTo int64) {
+	src := old.list[0].from
 	for _, one := range p.list {
-		if one.text != nil || one.at != from {
+		if one.from != src || one.at != from {
 			break
 		}
 		from += one.n
 	}
-	to, newTo = size, p.size()
+	to, newTo = old.size(), p.size()
 	for _, one := range slices.Backward(p.list) {
-		if one.text != nil || one.at+one.n != to || one.at < from {
+		if one.from != src || one.at+one.n != to || one.at < from {
 			break
 		}
 		to, newTo = one.at, newTo-one.n
@@ -67,46 +68,35 @@ func (p *pieces) changed(size int64) (from, to, newTo int64) {
 	return from, to, newTo
 }
 
-// diff writes a unified diff of the file and the text, from the first to the last change and the lines around them. If
-// they lie too far apart, it writes that instead.
-func (p *pieces) diff(
-	ctx context.Context, w io.Writer, size int64, enc content.Encoding,
-) (added, removed int64, err error) {
-	newline, unit, err := enc.Encode("\n")
-	if err != nil {
-		return 0, 0, err
-	}
-	from, to, newTo := p.changed(size)
-	if to-from > maxCompared || newTo-from > maxCompared {
+// diff writes a unified diff of an old text of one piece and this one, from the first to the last change and the lines
+// around them. If they lie too far apart, it writes that instead.
+func (p *pieces) diff(ctx context.Context, w io.Writer, old *pieces) (added, removed int64, err error) {
+	from, to, newTo := p.changed(old)
+	if max(to, newTo)-from > maxCompared {
 		_, err = io.WriteString(w, "(too long to show what differs)\n")
 		return 0, 0, err
 	}
-	start := max(0, from-maxAround) / int64(unit) * int64(unit)
-	head, err := readRange(p.file, start, from)
-	if err != nil {
-		return 0, 0, err
-	}
-	if at := indexUnit(head, newline); start > 0 && at >= 0 {
-		start += int64(at + unit)
-	}
-	line, err := countUnits(ctx, p.file, 0, start, newline)
-	if err != nil {
-		return 0, 0, err
-	}
-	rest := min(size-to, maxAround)
-	var both [2][]byte
-	if both[0], err = readRange(p.file, start, to+rest); err == nil {
-		both[1], err = p.section(start, newTo+rest)
-	}
-	for i, raw := range both {
+	start, line := max(0, from-maxAround)&^3, 0 // a code unit has at most 4 bytes
+	if start > 0 {
+		ends, n, err := old.part(start, from).find(ctx, "\n", 1)
+		if err == nil && n > 0 {
+			start += ends[0].end()
+		}
 		if err == nil {
-			both[i], err = io.ReadAll(enc.Reader(bytes.NewReader(raw)))
+			_, line, err = old.part(0, start).find(ctx, "\n", 0)
+		}
+		if err != nil {
+			return 0, 0, err
 		}
 	}
-	if err != nil {
-		return 0, 0, err
+	rest := min(old.size()-to, maxAround)
+	var both [2][]byte
+	for i, part := range []*pieces{old.part(start, to+rest), p.part(start, newTo+rest)} {
+		if both[i], err = io.ReadAll(part.enc.Reader(part.reader())); err != nil {
+			return 0, 0, err
+		}
 	}
-	if to+rest < size { // the last line is cut, and has an end
+	if to+rest < old.size() { // the last line is cut, and has an end
 		a, b := bytes.LastIndexByte(both[0], '\n')+1, bytes.LastIndexByte(both[1], '\n')+1
 		if bytes.Equal(both[0][a:], both[1][b:]) {
 			both[0], both[1] = both[0][:a], both[1][:b]
@@ -114,47 +104,15 @@ func (p *pieces) diff(
 			both[0], both[1] = append(both[0], '\n'), append(both[1], '\n')
 		}
 	}
-	added, removed = hunks(w, both[0], both[1], line)
+	added, removed = hunks(w, both[0], both[1], int64(line))
 	return added, removed, nil
 }
 
-// indexUnit returns the offset of a code unit in a text of such units, -1 if it has none.
-func indexUnit(text, unit []byte) int {
-	for at := 0; ; at++ {
-		i := bytes.Index(text[at:], unit)
-		if i < 0 {
-			return -1
-		}
-		if at += i; at%len(unit) == 0 {
-			return at
-		}
+// diffFrom returns what differs between an old text of one piece and this one, in at most maxSince bytes.
+func (p *pieces) diffFrom(ctx context.Context, old *pieces) string {
+	var diff strings.Builder
+	if _, _, err := p.diff(ctx, &diff, old); err != nil {
+		return err.Error()
 	}
-}
-
-func readRange(file io.ReaderAt, from, to int64) ([]byte, error) {
-	b := make([]byte, to-from)
-	_, err := io.ReadFull(io.NewSectionReader(file, from, to-from), b)
-	return b, err
-}
-
-// countUnits counts a code unit in a range of a text.
-func countUnits(ctx context.Context, file io.ReaderAt, from, to int64, unit []byte) (int64, error) {
-	text := &pieces{file: file, list: []piece{{at: from, n: to - from}}}
-	_, n, err := text.find(ctx, unit, len(unit), 0)
-	return int64(n), err
-}
-
-// diffFrom returns what differs between an earlier text of a file and the file, in at most maxSince bytes; "" if the file
-// is too long to compare.
-func (b *before) diffFrom(text []byte) string {
-	if b.size() > maxCompared {
-		return ""
-	}
-	now, err := readRange(b, 0, b.size())
-	if err != nil {
-		return ""
-	}
-	var out strings.Builder
-	hunks(&out, text, now, 0)
-	return content.ClipBytes(out.String(), maxSince)
+	return content.ClipBytes(diff.String(), maxSince)
 }

@@ -125,13 +125,9 @@ func (w *Writer) edit(ctx context.Context, a editArgs, in tools.Input, out tools
 		if old == nil {
 			return nil, t.wrap(errors.New("no such file; write with content creates it"))
 		}
-		e, err := newEditor(old)
-		if err != nil {
-			return nil, t.wrap(err)
-		}
-		places := 0
+		text, places := *old.text, 0
 		for i, one := range a.Edits {
-			n, err := e.replace(ctx, one)
+			n, err := text.edit(ctx, one)
 			if err != nil {
 				which := ""
 				if len(a.Edits) > 1 {
@@ -141,37 +137,16 @@ func (w *Writer) edit(ctx context.Context, a editArgs, in tools.Input, out tools
 			}
 			places += n
 		}
-		return c.replace(ctx, "edit", old, &result{text: e.text},
-			content.Plural(int64(places), "place", "places")+" replaced",
-			func(to io.Writer) (int64, int64, error) { return e.text.diff(ctx, to, old.size(), e.enc) })
+		return c.replace(ctx, "edit", old, &text, content.Plural(int64(places), "place", "places")+" replaced")
 	})
 }
 
-// editor makes edits of one file.
-type editor struct {
-	text *pieces
-	enc  content.Encoding
-}
-
-// newEditor returns an editor of a text file. The error says that the file is none.
-func newEditor(old *before) (*editor, error) {
-	head, err := readRange(old, 0, min(old.size(), content.SniffSize))
-	if err != nil {
-		return nil, err
-	}
-	enc := content.Detect(head, int64(len(head)) == old.size())
-	if enc == content.NoText {
-		return nil, errors.New("it is binary, and only texts can be edited")
-	}
-	return &editor{text: newPieces(old, old.size()), enc: enc}, nil
-}
-
 // fits returns an error if a text has characters beyond ASCII, and the file counts as UTF-8 by its beginning but is not.
-func (e *editor) fits(ctx context.Context, text string) error {
-	if e.enc != content.UTF8 || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+func (p *pieces) fits(ctx context.Context, text string) error {
+	if p.enc != content.UTF8 || !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return nil
 	}
-	valid := transform.NewReader(content.WithContext(ctx, e.text.reader()), encoding.UTF8Validator)
+	valid := transform.NewReader(content.WithContext(ctx, p.reader()), encoding.UTF8Validator)
 	_, err := io.Copy(io.Discard, valid)
 	if errors.Is(err, encoding.ErrInvalidUTF8) {
 		err = errors.New("it has bytes that are not UTF-8, so only ASCII can be written to it")
@@ -179,8 +154,8 @@ func (e *editor) fits(ctx context.Context, text string) error {
 	return err
 }
 
-// replace makes an edit and returns at how many places. The error says what is in the way, and where.
-func (e *editor) replace(ctx context.Context, one Edit) (int, error) {
+// edit makes an edit and returns at how many places. The error says what is in the way, and where.
+func (p *pieces) edit(ctx context.Context, one Edit) (int, error) {
 	if err := maskedIn(one.New, one.Old); err != nil {
 		return 0, err
 	}
@@ -193,71 +168,68 @@ func (e *editor) replace(ctx context.Context, one Edit) (int, error) {
 	}
 	var places []place
 	for _, form := range forms {
-		raw, unit, err := e.enc.Encode(form)
-		if err != nil {
-			return 0, err
-		}
-		at, n, err := e.text.find(ctx, raw, unit, maxMatches)
+		at, n, err := p.find(ctx, form, maxMatches)
 		if err != nil {
 			return 0, err
 		}
 		if n > maxMatches {
 			return 0, fmt.Errorf("old is in the file %d times, and at most %d places are replaced at once", n, maxMatches)
 		}
-		var split []int64 // where it begins in the middle of \r\n, less a unit
-		if raw, _, err := e.enc.Encode("\r" + form); err == nil && form[0] == '\n' {
-			if split, _, err = e.text.find(ctx, raw, unit, maxMatches); err != nil {
+		if form[0] == '\n' { // none begins in the middle of \r\n
+			split, _, err := p.find(ctx, "\r"+form, maxMatches)
+			if err != nil {
 				return 0, err
 			}
+			at = slices.DeleteFunc(at, func(one place) bool {
+				_, is := slices.BinarySearchFunc(split, one, func(a, b place) int { return cmp.Compare(a.end(), b.end()) })
+				return is
+			})
 		}
-		for _, at := range at {
-			if _, is := slices.BinarySearch(split, at-int64(unit)); !is {
-				places = append(places, place{at: at, n: int64(len(raw)), crlf: strings.Contains(form, "\r\n")})
-			}
-		}
+		places = append(places, at...)
 	}
 	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })
 	switch {
 	case len(places) == 0:
-		return 0, e.explainMissing(ctx, one)
+		return 0, p.explainMissing(ctx, one)
 	case len(places) > 1 && !one.All: // also if they overlap: each would leave another text
-		return 0, e.explainSeveral(ctx, places)
+		return 0, p.explainSeveral(ctx, places)
 	}
 	end := int64(0)
 	places = slices.DeleteFunc(places, func(p place) bool {
 		if p.at < end {
 			return true
 		}
-		end = p.at + p.n
+		end = p.end()
 		return false
 	})
-	return len(places), e.put(ctx, places, one)
+	return len(places), p.replaceBy(ctx, places, one)
 }
 
-// put replaces the places by the new text, in which a line end is that of the place.
-func (e *editor) put(ctx context.Context, places []place, one Edit) error {
-	if err := e.fits(ctx, one.New); err != nil {
+// replaceBy replaces the places by the new text, in which a line end is that of the place.
+func (p *pieces) replaceBy(ctx context.Context, places []place, one Edit) error {
+	if err := p.fits(ctx, one.New); err != nil {
 		return err
 	}
-	plain, _, err := e.enc.Encode(one.New)
+	plain, _, err := p.enc.Encode(one.New)
 	if err != nil {
 		return err
 	}
 	crlf := plain
 	if strings.Contains(one.New, "\n") && !strings.Contains(one.New, "\r") {
-		if crlf, _, err = e.enc.Encode(inCRLF(one.New)); err == nil && !strings.Contains(one.Old, "\n") {
-			err = e.findLineEnds(ctx, places)
+		if crlf, _, err = p.enc.Encode(inCRLF(one.New)); err == nil && !strings.Contains(one.Old, "\n") {
+			err = p.findLineEnds(ctx, places)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	short, long := newPiece(plain), newPiece(crlf)
 	for i := range places {
-		if places[i].text = plain; places[i].crlf {
-			places[i].text = crlf
+		if places[i].by = short; places[i].crlf {
+			places[i].by = long
 		}
 	}
-	e.text.replace(places)
+	p.splice(places)
 	return nil
 }
 
@@ -266,29 +238,21 @@ func inCRLF(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") 
 
 // findLineEnds sets whether the line of each place ends in \r\n; one without an
 // end is like most of the file.
-func (e *editor) findLineEnds(ctx context.Context, places []place) error {
-	lf, unit, err := e.enc.Encode("\n")
-	if err != nil {
+func (p *pieces) findLineEnds(ctx context.Context, places []place) error {
+	_, long, err := p.find(ctx, "\r\n", 0)
+	if err != nil || long == 0 {
 		return err
 	}
-	crlf, _, err := e.enc.Encode("\r\n")
-	if err != nil {
-		return err
-	}
-	_, short, err := e.text.find(ctx, crlf, unit, 0)
-	if err != nil || short == 0 {
-		return err
-	}
-	_, all, err := e.text.find(ctx, lf, unit, 0)
-	for i := range places {
-		if places[i].crlf = short == all; short == all || err != nil {
+	_, all, err := p.find(ctx, "\n", 0)
+	for i, one := range places {
+		if places[i].crlf = 2*long > all; long == all || err != nil {
 			continue
 		}
-		end := places[i].at + places[i].n
-		var near []byte
-		if near, err = e.text.section(end, end+maxAround); err == nil {
-			at := indexUnit(near, lf)
-			places[i].crlf = at >= 0 && bytes.HasSuffix(near[:at+unit], crlf) || at < 0 && 2*short > all
+		near := p.part(one.end(), one.end()+maxAround)
+		var first, windows []place
+		if first, _, err = near.find(ctx, "\n", 1); err == nil && len(first) > 0 {
+			windows, _, err = near.find(ctx, "\r\n", 1)
+			places[i].crlf = len(windows) > 0 && windows[0].end() == first[0].end()
 		}
 	}
 	return err

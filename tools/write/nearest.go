@@ -38,15 +38,15 @@ func maskedIn(text, before string) error {
 }
 
 // explainSeveral returns the error for an old text that is at several places: their lines.
-func (e *editor) explainSeveral(ctx context.Context, places []place) error {
+func (p *pieces) explainSeveral(ctx context.Context, places []place) error {
 	var lines []string
-	line, from := int64(1), int64(0)
-	for _, p := range places[:min(len(places), maxPlaces)] {
-		n, err := e.countLines(ctx, from, p.at)
+	line, from := 1, int64(0)
+	for _, one := range places[:min(len(places), maxPlaces)] {
+		_, n, err := p.part(from, one.at).find(ctx, "\n", 0)
 		if err != nil {
 			return err
 		}
-		line, from = line+n, p.at
+		line, from = line+n, one.at
 		lines = append(lines, fmt.Sprint(line))
 	}
 	more := ""
@@ -57,31 +57,22 @@ func (e *editor) explainSeveral(ctx context.Context, places []place) error {
 		len(places), strings.Join(lines, ", "), more)
 }
 
-// countLines counts the line ends in a range of the text.
-func (e *editor) countLines(ctx context.Context, from, to int64) (int64, error) {
-	newline, _, err := e.enc.Encode("\n")
-	if err != nil {
-		return 0, err
-	}
-	return countUnits(ctx, e.text, from, to, newline)
-}
-
 // explainMissing returns the error for an old text that is not in the file: the nearest lines and what differs.
-func (e *editor) explainMissing(ctx context.Context, one Edit) error {
+func (p *pieces) explainMissing(ctx context.Context, one Edit) error {
 	if mask().MatchString(one.Old) {
 		return errors.New("old has a mask, shown in place of a secret, and the file has the secret: choose a text without it")
 	}
-	if e.text.size() > maxNearest {
+	if p.size() > maxNearest {
 		return fmt.Errorf("old is not in the file, which has over %d MiB, too many to look for what is nearest: grep finds it",
 			maxNearest>>20)
 	}
-	if raw, unit, err := e.enc.Encode(one.New); err == nil && len(strings.TrimSpace(one.New)) >= telling {
-		if at, n, _ := e.text.find(ctx, raw, unit, 1); n > 0 {
-			line, _ := e.countLines(ctx, 0, at[0])
+	if len(strings.TrimSpace(one.New)) >= telling {
+		if at, n, _ := p.find(ctx, one.New, 1); n > 0 {
+			_, line, _ := p.part(0, at[0].at).find(ctx, "\n", 0)
 			return fmt.Errorf("old is not in the file, but new is, at line %d: the edit seems to be made already", line+1)
 		}
 	}
-	lines, err := e.lines(ctx)
+	lines, err := p.lines(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,8 +105,8 @@ func (e *editor) explainMissing(ctx context.Context, one Edit) error {
 func asText(lines []string) []byte { return []byte(strings.Join(lines, "\n") + "\n") }
 
 // lines returns the lines of the text, without their ends.
-func (e *editor) lines(ctx context.Context) (lines []string, err error) {
-	r := bufio.NewReader(e.enc.Reader(content.WithContext(ctx, e.text.reader())))
+func (p *pieces) lines(ctx context.Context) (lines []string, err error) {
+	r := bufio.NewReader(p.enc.Reader(content.WithContext(ctx, p.reader())))
 	text, err := io.ReadAll(r)
 	return splitLines(string(text)), err
 }

@@ -5,96 +5,93 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // pieces is a piece table: a text made of ranges of a file and of new texts, in order. It holds no part of the file in
 // memory. See "Data Structures for Text Sequences" by Charles Crowley, 1998.
 type pieces struct {
-	file io.ReaderAt
 	list []piece
+	enc  content.Encoding
 }
 
-// piece is n bytes of the file at an offset, or new bytes.
+// piece is n bytes of a file or of a new text, at an offset.
 type piece struct {
+	from  io.ReaderAt
 	at, n int64
-	text  []byte // not nil: new, in place of the range
 }
 
-func (p piece) size() int64 {
-	if p.text != nil {
-		return int64(len(p.text))
-	}
-	return p.n
-}
+func newPiece(b []byte) piece { return piece{from: bytes.NewReader(b), n: int64(len(b))} }
 
-// part returns the bytes [from, to) of a piece.
-func (p piece) part(from, to int64) piece {
-	if p.text != nil {
-		return piece{text: p.text[from:to]}
-	}
-	return piece{at: p.at + from, n: to - from}
-}
-
-func newPieces(file io.ReaderAt, size int64) *pieces {
-	return &pieces{file: file, list: []piece{{n: size}}}
+// newPieces returns a text of one piece, in the encoding that it seems to have.
+func newPieces(one piece) (*pieces, error) {
+	p := &pieces{list: []piece{one}}
+	head, err := p.part(0, content.SniffSize).bytes()
+	p.enc = content.Detect(head, int64(len(head)) == one.n)
+	return p, err
 }
 
 // size returns the bytes of the text.
 func (p *pieces) size() (n int64) {
 	for _, one := range p.list {
-		n += one.size()
+		n += one.n
 	}
 	return n
 }
 
 // reader returns a reader of the text, from its start.
-func (p *pieces) reader() io.Reader { return &pieceReader{file: p.file, list: p.list} }
-
-type pieceReader struct {
-	file io.ReaderAt
-	list []piece
-	at   int64 // in the first one
+func (p *pieces) reader() io.Reader {
+	all := make([]io.Reader, len(p.list))
+	for i, one := range p.list {
+		all[i] = io.NewSectionReader(one.from, one.at, one.n)
+	}
+	return io.MultiReader(all...)
 }
 
-func (r *pieceReader) Read(b []byte) (n int, err error) {
-	for len(r.list) > 0 && n == 0 && err == nil {
-		one := r.list[0].part(r.at, r.list[0].size())
-		if one.text != nil {
-			n = copy(b, one.text)
-		} else if n, err = r.file.ReadAt(b[:min(int64(len(b)), one.n)], one.at); err == io.EOF && n > 0 {
-			err = nil
-		}
-		if r.at += int64(n); int64(n) == one.size() {
-			r.list, r.at = r.list[1:], 0
+func (p *pieces) bytes() ([]byte, error) { return io.ReadAll(p.reader()) }
+
+// cut removes the first n bytes of a list, at most what it has, and returns them.
+func cut(list *[]piece, n int64) (head []piece) {
+	for n > 0 && len(*list) > 0 {
+		first := &(*list)[0]
+		one := piece{first.from, first.at, min(n, first.n)}
+		head = append(head, one)
+		first.at, first.n, n = first.at+one.n, first.n-one.n, n-one.n
+		if first.n == 0 {
+			*list = (*list)[1:]
 		}
 	}
-	if n == 0 && err == nil && len(b) > 0 {
-		err = io.EOF
-	}
-	return n, err
+	return head
 }
 
-// section returns the bytes [from, to) of the text, at most what it has.
-func (p *pieces) section(from, to int64) ([]byte, error) {
-	sub := pieces{file: p.file}
-	for _, one := range p.list {
-		n := one.size()
-		if from < n && to > 0 {
-			sub.list = append(sub.list, one.part(max(from, 0), min(to, n)))
-		}
-		from, to = from-n, to-n
-	}
-	return io.ReadAll(sub.reader())
+// part returns the bytes [from, to) of the text, at most what it has.
+func (p *pieces) part(from, to int64) *pieces {
+	rest := slices.Clone(p.list)
+	cut(&rest, from)
+	return &pieces{list: cut(&rest, to-from), enc: p.enc}
 }
 
-// ReadAt implements [io.ReaderAt] for the whole text.
-func (p *pieces) ReadAt(b []byte, at int64) (int, error) {
-	part, err := p.section(at, at+int64(len(b)))
-	if n := copy(b, part); err != nil || n == len(b) {
-		return n, err
-	} else {
-		return n, io.EOF
+// place is n bytes of a text at an offset, and what is put there.
+type place struct {
+	at, n int64
+	by    piece
+	crlf  bool // lines end in \r\n there
+}
+
+func (p place) end() int64 { return p.at + p.n }
+
+// splice puts texts in the given places, which are in order and do not overlap.
+func (p *pieces) splice(places []place) {
+	rest, at := slices.Clone(p.list), int64(0)
+	p.list = make([]piece, 0, len(rest)+2*len(places))
+	for _, one := range places {
+		p.list = append(append(p.list, cut(&rest, one.at-at)...), one.by)
+		cut(&rest, one.n)
+		at = one.end()
 	}
+	p.list = append(p.list, rest...)
 }
 
 // blockSize is how much of a text is searched at once, in bytes.
@@ -103,10 +100,15 @@ const blockSize = 256 << 10
 // maxMatches bounds the matches that one edit may replace.
 const maxMatches = 1_000_000
 
-// find returns the offsets of a text, from left to right, also where they overlap, and how many there are if these are
-// more than most. step is the size of a code unit: matches begin at its multiples, counted from the start of the text.
-func (p *pieces) find(ctx context.Context, text []byte, step, most int) (found []int64, n int, err error) {
-	r, buf := p.reader(), make([]byte, 0, blockSize+len(text))
+// find returns the places of a text, from left to right, also where they overlap, and how many there are if these are more
+// than most. They begin at multiples of the size of a code unit.
+func (p *pieces) find(ctx context.Context, text string, most int) (found []place, n int, err error) {
+	what, unit, err := p.enc.Encode(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	crlf := strings.Contains(text, "\r\n")
+	r, buf := p.reader(), make([]byte, 0, min(blockSize, p.size()+1)+int64(len(what)))
 	for base, next, end := int64(0), int64(0), false; !end; {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -117,56 +119,24 @@ func (p *pieces) find(ctx context.Context, text []byte, step, most int) (found [
 		}
 		buf = buf[:len(buf)+read]
 		for at := int(max(next-base, 0)); ; {
-			i := bytes.Index(buf[at:], text)
+			i := bytes.Index(buf[at:], what)
 			if i < 0 {
 				break
 			}
-			if at += i; (base+int64(at))%int64(step) != 0 {
+			if at += i; (base+int64(at))%int64(unit) != 0 {
 				at++
 				continue
 			}
 			if n++; len(found) < most {
-				found = append(found, base+int64(at))
+				found = append(found, place{at: base + int64(at), n: int64(len(what)), crlf: crlf})
 			}
-			at += step
+			at += unit
 			next = base + int64(at)
 		}
-		if keep := min(len(text)-1, len(buf)); len(buf)-keep > 0 {
+		if keep := min(len(what)-1, len(buf)); len(buf)-keep > 0 {
 			base += int64(len(buf) - keep)
 			buf = buf[:copy(buf, buf[len(buf)-keep:])]
 		}
 	}
 	return found, n, nil
-}
-
-// place is n bytes of a text at an offset, and what is put there.
-type place struct {
-	at, n int64
-	text  []byte // not nil
-	crlf  bool   // lines end in \r\n there
-}
-
-// replace puts texts in the given places, which are in order and do not overlap.
-func (p *pieces) replace(places []place) {
-	list := make([]piece, 0, len(p.list)+2*len(places))
-	at, drop := int64(0), int64(0) // offset of the piece that is split; how much of it a place before it took
-	for _, one := range p.list {
-		from, size := drop, one.size()
-		drop = 0
-		for len(places) > 0 && places[0].at < at+size {
-			if begin := places[0].at - at; begin > from {
-				list = append(list, one.part(from, begin))
-			}
-			list = append(list, piece{text: places[0].text})
-			from = places[0].at + places[0].n - at
-			places = places[1:]
-		}
-		if from < size {
-			list = append(list, one.part(from, size))
-		} else {
-			drop = from - size
-		}
-		at += size
-	}
-	p.list = slices.DeleteFunc(list, func(one piece) bool { return one.size() == 0 })
 }

@@ -2,12 +2,13 @@ package write
 
 import (
 	"bytes"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
 
 // TestPiecesAgreeWithStrings makes random replacements one after another, beside package strings.
@@ -24,43 +25,41 @@ func TestPiecesAgreeWithStrings(t *testing.T) {
 	}
 	for range 2000 {
 		text := random(rng.IntN(60))
-		p := newPieces(strings.NewReader(text), int64(len(text)))
+		p := &pieces{list: []piece{newPiece([]byte(text))}, enc: content.UTF8}
 		for range 5 {
 			old, by := random(1+rng.IntN(4)), random(rng.IntN(4))
-			found, n, err := p.find(t.Context(), []byte(old), 1, maxMatches)
-			want, apart, end := 0, []int64{}, int64(0)
+			found, n, err := p.find(t.Context(), old, maxMatches)
+			want, apart, end := 0, []place{}, int64(0)
 			for i := range text {
 				if strings.HasPrefix(text[i:], old) {
 					want++
 				}
 			}
-			for _, at := range found {
-				if at >= end {
-					apart, end = append(apart, at), at+int64(len(old))
+			for _, one := range found {
+				one.by = newPiece([]byte(by))
+				if one.at >= end {
+					apart, end = append(apart, one), one.end()
 				}
 			}
 			if err != nil || n != want || len(apart) != strings.Count(text, old) {
 				t.Fatalf("%q in %q: %d matches, %d wanted, %d apart, %v", old, text, n, want, len(apart), err)
 			}
 			if rng.IntN(2) == 0 && n > 0 { // one of them
-				at := found[rng.IntN(n)]
-				p.replace([]place{{at: at, n: int64(len(old)), text: []byte(by)}})
-				text = text[:at] + by + text[at+int64(len(old)):]
+				one := found[rng.IntN(n)]
+				one.by = newPiece([]byte(by))
+				p.splice([]place{one})
+				text = text[:one.at] + by + text[one.end():]
 			} else {
-				var all []place
-				for _, at := range apart {
-					all = append(all, place{at: at, n: int64(len(old)), text: []byte(by)})
-				}
-				p.replace(all)
+				p.splice(apart)
 				text = strings.ReplaceAll(text, old, by)
 			}
-			got, err := io.ReadAll(p.reader())
+			got, err := p.bytes()
 			if err != nil || string(got) != text || p.size() != int64(len(text)) {
 				t.Fatalf("after %q by %q: %s", old, by, cmp.Diff(text, string(got)))
 			}
 			from := rng.Int64N(int64(len(text)) + 1)
 			to := from + rng.Int64N(int64(len(text))-from+1)
-			if part, err := p.section(from, to); err != nil || string(part) != text[from:to] {
+			if part, err := p.part(from, to).bytes(); err != nil || string(part) != text[from:to] {
 				t.Fatalf("bytes %d-%d of %q: %q, %v", from, to, text, part, err)
 			}
 		}
@@ -72,11 +71,13 @@ func TestFindAcrossBlocks(t *testing.T) {
 	t.Parallel()
 	text := bytes.Repeat([]byte{'x'}, 2*blockSize)
 	copy(text[blockSize-3:], "needle")
-	p := newPieces(bytes.NewReader(text), int64(len(text)))
-	if found, n, err := p.find(t.Context(), []byte("needle"), 1, 10); err != nil || n != 1 || found[0] != blockSize-3 {
+	p := &pieces{list: []piece{newPiece(text)}, enc: content.UTF8}
+	if found, n, err := p.find(t.Context(), "needle", 10); err != nil || n != 1 || found[0].at != blockSize-3 {
 		t.Errorf("found %v, %d, %v", found, n, err)
 	}
-	if _, n, _ := p.find(t.Context(), []byte("needle"), 2, 10); n != 0 {
+	copy(text[blockSize-3:], "n\x00e\x00")
+	p.enc = content.UTF16LE
+	if _, n, _ := p.find(t.Context(), "ne", 10); n != 0 {
 		t.Errorf("%d matches at an odd offset", n)
 	}
 }

@@ -27,6 +27,10 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 	if !ok {
 		return fmt.Errorf("%s: it keeps no change of a file: name the obs:ID that edit, write, move or remove gave", src.Name)
 	}
+	text, err := newPieces(piece{from: src, n: src.Size})
+	if err != nil {
+		return err
+	}
 	path := was.Path
 	if was.To != "" {
 		path = was.To
@@ -40,7 +44,6 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 	if was.After == "" {
 		says = "put back as it was before " + was.Action + ", with its mode; owner and attributes are those of a new file"
 	}
-	text := newPieces(src, src.Size)
 	switch {
 	case was.Action == "move" || was.Over != "":
 		back, err := w.target(in, was.Path, true)
@@ -108,7 +111,11 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 			}}, nil
 		}
 		if was.After == "" {
-			return c.replace(ctx, "undo", nil, &result{text: text, mode: was.Mode}, says, nil)
+			s, err := c.replace(ctx, "undo", nil, text, says)
+			if err == nil {
+				s.Mode = was.Mode
+			}
+			return s, err
 		}
 		if err := c.isStill(ctx, t, was, text); err != nil {
 			return nil, err
@@ -117,8 +124,7 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 		if err != nil {
 			return nil, err
 		}
-		return c.replace(ctx, "undo", old, &result{text: text}, says,
-			func(to io.Writer) (int64, int64, error) { return old.diffTo(to, text) })
+		return c.replace(ctx, "undo", old, text, says)
 	})
 }
 
@@ -134,12 +140,12 @@ func (c *call) isStill(ctx context.Context, t *target, was Change, text *pieces)
 	case old.sum == was.After:
 		return nil
 	}
-	var diff strings.Builder
+	diff := ""
 	if text != nil {
-		_, _, _ = old.diffTo(&diff, text)
+		diff = text.diffFrom(ctx, old.text)
 	}
 	return t.wrap(fmt.Errorf("it was changed after that: its hash is %s, not %s, and nothing was undone; "+
-		"what undoing would change now:\n%.*s", old.hash(), source.ShortHash(was.After), maxSince, diff.String()))
+		"what undoing would change now:\n%s", old.hash(), source.ShortHash(was.After), diff))
 }
 
 // unpack puts back a directory under a temporary name, and then under its own.

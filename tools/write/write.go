@@ -141,6 +141,7 @@ type before struct {
 	*os.File
 	info fs.FileInfo
 	sum  string // sha256 of its bytes, in hex
+	text *pieces
 }
 
 // open opens a target, until the call ends; nil if it does not exist.
@@ -154,7 +155,10 @@ func (c *call) open(ctx context.Context, t *target) (*before, error) {
 	b := &before{File: f, info: info}
 	c.opened = append(c.opened, b)
 	sum := sha256.New()
-	if _, err := io.Copy(sum, content.WithContext(ctx, io.NewSectionReader(f, 0, info.Size()))); err != nil {
+	if b.text, err = newPieces(piece{from: f, n: info.Size()}); err == nil {
+		_, err = io.Copy(sum, content.WithContext(ctx, b.text.reader()))
+	}
+	if err != nil {
 		return nil, t.wrap(err)
 	}
 	b.sum = hex.EncodeToString(sum.Sum(nil))
@@ -212,8 +216,12 @@ func (c *call) expected(ctx context.Context, t *target, hash string) (*before, e
 		return nil, t.wrap(fmt.Errorf("it does not exist, and hash %s was expected", hash))
 	}
 	since := "read it again"
-	if text, ok := c.in.Sources.Versions.Text(t.path, hash); ok {
-		since = "what changed since then:\n" + old.diffFrom(text)
+	if was, ok := c.in.Sources.Versions.Text(t.path, hash); ok {
+		text, err := newPieces(newPiece(was))
+		if err != nil {
+			return nil, err
+		}
+		since = "what changed since then:\n" + old.text.diffFrom(ctx, text)
 	}
 	return nil, t.wrap(fmt.Errorf("it has changed: its hash is %s now, not %s; nothing was written; %s",
 		old.hash(), hash, since))
