@@ -137,19 +137,10 @@ type step struct {
 // keptText returns a text that undoes a change.
 type keptText func() io.Reader
 
-// answer makes a change as run does, and writes the answer.
-func (c *call) answer(ctx context.Context, plan func() (*step, error)) error {
-	says, err := c.run(ctx, plan)
-	if err == nil {
-		_, err = io.WriteString(c.out, says)
-	}
-	return err
-}
-
-// run makes the change that plan returns, with the directories of the targets locked, and returns the answer. With
+// answer makes the change that plan returns, with the directories of the targets locked, and writes the answer. With
 // --confirm plan is also called before, to ask the client. If nothing is changed, directories that were made for it are
 // removed.
-func (c *call) run(ctx context.Context, plan func() (*step, error)) (says string, err error) {
+func (c *call) answer(ctx context.Context, plan func() (*step, error)) error {
 	defer func() {
 		for _, t := range c.targets {
 			_ = t.dir.Close()
@@ -158,13 +149,15 @@ func (c *call) run(ctx context.Context, plan func() (*step, error)) (says string
 			_ = b.Close()
 		}
 	}()
-	says, err = c.make(ctx, plan)
+	says, err := c.make(ctx, plan)
 	if err != nil {
 		for _, t := range c.targets {
 			c.removeEmpty(t.made)
 		}
+		return err
 	}
-	return says, err
+	_, err = io.WriteString(c.out, says)
+	return err
 }
 
 func (c *call) make(ctx context.Context, plan func() (*step, error)) (says string, err error) {

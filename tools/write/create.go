@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
@@ -101,25 +102,18 @@ func (w *Writer) write(ctx context.Context, a writeArgs, in tools.Input, out too
 func (w *Writer) Save(
 	ctx context.Context, name string, text []byte, in tools.Input, out tools.Output,
 ) (says string, err error) {
-	if w == nil {
-		return "", errors.New("files are written with --toolsets write and --allow-write DIR only")
-	}
-	t, err := w.target(in, name, false)
-	if err != nil {
-		return "", err
-	}
-	c := w.newCall(in, out, nil, t)
-	return c.run(ctx, func() (*step, error) {
-		if old, err := c.open(ctx, t); err != nil || old != nil {
-			return nil, errors.Join(err, t.wrap(errors.New("it exists, and is not replaced: name another file")))
-		}
-		given, err := newPieces(newPiece(text))
-		if err != nil {
-			return nil, err
-		}
-		return c.creation(ctx, nil, given)
-	})
+	var answer strings.Builder
+	err = w.write(ctx, writeArgs{Path: name, Content: tools.Text(text)}, in, answerTo{out, &answer})
+	return answer.String(), err
 }
+
+// answerTo is an output whose answer goes elsewhere.
+type answerTo struct {
+	tools.Output
+	to io.Writer
+}
+
+func (a answerTo) Write(b []byte) (int, error) { return a.to.Write(b) }
 
 // creation returns the step that creates the target, or replaces the file old.
 func (c *call) creation(ctx context.Context, old *before, text *pieces) (*step, error) {
