@@ -363,6 +363,17 @@ func TestNearestOfShortLines(t *testing.T) {
 	expect.Contains(t, answer, "nearest are lines 2-2", "-port = 8080\n+port = 80\n")
 }
 
+// TestNearestOfLikeBlocks looks for a block of which two have equal lines: the one that shares more words is nearest.
+func TestNearestOfLikeBlocks(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file("f", "if err != nil {\n\treturn err\n}\nalpha\nif err := save(a); err != nil {\n\treturn wrap(err)\n}\n")
+	answer, _ := c.call("edit", args{"path": "f", "edits": one("if err := save(b); err != nil {\n\treturn err\n}", "x")})
+	expect.Contains(t, answer, "nearest are lines 5-7")
+	answer, _ = c.call("edit", args{"path": "f", "edits": one("func (c *client) close() error", "x")})
+	expect.Contains(t, answer, "no lines are like it")
+}
+
 // TestMovesBetweenFileSystems moves a file to another file system, and back by undo (issue 4720).
 func TestMovesBetweenFileSystems(t *testing.T) {
 	t.Parallel()

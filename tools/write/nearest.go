@@ -1,14 +1,13 @@
 package write
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-funnel/mcp-funnel/text/content"
 )
@@ -20,7 +19,8 @@ const (
 	maxLine     = 160      // bytes of each
 	maxPlaces   = 10       // places whose lines are named
 	telling     = 16       // bytes of a new text that are not in the file by chance
-	fewestWords = 2        // words that a single line must share with the text, or half of its own
+	maxVotes    = 100      // beginnings that a word of a line votes for
+	fewestVotes = 0.2      // of all words of the text, in the same order of lines
 )
 
 // mask matches what answers show in place of a secret; see docs/SECRETS.md.
@@ -72,11 +72,11 @@ func (p *pieces) explainMissing(ctx context.Context, one Edit) error {
 			return fmt.Errorf("old is not in the file, but new is, at line %d: the edit seems to be made already", line+1)
 		}
 	}
-	lines, err := p.lines(ctx)
+	all, err := io.ReadAll(p.enc.Reader(content.WithContext(ctx, p.reader())))
 	if err != nil {
 		return err
 	}
-	want := splitLines(one.Old)
+	lines, want := splitLines(string(all)), splitLines(one.Old)
 	from := nearest(lines, want)
 	if from < 0 {
 		return errors.New("old is not in the file, and no lines are like it: read or grep shows what is there")
@@ -104,13 +104,7 @@ func (p *pieces) explainMissing(ctx context.Context, one Edit) error {
 
 func asText(lines []string) []byte { return []byte(strings.Join(lines, "\n") + "\n") }
 
-// lines returns the lines of the text, without their ends.
-func (p *pieces) lines(ctx context.Context) (lines []string, err error) {
-	r := bufio.NewReader(p.enc.Reader(content.WithContext(ctx, p.reader())))
-	text, err := io.ReadAll(r)
-	return splitLines(string(text)), err
-}
-
+// splitLines returns the lines of a text, without their ends.
 func splitLines(text string) []string {
 	text = strings.TrimSuffix(text, "\n")
 	lines := strings.Split(text, "\n")
@@ -120,46 +114,32 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// nearest returns the index of the line at which the wanted lines most likely begin; -1 if none is like them. Lines are
-// compared without white space and case first: each that is equal votes for the beginning that it means. If there is none,
-// the line that shares most words with the longest wanted one decides.
+// nearest returns the index of the line at which the wanted lines most likely begin; -1 if none is like them. Each word that
+// a line shares with a wanted one votes, with its length, for the beginning that it means.
 func nearest(lines, want []string) int {
-	meant := map[string][]int{}
-	longest := 0
+	meant, all := map[string][]int{}, 0
 	for i, line := range want {
-		if key := squeezed(line); key != "" {
-			meant[key] = append(meant[key], i)
-		}
-		if len(line) > len(want[longest]) {
-			longest = i
-		}
-	}
-	votes, best := map[int]int{}, -1
-	for at, line := range lines {
-		key := squeezed(line)
-		for _, i := range meant[key] {
-			from := max(at-i, 0)
-			if votes[from] += len(key); best < 0 || votes[from] > votes[best] {
-				best = from
-			}
-		}
-	}
-	if best >= 0 {
-		return best
-	}
-	words, most := wordsOf(want[longest]), 0
-	for at, line := range lines {
-		shared := 0
 		for word := range wordsOf(line) {
-			if words[word] {
-				shared++
+			all += len(word)
+			if len(meant[word]) < maxVotes {
+				meant[word] = append(meant[word], i)
 			}
 		}
-		if shared > most {
-			most, best = shared, max(at-longest, 0)
+	}
+	votes, best := make([]int, len(lines)), 0
+	for at, line := range lines {
+		for word := range wordsOf(line) {
+			for _, i := range meant[word] {
+				votes[max(at-i, 0)] += len(word)
+			}
 		}
 	}
-	if most < min(fewestWords, (len(words)+1)/2) {
+	for from, n := range votes {
+		if n > votes[best] {
+			best = from
+		}
+	}
+	if float64(votes[best]) <= fewestVotes*float64(all) {
 		return -1
 	}
 	return best
@@ -170,13 +150,13 @@ func squeezed(line string) string {
 	return strings.ToLower(strings.Join(strings.Fields(line), ""))
 }
 
-// word matches a name or a number.
-var word = regexp.MustCompile(`[\pL\pN_]+`)
-
+// wordsOf returns the names and numbers in a line, in lower case.
 func wordsOf(line string) map[string]bool {
 	words := map[string]bool{}
-	for _, w := range word.FindAllString(line, -1) {
-		words[w] = true
+	for word := range strings.FieldsFuncSeq(strings.ToLower(line), func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}) {
+		words[word] = true
 	}
 	return words
 }
