@@ -37,9 +37,8 @@ func (r *Root) NameIn(f *os.File, base string) error {
 	})
 }
 
-// RenameBetween renames a file or directory to a name in another directory. If it must not replace what has that name,
-// the error is fs.ErrExist then, and errors.ErrUnsupported where the file system cannot say.
-func RenameBetween(from *Root, base string, to *Root, name string, replace bool) error {
+// rename is [Rename]; its error is errors.ErrUnsupported where the file system does not know whether it would replace.
+func rename(from *Root, base string, to *Root, name string, replace bool) error {
 	flags := uint(unix.RENAME_NOREPLACE)
 	if replace {
 		flags = 0

@@ -140,9 +140,6 @@ func (r *Root) OpenIn(base string) (*os.File, fs.FileInfo, error) {
 	return f, at, nil
 }
 
-// RenameIn renames a file directly in the root, over an existing one if there is one.
-func (r *Root) RenameIn(from, to string) error { return withoutPath(r.os.Rename(from, to)) }
-
 // RemoveIn removes a file, a link or an empty directory directly in the root.
 func (r *Root) RemoveIn(base string) error { return withoutPath(r.os.Remove(base)) }
 
@@ -152,16 +149,28 @@ func (r *Root) CreateIn(base string, mode fs.FileMode) (*os.File, error) {
 	return f, withoutPath(err)
 }
 
-// MkdirIn makes a directory directly in the root.
-func (r *Root) MkdirIn(base string, mode fs.FileMode) error {
-	return withoutPath(r.os.Mkdir(base, mode.Perm()))
-}
-
-// LinkIn gives a file directly in the root a second name, which must not exist: else the error is fs.ErrExist.
-func (r *Root) LinkIn(from, to string) error { return withoutPath(r.os.Link(from, to)) }
-
 // File opens the directory itself, to lock or to sync it.
 func (r *Root) File() (*os.File, error) { return r.os.Open(".") }
 
 // RemoveAllIn removes a file or directory directly in the root, with all that it holds. It follows no link.
 func (r *Root) RemoveAllIn(base string) error { return withoutPath(r.os.RemoveAll(base)) }
+
+// Rename renames a file or directory to a name in another directory, or in the same. If it must not replace what has that
+// name, the error is fs.ErrExist then. It is errors.ErrUnsupported if this system cannot do it.
+func Rename(from *Root, base string, to *Root, name string, replace bool) error {
+	err := rename(from, base, to, name, replace)
+	if !errors.Is(err, errors.ErrUnsupported) || from != to {
+		return err
+	}
+	at, err := from.os.Lstat(base)
+	switch {
+	case err != nil:
+		return withoutPath(err)
+	case replace || at.IsDir(): // a directory replaces an empty one at most
+		return withoutPath(from.os.Rename(base, name))
+	}
+	if err := from.os.Link(base, name); err != nil { // which never replaces
+		return withoutPath(err)
+	}
+	return from.RemoveIn(base)
+}

@@ -120,7 +120,7 @@ func (c *call) moveFile(ctx context.Context, s *step, from, to *target, j *journ
 
 // rename moves within a file system.
 func (c *call) rename(from, to *target, replace bool) error {
-	err := tree.RenameBetween(from.dir, from.base, to.dir, to.base, replace)
+	err := tree.Rename(from.dir, from.base, to.dir, to.base, replace)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return to.wrap(errors.New("it exists, and nothing was moved"))

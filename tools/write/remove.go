@@ -105,7 +105,7 @@ func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j 
 	j.Temp = temporary + string(j.id)
 	err := j.write()
 	if err == nil {
-		err = t.dir.RenameIn(t.base, j.Temp)
+		err = tree.Rename(t.dir, t.base, t.dir, j.Temp, true)
 	}
 	if err != nil {
 		return t.wrap(err)
@@ -113,10 +113,7 @@ func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j 
 	now, err := t.dir.LstatIn(j.Temp)
 	if err == nil && !still(now, j.Temp) {
 		err = errors.New("it was changed by another program during this call: it stays; call again")
-		switch e := tree.RenameBetween(t.dir, j.Temp, t.dir, t.base, false); {
-		case errors.Is(e, errors.ErrUnsupported):
-			err = errors.Join(err, t.dir.RenameIn(j.Temp, t.base))
-		case e != nil:
+		if e := tree.Rename(t.dir, j.Temp, t.dir, t.base, false); e != nil {
 			err = fmt.Errorf("it was changed by another program during this call, and stays under the name %s: %w", j.Temp, e)
 		}
 		j.Temp = "" // it is no longer to be removed

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/records"
+	"github.com/mcp-funnel/mcp-funnel/system/tree"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 	"github.com/mcp-funnel/mcp-funnel/tools/source"
 )
@@ -156,7 +157,7 @@ func (c *call) unpack(t *target, src *source.Source, j *journal) error {
 		err = t.dir.UnpackIn(j.Temp, io.NewSectionReader(src, 0, src.Size))
 	}
 	if err == nil {
-		err = t.dir.RenameIn(j.Temp, t.base)
+		err = tree.Rename(t.dir, j.Temp, t.dir, t.base, false)
 	}
 	if err != nil {
 		return t.wrap(errors.Join(err, t.dir.RemoveAllIn(j.Temp)))

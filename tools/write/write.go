@@ -233,8 +233,11 @@ const (
 	lockPause = 2 * time.Millisecond
 )
 
-// lockAll locks the directories of the targets, always in the same order.
+// lockAll keeps other calls and processes from changing files of the targets' directories, which it locks in one order.
 func (c *call) lockAll(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockWait,
+		errors.New("others are changing files of this directory: call again"))
+	defer cancel()
 	dirs := map[string]*target{}
 	for _, t := range c.targets {
 		dirs[t.dir.Dir()] = t
@@ -251,36 +254,26 @@ func (c *call) lockAll(ctx context.Context) (unlock func(), err error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(dirs)) {
-		dir, ok, err := dirs[name].lock(ctx)
+		dir, err := dirs[name].dir.File()
+		if err == nil {
+			locked = append(locked, dir)
+		}
+		for ok := false; err == nil && !ok; {
+			if ok, err = osfile.TryLock(dir, true); err != nil { // directories cannot be locked here: this process can wait
+				local = local || c.local.TryLock()
+				ok, err = local, nil
+			}
+			if !ok {
+				time.Sleep(lockPause)
+				err = context.Cause(ctx)
+			}
+		}
 		if err != nil {
 			unlock()
-			return nil, err
-		}
-		locked = append(locked, dir)
-		if !ok && !local { // other calls of this process wait at least
-			c.local.Lock()
-			local = true
+			return nil, dirs[name].wrap(err)
 		}
 	}
 	return unlock, nil
-}
-
-// lock keeps other calls and processes from changing files of the target's directory, until the returned one is unlocked.
-// It is not ok if directories cannot be locked here.
-func (t *target) lock(ctx context.Context) (dir *os.File, ok bool, err error) {
-	if dir, err = t.dir.File(); err != nil {
-		return nil, false, t.wrap(err)
-	}
-	for end := time.Now().Add(lockWait); ; time.Sleep(lockPause) {
-		if ok, err = osfile.TryLock(dir, true); ok || err != nil {
-			return dir, ok, nil //nolint:nilerr // ok says it
-		}
-		if ctx.Err() != nil || time.Now().After(end) {
-			_ = dir.Close()
-			return nil, false, t.wrap(errors.Join(ctx.Err(),
-				errors.New("others are changing files of this directory: call again")))
-		}
-	}
 }
 
 // temporary is what names of temporary files begin with. The rest is random.
@@ -343,12 +336,7 @@ func (w *Writer) put(
 	if err != nil {
 		return err
 	}
-	if old != nil {
-		err = t.dir.RenameIn(j.Temp, t.base)
-	} else if err = tree.RenameBetween(t.dir, j.Temp, t.dir, t.base, false); errors.Is(err, errors.ErrUnsupported) {
-		err = t.dir.LinkIn(j.Temp, t.base)
-	}
-	if errors.Is(err, fs.ErrExist) {
+	if err = tree.Rename(t.dir, j.Temp, t.dir, t.base, old != nil); errors.Is(err, fs.ErrExist) {
 		err = errors.New("it was created by another program during this call: nothing was written; call again")
 	}
 	if err == nil && w.options.Fsync {
