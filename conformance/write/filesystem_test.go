@@ -398,6 +398,18 @@ func TestMovesBetweenFileSystems(t *testing.T) {
 	expect.Equal(t, c.text("f"), "x")
 }
 
+// TestUndoneMoveLeavesNoDirectories moves a file into directories that are made for it, and back by undo.
+func TestUndoneMoveLeavesNoDirectories(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file("f", "x")
+	answer, _ := c.call("move", args{"from": "f", "to": "a/b/f", "parents": true})
+	answer, failed := c.call("write", args{"undo": namedChange.FindString(answer)})
+	expect.Equal(t, failed, false, answer)
+	expect.Equal(t, c.text("f"), "x")
+	expect.Equal(t, c.got("a"), "(none)")
+}
+
 var namedChange = regexp.MustCompile(`obs:[0-9a-z]{12}`)
 
 // TestHints compares the annotations of the tools with what they do (issues 3196 and 3402).

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,120 +33,98 @@ func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input
 	if err != nil {
 		return err
 	}
-	path := was.Path
-	if was.To != "" {
-		path = was.To
-	}
-	t, err := w.target(in, path, was.After == "") // directories that were removed since are made again
+	t, err := w.target(in, cmp.Or(was.To, was.Path), was.After == "") // directories removed since are made again
 	if err != nil {
 		return err
 	}
 	c := w.newCall(in, out, keep, t)
-	says := "put back as it was before " + was.Action
-	if was.After == "" {
-		says = "put back as it was before " + was.Action + ", with its mode; owner and attributes are those of a new file"
-	}
-	switch {
-	case was.Action == "move" || was.Over != "":
+	if was.Action == "move" || was.Over != "" {
 		back, err := w.target(in, was.Path, true)
 		if err != nil {
 			_ = t.dir.Close()
 			return err
 		}
-		c.targets = []*target{t, back}
-		return c.answer(ctx, func() (*step, error) {
-			if err := c.isStill(ctx, t, was, nil); err != nil && was.After != "" {
-				return nil, err
-			}
-			if was.Before == "" {
-				return c.moving(ctx, "move", t, back, was.Over)
-			}
-			// What was moved is copied back first, so that it is never missing.
-			s, err := c.moving(ctx, "undo", t, back, "")
-			if err != nil {
-				return nil, err
-			}
-			moved, err := c.open(ctx, t)
-			if err != nil {
-				return nil, err
-			}
-			s.says, s.Over = says, was.Before
-			copied := s.do
-			s.do = func(j *journal, keep func(string) error) error {
-				if err := copied(j, keep); err != nil {
-					return err
-				}
-				return c.put(ctx, t, moved, newContent{text: text.reader(), mode: was.Mode}, j,
-					func(string) error { return nil })
-			}
-			return s, nil
-		})
-	case was.Before == "" && was.After != "": // it was created
-		return c.answer(ctx, func() (*step, error) {
-			if err := c.isStill(ctx, t, was, nil); err != nil {
-				return nil, err
-			}
-			s, err := c.removal(ctx, "undo", t, false)
-			if err == nil {
-				remove := s.do
-				s.do = func(j *journal, keep func(string) error) error {
-					err := remove(j, keep)
-					c.removeEmpty(was.Made)
-					return err
-				}
-			}
-			return s, err
-		})
+		c.targets = append(c.targets, back)
 	}
-	return c.answer(ctx, func() (*step, error) {
-		if was.After == "" {
-			if _, err := t.dir.LstatIn(t.base); !errors.Is(err, fs.ErrNotExist) {
-				return nil, t.wrap(errors.Join(err, errors.New("there is something again: move or remove it first")))
-			}
-		}
-		if was.Tree {
-			return &step{Change: Change{Action: "undo"}, says: says, do: func(j *journal, _ func(string) error) error {
-				if err := t.from.CheckBelow(t.dir); err != nil {
-					return t.wrap(err)
-				}
-				return c.unpack(t, src, j)
-			}}, nil
-		}
-		if was.After == "" {
-			s, err := c.replace(ctx, "undo", nil, text, says)
-			if err == nil {
-				s.Mode = was.Mode
-			}
-			return s, err
-		}
-		if err := c.isStill(ctx, t, was, text); err != nil {
-			return nil, err
-		}
-		old, err := c.open(ctx, t)
+	if err = c.answer(ctx, func() (*step, error) { return c.undoing(ctx, was, src, text) }); err == nil {
+		w.removeEmpty(was.Made)
+	}
+	return err
+}
+
+// undoing returns the step that undoes a change of the first target, whose old content is text. It is moved back to the
+// second one, if there is one.
+func (c *call) undoing(ctx context.Context, was Change, src *source.Source, text *pieces) (*step, error) {
+	t, back := c.targets[0], c.targets[len(c.targets)-1]
+	old, err := c.asLeft(ctx, t, was, text)
+	if err != nil {
+		return nil, err
+	}
+	says := "put back as it was before " + was.Action
+	if was.After == "" {
+		says += ", with its mode; owner and attributes are those of a new file"
+	}
+	switch {
+	case back != t && was.Before == "":
+		return c.moving(ctx, "move", t, back, was.Over)
+	case back != t: // what was moved is copied back first, so that it is never missing
+		s, err := c.moving(ctx, "undo", t, back, "")
 		if err != nil {
 			return nil, err
 		}
-		return c.replace(ctx, "undo", old, text, says)
-	})
+		s.says, s.Over = says, was.Before
+		copied := s.do
+		s.do = func(j *journal, keep func(string) error) error {
+			if err := copied(j, keep); err != nil {
+				return err
+			}
+			return c.put(ctx, t, old, newContent{text: text.reader(), mode: was.Mode}, j,
+				func(string) error { return nil })
+		}
+		return s, nil
+	case was.Tree:
+		c.discard = true // there was nothing
+		s := &step{Change: Change{Action: "undo"}, says: says}
+		s.do = func(j *journal, keep func(string) error) error {
+			if err := keep(""); err != nil {
+				return err
+			}
+			return c.unpack(t, src, j)
+		}
+		return s, nil
+	case was.Before == "": // it was created
+		return c.removal(ctx, "undo", t, false)
+	}
+	s, err := c.replace(ctx, "undo", old, text, says)
+	if err == nil {
+		s.Mode = was.Mode
+	}
+	return s, err
 }
 
-// isStill returns an error if a file is not as the change left it, with what undoing would change in it now.
-func (c *call) isStill(ctx context.Context, t *target, was Change, text *pieces) error {
-	old, err := c.open(ctx, t)
-	if err != nil {
-		return err
+// asLeft opens the file that a change left; nil if it left none, or a directory. If the file is another one by now, the
+// error has what undoing would change in it.
+func (c *call) asLeft(ctx context.Context, t *target, was Change, text *pieces) (*before, error) {
+	if was.After == "" {
+		if _, err := t.dir.LstatIn(t.base); was.To == "" && !errors.Is(err, fs.ErrNotExist) {
+			return nil, t.wrap(errors.Join(err, errors.New("there is something again: move or remove it first")))
+		}
+		return nil, nil //nolint:nilnil // there is none
 	}
+	old, err := c.open(ctx, t)
 	switch {
+	case err != nil:
+		return nil, err
 	case old == nil:
-		return t.wrap(errors.New("the file is gone: write with from and this obs:ID puts the old content back"))
+		return nil, t.wrap(errors.New("the file is gone: write with from and this obs:ID puts the old content back"))
 	case old.sum == was.After:
-		return nil
+		return old, nil
 	}
 	diff := ""
-	if text != nil {
+	if was.Before != "" {
 		diff = text.diffFrom(ctx, old.text)
 	}
-	return t.wrap(fmt.Errorf("it was changed after that: its hash is %s, not %s, and nothing was undone; "+
+	return nil, t.wrap(fmt.Errorf("it was changed after that: its hash is %s, not %s, and nothing was undone; "+
 		"what undoing would change now:\n%s", old.hash(), source.ShortHash(was.After), diff))
 }
 
