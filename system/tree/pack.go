@@ -11,16 +11,12 @@ import (
 	"path"
 )
 
-// PackLimits bound a directory that is packed.
-type PackLimits struct {
-	Files int   // files, links and directories
-	Bytes int64 // of all files
-}
-
 // PackIn writes a directory directly in the root, with all that it holds, as a tar archive, and returns the names of the
 // files, links and directories, the first of them base; those of directories end in a slash. An error names what is not
-// packed: a socket, a protected or denied name, what is over a limit.
-func (r *Root) PackIn(ctx context.Context, base string, w io.Writer, most PackLimits) (names []string, err error) {
+// packed: a socket, a protected or denied name, what is over maxNames or, of the bytes of all files, over maxBytes.
+func (r *Root) PackIn(
+	ctx context.Context, base string, w io.Writer, maxNames int, maxBytes int64,
+) (names []string, err error) {
 	dir, err := r.Sub(base)
 	if err != nil {
 		return nil, err
@@ -50,8 +46,8 @@ func (r *Root) PackIn(ctx context.Context, base string, w io.Writer, most PackLi
 		if e.IsDir() {
 			full += "/"
 		}
-		if names = append(names, full); err == nil && (len(names) > most.Files || bytes > most.Bytes) {
-			err = fmt.Errorf("with this it has over %d files and directories, or over %d MiB", most.Files, most.Bytes>>20)
+		if names = append(names, full); err == nil && (len(names) > maxNames || bytes > maxBytes) {
+			err = fmt.Errorf("with this it has over %d files and directories, or over %d MiB", maxNames, maxBytes>>20)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", clip(full), err)

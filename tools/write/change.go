@@ -125,17 +125,14 @@ func (w *Writer) newCall(in tools.Input, out tools.Output, keep *bool, targets .
 // step is a change that is ready to be made.
 type step struct {
 	Change
-	says string   // what is done, in words
-	diff []byte   // what differs then
-	old  *before  // what is replaced or removed; nil: nothing
-	keep keptText // what is kept if that is no file
-	then *pieces  // the new content, to remember; nil: none
+	says string           // what is done, in words
+	diff []byte           // what differs then
+	old  *before          // what is replaced or removed; nil: nothing
+	keep func() io.Reader // returns what is kept if that is no file: a text that undoes the change
+	then *pieces          // the new content, to remember; nil: none
 	// do makes the change. It calls keep with the sha256 of the new content, "" for none, before anything is changed.
 	do func(j *journal, keep func(after string) error) error
 }
-
-// keptText returns a text that undoes a change.
-type keptText func() io.Reader
 
 // answer makes the change that plan returns, with the directories of the targets locked, and writes the answer. With
 // --confirm plan is also called before, to ask the client. If nothing is changed, directories that were made for it are

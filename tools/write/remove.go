@@ -56,12 +56,15 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		return now.Size() == at.Size() && now.ModTime().Equal(at.ModTime())
 	}
 	if at.IsDir() {
-		most := tree.PackLimits{Files: 1}
+		files := 1 // itself
 		if all {
-			most = tree.PackLimits{Files: maxTree, Bytes: maxKept}
+			files = maxTree
+		}
+		pack := func(base string, to io.Writer) (names []string, err error) {
+			return t.dir.PackIn(ctx, base, to, files, maxKept)
 		}
 		was := sha256.New()
-		names, err := t.dir.PackIn(ctx, t.base, was, most)
+		names, err := pack(t.base, was)
 		if err != nil && !all {
 			err = fmt.Errorf("it is a directory that is not empty: tree=true removes it with all that is in it (%w)", err)
 		}
@@ -74,13 +77,13 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		}
 		still = func(_ fs.FileInfo, base string) bool {
 			now := sha256.New()
-			_, err := t.dir.PackIn(ctx, base, now, most)
+			_, err := pack(base, now)
 			return err == nil && bytes.Equal(now.Sum(nil), was.Sum(nil))
 		}
 		s.keep = func() io.Reader {
 			r, w := io.Pipe()
 			go func() {
-				_, err := t.dir.PackIn(ctx, t.base, w, most)
+				_, err := pack(t.base, w)
 				w.CloseWithError(err)
 			}()
 			return r
@@ -124,8 +127,5 @@ func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j 
 	if err == nil && c.options.Fsync {
 		err = c.sync(t)
 	}
-	if err != nil {
-		return t.wrap(err)
-	}
-	return nil
+	return t.wrap(err)
 }

@@ -165,8 +165,11 @@ func (c *call) open(ctx context.Context, t *target) (*before, error) {
 	return b, nil
 }
 
-// wrap returns an error under the name of the target.
+// wrap returns an error under the name of the target; nil for nil.
 func (t *target) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
 	if errors.Is(err, tree.ErrIsLink) {
 		err = fmt.Errorf("%w: name the file that it leads to", err)
 	}
@@ -342,10 +345,7 @@ func (w *Writer) put(
 	if err == nil && w.options.Fsync {
 		err = w.sync(t)
 	}
-	if err != nil {
-		return t.wrap(err)
-	}
-	return nil
+	return t.wrap(err)
 }
 
 // sync makes a rename in the target's directory survive a power loss.
