@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gabriel-vasile/mimetype"
+	"golang.org/x/text/encoding"
 	utf "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 	"golang.org/x/text/transform"
@@ -76,20 +77,26 @@ func (e Encoding) Writer(w io.Writer) io.WriteCloser {
 // decoder returns a decoder to UTF-8, which skips a byte order mark at the start of the text; nil if the encoding
 // needs no decoding.
 func (e Encoding) decoder() transform.Transformer {
-	switch e {
-	case UTF16LE:
-		return utf.UTF16(utf.LittleEndian, utf.UseBOM).NewDecoder()
-	case UTF16BE:
-		return utf.UTF16(utf.BigEndian, utf.UseBOM).NewDecoder()
-	case UTF32LE:
-		return utf32.UTF32(utf32.LittleEndian, utf32.UseBOM).NewDecoder()
-	case UTF32BE:
-		return utf32.UTF32(utf32.BigEndian, utf32.UseBOM).NewDecoder()
-	}
-	if enc := e.legacy(); enc != nil {
+	if enc, _ := e.table(); enc != nil {
 		return enc.NewDecoder()
 	}
 	return nil
+}
+
+// table returns the encoding, with byte order mark if it has one, and the bytes of a code unit; nil for UTF-8 and binary
+// data.
+func (e Encoding) table() (enc encoding.Encoding, unit int) {
+	switch e {
+	case UTF16LE:
+		return utf.UTF16(utf.LittleEndian, utf.UseBOM), 2
+	case UTF16BE:
+		return utf.UTF16(utf.BigEndian, utf.UseBOM), 2
+	case UTF32LE:
+		return utf32.UTF32(utf32.LittleEndian, utf32.UseBOM), 4
+	case UTF32BE:
+		return utf32.UTF32(utf32.BigEndian, utf32.UseBOM), 4
+	}
+	return e.legacy(), 1
 }
 
 // byteOrderMarks are the marks that [Detect] compares in this order: the mark of UTF-16LE is a prefix of UTF-32LE's.
