@@ -155,8 +155,8 @@ func (r *Root) File() (*os.File, error) { return r.os.Open(".") }
 // RemoveAllIn removes a file or directory directly in the root, with all that it holds. It follows no link.
 func (r *Root) RemoveAllIn(base string) error { return withoutPath(r.os.RemoveAll(base)) }
 
-// Rename renames a file or directory to a name in another directory, or in the same. If it must not replace what has that
-// name, the error is fs.ErrExist then. It is errors.ErrUnsupported if this system cannot do it.
+// Rename renames a file or directory to a name in another directory, or in the same. If it must not replace what has
+// that name, the error is fs.ErrExist then. It is errors.ErrUnsupported if this system cannot do it.
 func Rename(from *Root, base string, to *Root, name string, replace bool) error {
 	err := rename(from, base, to, name, replace)
 	if !errors.Is(err, errors.ErrUnsupported) || from != to {

@@ -83,8 +83,8 @@ func (e Encoding) decoder() transform.Transformer {
 	return nil
 }
 
-// table returns the encoding, with byte order mark if it has one, and the bytes of a code unit; nil for UTF-8 and binary
-// data.
+// table returns the encoding, with byte order mark if it has one, and the bytes of a code unit; nil for UTF-8 and
+// binary data.
 func (e Encoding) table() (enc encoding.Encoding, unit int) {
 	switch e {
 	case UTF16LE:

@@ -114,8 +114,8 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// nearest returns the index of the line at which the wanted lines most likely begin; -1 if none is like them. Each word that
-// a line shares with a wanted one votes, with its length, for the beginning that it means.
+// nearest returns the index of the line at which the wanted lines most likely begin; -1 if none is like them. Each word
+// that a line shares with a wanted one votes, with its length, for the beginning that it means.
 func nearest(lines, want []string) int {
 	meant, all := map[string][]int{}, 0
 	for i, line := range want {

@@ -100,8 +100,8 @@ const blockSize = 256 << 10
 // maxMatches bounds the matches that one edit may replace.
 const maxMatches = 1_000_000
 
-// find returns the places of a text, from left to right, also where they overlap, and how many there are if these are more
-// than most. They begin at multiples of the size of a code unit.
+// find returns the places of a text, from left to right, also where they overlap, and how many there are if these are
+// more than most. They begin at multiples of the size of a code unit.
 func (p *pieces) find(ctx context.Context, text string, most int) (found []place, n int, err error) {
 	what, unit, err := p.enc.Encode(text)
 	if err != nil {
