@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
+	"strings"
 )
 
 // PackIn writes a directory directly in the root, with all that it holds, as a tar archive, and returns the names of the
@@ -21,7 +23,10 @@ func (r *Root) PackIn(
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close() //nolint:errcheck // it was only read
+	defer dir.Close()          //nolint:errcheck // it was only read
+	if mountedBelow(dir.dir) { // its files lie elsewhere
+		return nil, errors.New("something is mounted in it")
+	}
 	all, bytes := dir.os.FS(), int64(0)
 	err = fs.WalkDir(all, ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil {
@@ -60,6 +65,25 @@ func (r *Root) PackIn(
 	to := tar.NewWriter(w)
 	err = to.AddFS(all)
 	return names, errors.Join(err, to.Close())
+}
+
+// RemoveNamesIn removes a file directly in the root, or a directory with what [Root.PackIn] named in it. With an error
+// what has come since stays.
+func (r *Root) RemoveNamesIn(base string, names []string) error {
+	if len(names) > 1 {
+		dir, err := r.os.OpenRoot(base)
+		if err != nil {
+			return withoutPath(err)
+		}
+		defer dir.Close() //nolint:errcheck // nothing was written to it
+		for _, name := range slices.Backward(names[1:]) {
+			_, below, _ := strings.Cut(strings.TrimSuffix(name, "/"), "/")
+			if err := dir.Remove(below); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s: %w", clip(name), withoutPath(err))
+			}
+		}
+	}
+	return r.RemoveIn(base)
 }
 
 // UnpackIn makes a directory directly in the root of an archive that [Root.PackIn] wrote. With an error the caller

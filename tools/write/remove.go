@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -52,8 +53,9 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		return nil, t.wrap(err)
 	}
 	s := &step{Change: Change{Action: action, Mode: at.Mode(), Tree: at.IsDir()}}
+	var names []string
 	still := func(now fs.FileInfo, _ string) bool {
-		return now.Size() == at.Size() && now.ModTime().Equal(at.ModTime())
+		return os.SameFile(now, at) && now.Size() == at.Size() && now.ModTime().Equal(at.ModTime())
 	}
 	if at.IsDir() {
 		files := 1 // itself
@@ -64,7 +66,7 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 			return t.dir.PackIn(ctx, base, to, files, maxKept)
 		}
 		was := sha256.New()
-		names, err := pack(t.base, was)
+		names, err = pack(t.base, was)
 		if err != nil && !all {
 			err = fmt.Errorf("it is a directory that is not empty: tree=true removes it with all that is in it (%w)", err)
 		}
@@ -97,14 +99,14 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		if err := keep(""); err != nil {
 			return err
 		}
-		return c.take(t, still, j)
+		return c.take(t, still, names, j)
 	}
 	return s, nil
 }
 
-// take removes a target as it was. It gets a temporary name first, so that nothing is lost that another program writes:
-// still reports whether what has that name now is what was kept.
-func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j *journal) error {
+// take removes a target as it was, a directory with the given names in it. It gets a temporary name first, so that nothing
+// is lost that another program writes: still reports whether what has that name now is what was kept.
+func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, names []string, j *journal) error {
 	j.Temp = temporary + string(j.id)
 	err := j.write()
 	if err == nil {
@@ -116,13 +118,20 @@ func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, j 
 	now, err := t.dir.LstatIn(j.Temp)
 	if err == nil && !still(now, j.Temp) {
 		err = errors.New("it was changed by another program during this call: it stays; call again")
+	} else if err == nil {
+		if err = t.dir.RemoveNamesIn(j.Temp, names); err != nil {
+			how := "what was there was not kept"
+			if c.kept != "" {
+				how = "move it away, and write with undo=" + c.kept + " puts back all that was there"
+			}
+			err = fmt.Errorf("it was removed in part at most: %w; the rest stays: %s", err, how)
+		}
+	}
+	if err != nil {
 		if e := tree.Rename(t.dir, j.Temp, t.dir, t.base, false); e != nil {
-			err = fmt.Errorf("it was changed by another program during this call, and stays under the name %s: %w", j.Temp, e)
+			err = fmt.Errorf("%w; it is called %s now: %w", err, j.Temp, e)
 		}
 		j.Temp = "" // it is no longer to be removed
-	}
-	if err == nil {
-		err = t.dir.RemoveAllIn(j.Temp)
 	}
 	if err == nil && c.options.Fsync {
 		err = c.sync(t)
