@@ -337,6 +337,29 @@ func TestConfirmOfWhatHasChanged(t *testing.T) {
 	})
 }
 
+// A tree that changes while the client is asked is not removed by an answer to what was in it.
+func TestConfirmOfATreeThatHasChanged(t *testing.T) {
+	w := serve(t, false, canBeAsked, "--confirm")
+	w.file("tree/a.txt", "one\n")
+	w.replies["elicitation/create"] = func(string) string {
+		w.file("tree/b.txt", "two\n")
+		return `{"action":"accept"}`
+	}
+	w.refuses("remove", `{"path":"tree","tree":true}`, "it was changed while the client was asked")
+	w.has("tree/b.txt", "two\n")
+	w.does("remove", `{"path":"tree","tree":true}`, "removed, 3 files and directories")
+}
+
+// The client is shown what a new file gets, no character that hides others, and that a part is left out.
+func TestConfirmShowsAll(t *testing.T) {
+	w := serve(t, false, canBeAsked, "--confirm")
+	w.replies["elicitation/create"] = always(`{"action":"accept"}`)
+	w.does("write", `{"path":"a\nb","content":"evil\u001b[1A\u202egood\n"}`)
+	w.does("write", `{"path":"long","content":"`+strings.Repeat("harmless ", 1000)+`"}`)
+	expect.Contains(t, w.asked[0], `write a\x0ab (hash none)`, `evil\x1b[1A\u{202e}good`)
+	expect.Contains(t, w.asked[1], "harmless", "a part is not shown")
+}
+
 // The roots of a client narrow what it may change, as they narrow what it may read.
 func TestClientRootsNarrowChanges(t *testing.T) {
 	w := serve(t, false, `{"roots":{}}`)

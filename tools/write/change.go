@@ -158,15 +158,21 @@ func (c *call) answer(ctx context.Context, plan func() (*step, error)) error {
 }
 
 func (c *call) make(ctx context.Context, plan func() (*step, error)) (says string, err error) {
-	t, asked := c.targets[len(c.targets)-1], ""
+	t := c.targets[len(c.targets)-1]
+	var asked *step
 	if c.options.Confirm && !c.dry {
-		s, err := plan()
-		if err != nil {
+		if asked, err = plan(); err != nil {
 			return "", err
 		}
-		asked = "asked " + s.old.hash()
-		what := fmt.Sprintf("%s %s (hash %s): %s", s.Action, t.shown, cmp.Or(s.old.hash(), "none"), s.says)
-		if err := c.confirm(ctx, what, s.diff); err != nil {
+		s, text := asked, asked.diff
+		if s.old == nil && s.then != nil { // a new file
+			if text, err = s.then.text.section(0, maxAsked); err != nil {
+				return "", err
+			}
+		}
+		name := content.VisibleLine(t.shown)
+		what := fmt.Sprintf("%s %s (hash %s): %s", s.Action, name, cmp.Or(s.old.hash(), "none"), s.says)
+		if err := c.confirm(ctx, what, text); err != nil {
 			return "", err
 		}
 	}
@@ -179,7 +185,7 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 	if err != nil {
 		return "", err
 	}
-	if asked != "" && asked != "asked "+s.old.hash() {
+	if asked != nil && (asked.old.hash() != s.old.hash() || !bytes.Equal(asked.diff, s.diff)) {
 		return "", t.wrap(errors.New("it was changed while the client was asked: nothing was written; call again"))
 	}
 	if c.dry {
@@ -300,7 +306,10 @@ func (c *call) replace(ctx context.Context, action string, old *before, text *pi
 
 // confirm asks the client whether a change is to be made.
 func (c *call) confirm(ctx context.Context, what string, diff []byte) error {
-	text := c.in.Mask(content.ClipBytes(what+"\n"+string(diff), maxAsked))
+	text := content.Visible(c.in.Mask(what+"\n"+string(diff)), false)
+	if n := len(text); n > maxAsked {
+		text = fmt.Sprintf("%s\n(a part is not shown: %d bytes in all)", content.ClipBytes(text, maxAsked), n)
+	}
 	params, err := json.Marshal(map[string]any{
 		"mode": "form", "message": text,
 		"requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}},
