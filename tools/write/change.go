@@ -166,7 +166,7 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 		}
 		s, text := asked, asked.diff
 		if s.old == nil && s.then != nil { // a new file
-			if text, err = s.then.text.section(0, maxAsked); err != nil {
+			if text, err = s.then.part(0, maxAsked).bytes(); err != nil {
 				return "", err
 			}
 		}

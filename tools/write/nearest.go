@@ -14,13 +14,13 @@ import (
 
 // Limits of errors on a text that is not found once.
 const (
-	maxNearest  = 16 << 20 // bytes of a file in which the nearest lines are looked for
-	maxShown    = 12       // lines of a file that an error shows
-	maxLine     = 160      // bytes of each
-	maxPlaces   = 10       // places whose lines are named
-	telling     = 16       // bytes of a new text that are not in the file by chance
-	maxVotes    = 100      // beginnings that a word of a line votes for
-	fewestVotes = 0.2      // of all words of the text, in the same order of lines
+	maxNearest  = 4 << 20 // bytes of a file in which the nearest lines are looked for
+	maxShown    = 12      // lines of a file that an error shows
+	maxLine     = 160     // bytes of each
+	maxPlaces   = 10      // places whose lines are named
+	telling     = 16      // bytes of a new text that are not in the file by chance
+	maxVotes    = 100     // beginnings that a word of a line votes for
+	fewestVotes = 0.2     // of all words of the text, in the same order of lines
 )
 
 // mask matches what answers show in place of a secret; see docs/SECRETS.md.
@@ -28,8 +28,12 @@ var mask = content.Pattern(`\[masked(: [a-z0-9-]+( \S+ \d+ chars)?)?\]`)
 
 // maskedIn returns an error if a text to be written has a mask that was not in the text before: the secret would be lost.
 func maskedIn(text, before string) error {
+	had := map[string]bool{}
+	for _, m := range mask().FindAllString(before, -1) {
+		had[m] = true
+	}
 	for _, m := range mask().FindAllString(text, -1) {
-		if !strings.Contains(before, m) {
+		if !had[m] {
 			return fmt.Errorf("the new text has %s, which is shown in place of a secret, and would replace it: leave this part "+
 				"out of the edit", m)
 		}
@@ -120,9 +124,9 @@ func nearest(lines, want []string) int {
 	meant, all := map[string][]int{}, 0
 	for i, line := range want {
 		for word := range wordsOf(line) {
-			all += len(word)
 			if len(meant[word]) < maxVotes {
 				meant[word] = append(meant[word], i)
+				all += len(word)
 			}
 		}
 	}

@@ -107,8 +107,9 @@ func (p *pieces) find(ctx context.Context, text string, most int) (found []place
 	if err != nil {
 		return nil, 0, err
 	}
-	crlf := strings.Contains(text, "\r\n")
-	r, buf := p.reader(), make([]byte, 0, min(blockSize, p.size()+1)+int64(len(what)))
+	crlf, size := strings.Contains(text, "\r\n"), int64(len(what))
+	r, buf := p.reader(), make([]byte, 0, min(blockSize, p.size()+1)+size)
+	last, far := -size, 0 // the last match, and how far it is from the one before if both overlap
 	for base, next, end := int64(0), int64(0), false; !end; {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
@@ -119,19 +120,26 @@ func (p *pieces) find(ctx context.Context, text string, most int) (found []place
 		}
 		buf = buf[:len(buf)+read]
 		for at := int(max(next-base, 0)); ; {
-			i := bytes.Index(buf[at:], what)
-			if i < 0 {
+			// If as many bytes follow as the last match is far, the next one is as far: linear where texts repeat themselves.
+			to := int(last-base) + far + len(what)
+			if far > 0 && to <= len(buf) && bytes.Equal(buf[to-far:to], what[len(what)-far:]) {
+				at = to - len(what)
+			} else if i := bytes.Index(buf[at:], what); i >= 0 {
+				at += i
+			} else {
+				far = 0
 				break
 			}
-			if at += i; (base+int64(at))%int64(unit) != 0 {
-				at++
-				continue
+			here := base + int64(at)
+			if far = int(here - last); far >= len(what) {
+				far = 0
 			}
-			if n++; len(found) < most {
-				found = append(found, place{at: base + int64(at), n: int64(len(what)), crlf: crlf})
+			if last, next = here, here+1; here%int64(unit) == 0 {
+				if n++; len(found) < most {
+					found = append(found, place{at: here, n: size, crlf: crlf})
+				}
 			}
-			at += unit
-			next = base + int64(at)
+			at++
 		}
 		if keep := min(len(what)-1, len(buf)); len(buf)-keep > 0 {
 			base += int64(len(buf) - keep)

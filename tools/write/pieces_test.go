@@ -2,7 +2,9 @@ package write
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,5 +81,53 @@ func TestFindAcrossBlocks(t *testing.T) {
 	p.enc = content.UTF16LE
 	if _, n, _ := p.find(t.Context(), "ne", 10); n != 0 {
 		t.Errorf("%d matches at an odd offset", n)
+	}
+}
+
+// TestFindWhatRepeatsItself looks for texts that overlap themselves, also over the borders of blocks. A search that begins
+// anew at each place would take hours.
+func TestFindWhatRepeatsItself(t *testing.T) {
+	t.Parallel()
+	const size = 16 << 20
+	p := &pieces{list: []piece{newPiece(bytes.Repeat([]byte("a"), size))}, enc: content.UTF8}
+	if _, n, err := p.find(t.Context(), strings.Repeat("a", size/2), 10); err != nil || n != size/2+1 {
+		t.Errorf("%d places, %v", n, err)
+	}
+	p.enc = content.UTF16LE
+	found, n, err := p.find(t.Context(), strings.Repeat("\u6161", size/4), 10)
+	if err != nil || n != size/4+1 || found[9].at != 18 {
+		t.Errorf("%d places at even offsets, %v, %v", n, found, err)
+	}
+	for _, old := range []string{"abaab", "aba", "aabaa", "abababab"} {
+		long := strings.Repeat("abaabaab"+strings.Repeat("ab", 9), blockSize/10)
+		p, old := &pieces{list: []piece{newPiece([]byte(long))}, enc: content.UTF8}, strings.Repeat(old, 3)[:len(old)+2]
+		want := 0
+		for i := range long {
+			if strings.HasPrefix(long[i:], old) {
+				want++
+			}
+		}
+		if _, n, err := p.find(t.Context(), old, 10); err != nil || n != want {
+			t.Errorf("%s: %d places, not %d, %v", old, n, want, err)
+		}
+	}
+}
+
+// TestMillionsOfEqualLines looks for the nearest lines and for masks, where comparing each with each would take hours.
+func TestMillionsOfEqualLines(t *testing.T) {
+	t.Parallel()
+	lines := slices.Repeat([]string{"end"}, 1_000_000)
+	if at := nearest(append(lines, "x y z"), append(slices.Repeat([]string{"end"}, 300_000), "no")); at != 0 {
+		t.Errorf("nearest is %d", at)
+	}
+	var masks strings.Builder
+	for i := range 400_000 {
+		fmt.Fprintf(&masks, "[masked: a k%d 1 chars]", i)
+	}
+	if err := maskedIn(masks.String(), "x"+masks.String()); err != nil {
+		t.Error(err)
+	}
+	if err := maskedIn(masks.String(), masks.String()[1:]); err == nil {
+		t.Error("a mask that was not there is no error")
 	}
 }
