@@ -25,6 +25,20 @@ type caller struct {
 	f     *funnel.Funnel
 	tools map[string]tools.Tool
 	set   source.Set
+	onPut func() // is called before a record of a change is written; nil: nothing
+}
+
+// putting is a store of records that calls onPut of a caller.
+type putting struct {
+	records.Store
+	of *caller
+}
+
+func (p putting) Put(key records.Key, body []byte) error {
+	if p.of.onPut != nil {
+		p.of.onPut()
+	}
+	return p.Store.Put(key, body)
 }
 
 func newCaller(t testing.TB, others ...string) *caller {
@@ -39,7 +53,7 @@ func newCaller(t testing.TB, others ...string) *caller {
 	c.f = expect.Value(funnel.New(funnel.Options{Store: store}))(t)
 	c.set.Versions = source.NewVersions()
 	c.set.Places = []source.NamedPlace{source.Observations(store, observations.Local)}
-	w := write.New(write.Options{Dirs: c.set.Roots, Store: store, Records: records.InDir(store.Dir())})
+	w := write.New(write.Options{Dirs: c.set.Roots, Store: store, Records: putting{records.InDir(store.Dir()), c}})
 	for _, tool := range []tools.Tool{w.Edit(), w.Write(), w.Move(), w.Remove()} {
 		c.tools[tool.Name] = tool
 	}

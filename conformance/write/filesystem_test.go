@@ -420,3 +420,46 @@ func TestHints(t *testing.T) {
 		expect.Equal(t, hints, string(expect.Value(json.Marshal(tools.Destructive))(t)), name)
 	}
 }
+
+// TestLateChanges has another program replace a file after its old content was kept: the edit is refused.
+func TestLateChanges(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	path, puts := c.file("f", "one\n"), 0
+	c.onPut = func() {
+		if puts++; puts == 2 {
+			expect.Must(t, os.WriteFile(path+".new", []byte("two\n"), 0o600))
+			expect.Must(t, os.Rename(path+".new", path))
+		}
+	}
+	answer, _ := c.call("edit", args{"path": "f", "edits": one("one", "1")})
+	expect.Contains(t, answer, "it was changed by another program during this call")
+	expect.Equal(t, c.text("f"), "two\n")
+}
+
+// TestParentsThatAreNotUsed makes directories on the way to names that cannot be: none stays.
+func TestParentsThatAreNotUsed(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	answer, failed := c.call("write", args{"path": "a/b/" + strings.Repeat("x", 300) + "/f", "content": "x", "parents": true})
+	expect.Equal(t, failed, true, answer)
+	expect.Equal(t, len(expect.Value(os.ReadDir(c.dir))(t)), 0)
+}
+
+// TestUndoOfAMovedDirectory moves a directory, and a file to where it was moved: undo does not take that for it.
+func TestUndoOfAMovedDirectory(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file("a/f", "x")
+	moved, _ := c.call("move", args{"from": "a", "to": "b"})
+	expect.Must(t, os.RemoveAll(filepath.Join(c.dir, "b")))
+	c.file("b", "other")
+	undo := args{"undo": obsID.FindString(moved)}
+	answer, _ := c.call("write", undo)
+	expect.Contains(t, answer, "it is no longer what was moved")
+	expect.Equal(t, c.text("b"), "other")
+	expect.Must(t, os.Remove(filepath.Join(c.dir, "b")))
+	c.file("b/f", "y")
+	c.call("write", undo)
+	expect.Equal(t, c.text("a/f"), "y")
+}

@@ -66,6 +66,7 @@ func (c *call) moving(ctx context.Context, action string, from, to *target, hash
 	s := &step{Change: Change{Action: action, Path: from.path, To: to.path}}
 	s.says = map[string]string{"move": "moved", "copy": "copied"}[action] + " from " + from.shown
 	if !at.Mode().IsRegular() {
+		s.Mode = at.Mode()
 		s.do = func(_ *journal, keep func(string) error) error {
 			if err := keep(""); err != nil {
 				return err

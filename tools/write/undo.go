@@ -106,8 +106,12 @@ func (c *call) undoing(ctx context.Context, was Change, src *source.Source, text
 // error has what undoing would change in it.
 func (c *call) asLeft(ctx context.Context, t *target, was Change, text *pieces) (*before, error) {
 	if was.After == "" {
-		if _, err := t.dir.LstatIn(t.base); was.To == "" && !errors.Is(err, fs.ErrNotExist) {
+		at, err := t.dir.LstatIn(t.base)
+		switch {
+		case was.To == "" && !errors.Is(err, fs.ErrNotExist):
 			return nil, t.wrap(errors.Join(err, errors.New("there is something again: move or remove it first")))
+		case err == nil && was.Mode != 0 && at.Mode().Type() != was.Mode.Type():
+			return nil, t.wrap(errors.New("it is no longer what was moved, and nothing was undone"))
 		}
 		return nil, nil //nolint:nilnil // there is none
 	}

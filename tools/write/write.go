@@ -100,7 +100,9 @@ func (w *Writer) target(in tools.Input, name string, parents bool) (*target, err
 	if parents {
 		made = func(rel string) { t.made = append(t.made, filepath.Join(from.Dir(), filepath.FromSlash(rel))) }
 	}
-	t.dir, t.base, err = from.Parent(below, made)
+	if t.dir, t.base, err = from.Parent(below, made); err != nil {
+		w.removeEmpty(t.made)
+	}
 	if errors.Is(err, fs.ErrNotExist) && !parents {
 		err = fmt.Errorf("%w: the directory of the file is missing; parents=true makes it", err)
 	}
@@ -328,13 +330,14 @@ func (w *Writer) put(
 	if err != nil {
 		return t.wrap(fmt.Errorf("nothing was written: %w", err))
 	}
-	if err = keep(hex.EncodeToString(sum.Sum(nil))); err == nil {
-		err = t.unchanged(old)
-	}
+	err = keep(hex.EncodeToString(sum.Sum(nil)))
 	if err == nil && unnamed {
 		if err = j.write(); err == nil {
 			err = t.dir.NameIn(f, j.Temp)
 		}
+	}
+	if err == nil { // as late as can be
+		err = t.unchanged(old)
 	}
 	if err != nil {
 		return err
