@@ -2,6 +2,7 @@ package write_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -67,4 +68,39 @@ func TestNothingWrittenToARemovedTreeIsLost(t *testing.T) {
 	if removed < 15 {
 		t.Errorf("%d trees were removed, %d removals refused", removed, refused)
 	}
+}
+
+// TestRestOfATree removes a tree of which a part cannot be removed: the rest keeps its name, and once it is out of the
+// way undo puts back all.
+func TestRestOfATree(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file("tree/a", "a\n")
+	c.file("tree/z", "z\n")
+	fixed := c.file("tree/sub/fixed", "x\n")
+	fix := func(name string) *exec.Cmd { return exec.Command("chattr", "+i", name) }
+	loose := func(name string) *exec.Cmd { return exec.Command("chattr", "-i", name) }
+	if os.Geteuid() != 0 { // a directory that is read-only binds all others
+		fix = func(name string) *exec.Cmd { return exec.Command("chmod", "a-w", filepath.Dir(name)) }
+		loose = func(name string) *exec.Cmd { return exec.Command("chmod", "u+w", filepath.Dir(name)) }
+	}
+	if err := fix(fixed).Run(); err != nil {
+		t.Skipf("no file can be made immutable here: %v", err)
+	}
+	loosen := func() {
+		for _, top := range []string{"tree", "rest"} {
+			_ = loose(filepath.Join(c.dir, top, "sub/fixed")).Run()
+		}
+	}
+	t.Cleanup(loosen)
+	answer, failed := c.call("remove", args{"path": "tree", "tree": true})
+	expect.Equal(t, failed, true, answer)
+	expect.Contains(t, answer, "removed in part", "the rest stays: move it away, and write with undo=obs:")
+	expect.Equal(t, c.text("tree/sub/fixed"), "x\n")
+	expect.Equal(t, len(expect.Value(os.ReadDir(c.dir))(t)), 1, "names below the root")
+	answer2, failed := c.call("move", args{"from": "tree", "to": "rest"})
+	expect.Equal(t, failed, false, answer2)
+	answer2, failed = c.call("write", args{"undo": regexp.MustCompile(`obs:\w+`).FindString(answer)})
+	expect.Equal(t, failed, false, answer2)
+	expect.Equal(t, c.text("tree/a")+c.text("tree/z")+c.text("tree/sub/fixed"), "a\nz\nx\n")
 }

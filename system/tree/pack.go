@@ -14,8 +14,9 @@ import (
 )
 
 // PackIn writes a directory directly in the root, with all that it holds, as a tar archive, and returns the names of the
-// files, links and directories, the first of them base; those of directories end in a slash. An error names what is not
-// packed: a socket, a protected or denied name, what is over maxNames or, of the bytes of all files, over maxBytes.
+// files, links and directories, the first of them base; those of directories end in a slash. An error, with the names up
+// to it, names what is not packed: a socket, a protected or denied name, what is over maxNames or, of the bytes of all
+// files, over maxBytes.
 func (r *Root) PackIn(
 	ctx context.Context, base string, w io.Writer, maxNames int, maxBytes int64,
 ) (names []string, err error) {
@@ -27,7 +28,8 @@ func (r *Root) PackIn(
 	if mountedBelow(dir.dir) { // its files lie elsewhere
 		return nil, errors.New("something is mounted in it")
 	}
-	all, bytes := dir.os.FS(), int64(0)
+	links, _ := dir.os.FS().(fs.ReadLinkFS) // it is one
+	all, bytes := unblocked{links, dir.os}, int64(0)
 	err = fs.WalkDir(all, ".", func(name string, e fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -52,7 +54,8 @@ func (r *Root) PackIn(
 			full += "/"
 		}
 		if names = append(names, full); err == nil && (len(names) > maxNames || bytes > maxBytes) {
-			err = fmt.Errorf("with this it has over %d files and directories, or over %d MiB", maxNames, maxBytes>>20)
+			err = fmt.Errorf("with this it has over %d files and directories, or over %d MiB: take its parts one by one",
+				maxNames, maxBytes>>20)
 		}
 		if err != nil {
 			err = fmt.Errorf("%s: %w", clip(full), err)
@@ -60,11 +63,29 @@ func (r *Root) PackIn(
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return names, err
 	}
 	to := tar.NewWriter(w)
 	err = to.AddFS(all)
 	return names, errors.Join(err, to.Close())
+}
+
+// unblocked is the file system of a root in which no pipe is opened, not even one that was a file a moment ago.
+type unblocked struct {
+	fs.ReadLinkFS
+	root *os.Root
+}
+
+// Open implements [fs.FS].
+func (u unblocked) Open(name string) (fs.File, error) {
+	f, err := u.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	if at, err := f.Stat(); err != nil || !at.IsDir() && !at.Mode().IsRegular() {
+		return nil, errors.Join(ErrNotFile, err, f.Close())
+	}
+	return f, nil
 }
 
 // RemoveNamesIn removes a file directly in the root, or a directory with what [Root.PackIn] named in it. With an error

@@ -52,6 +52,9 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 	if err != nil {
 		return nil, t.wrap(err)
 	}
+	if at.Mode()&fs.ModeSymlink != 0 {
+		return nil, t.wrap(errors.New("it is a link, which is not removed, and neither is what it leads to"))
+	}
 	s := &step{Change: Change{Action: action, Mode: at.Mode(), Tree: at.IsDir()}}
 	var names []string
 	still := func(now fs.FileInfo, _ string) bool {
@@ -67,8 +70,8 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 		}
 		was := sha256.New()
 		names, err = pack(t.base, was)
-		if err != nil && !all {
-			err = fmt.Errorf("it is a directory that is not empty: tree=true removes it with all that is in it (%w)", err)
+		if err != nil && !all && len(names) > files {
+			err = errors.New("it is a directory that is not empty: tree=true removes it with all that is in it")
 		}
 		if err != nil {
 			return nil, t.wrap(err)
