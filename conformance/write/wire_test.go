@@ -611,7 +611,7 @@ func TestArguments(t *testing.T) {
 		{"edit", `{"path":"none.txt","edits":[{"old":"1","new":"2"}]}`, "no such file"},
 		{"edit", `{"path":"obs:000000000000","edits":[{"old":"1","new":"2"}]}`, "cannot be changed"},
 		{"write", `{}`, "path is missing"},
-		{"write", `{"path":"a.txt"}`, "it exists"},
+		{"write", `{"path":"a.txt"}`, "content is missing"},
 		{"write", `{"path":"a.txt","content":"x"}`, "it exists, with 7 bytes and hash "},
 		{"write", `{"path":"n.txt","content":"x","from":"obs:000000000000"}`, "give content or from, not both"},
 		{"write", `{"path":"a.txt","content":"x","append":true,"mode":"replace"}`, "leave out mode"},

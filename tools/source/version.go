@@ -41,7 +41,7 @@ func (v *Versions) Remember(path, sum string, text []byte) {
 
 // Text returns the text that a file had under a hash.
 func (v *Versions) Text(path, hash string) ([]byte, bool) {
-	if v == nil || !isHex(hash) {
+	if v == nil || !IsHex(hash) {
 		return nil, false
 	}
 	return v.texts.Get(version{path, ShortHash(plainHash(hash))})
@@ -51,13 +51,14 @@ func (v *Versions) Text(path, hash string) ([]byte, bool) {
 func ShortHash(sum string) string { return sum[:min(hashChars, len(sum))] }
 
 // IsHash reports whether a hash that a caller gives, of at least 8 characters, is that of a file with this sha256.
-func IsHash(given, sum string) bool { return isHex(given) && strings.HasPrefix(sum, plainHash(given)) }
+func IsHash(given, sum string) bool { return IsHex(given) && strings.HasPrefix(sum, plainHash(given)) }
 
 func plainHash(given string) string {
 	return strings.TrimPrefix(strings.ToLower(strings.TrimSpace(given)), "sha256:")
 }
 
-func isHex(given string) bool {
+// IsHex reports whether a hash that a caller gives can be one: at least 8 hexadecimal digits.
+func IsHex(given string) bool {
 	plain := plainHash(given)
 	return len(plain) >= hashChars && strings.Trim(plain, "0123456789abcdef") == ""
 }

@@ -258,7 +258,7 @@ func (c *call) keepOld(t *target, s *step, j *journal) error {
 	}
 	if s.old.size() > maxKept {
 		return t.wrap(fmt.Errorf("nothing was changed: its old content of %d bytes is over %d MiB and would not be kept; "+
-			"keep=false changes it without undo", s.old.size(), maxKept>>20))
+			"keep=false of edit, write or remove changes it without undo", s.old.size(), maxKept>>20))
 	}
 	state, err := json.Marshal(s.Change)
 	if err != nil {

@@ -15,21 +15,21 @@ import (
 )
 
 type writeArgs struct {
-	Path    string     `json:"path,omitempty" help:"File to write."`
-	Content tools.Text `json:"content,omitempty" help:"Text of the file."`
-	From    tools.Text `json:"from,omitempty" jsonschema:"obs:ID, obs:ID jq FILTER" help:"What was kept, in place of content: obs:ID, obs:ID jq FILTER (its results, one a line), obs:ID lines A-B, or {\"$obs\": \"obs:ID\", \"jq\": \"FILTER\"}."`
-	Append  bool       `json:"append,omitempty" help:"Add the text at the end of the file, in its encoding and with its line ends."`
-	Mode    string     `json:"mode,omitempty" enum:"create|replace" help:"create (the default): the file must not exist. replace: the whole content of an existing file, whose hash is expect."`
-	Expect  string     `json:"expect,omitempty" help:"Hash of the file that is replaced, as read shows it."`
-	Parents bool       `json:"parents,omitempty" help:"Make missing directories on the way."`
-	Undo    string     `json:"undo,omitempty" jsonschema:"obs:ID" help:"Undo a change: obs:ID as the answer of the change named it. The file must still be as the change left it."`
-	Keep    *bool      `json:"keep,omitempty" help:"false: the old content is not kept, and the change cannot be undone. Needed for files of over 64 MiB."`
+	Path    string      `json:"path,omitempty" help:"File to write."`
+	Content *tools.Text `json:"content,omitempty" help:"Text of the file."`
+	From    tools.Text  `json:"from,omitempty" jsonschema:"obs:ID, obs:ID jq FILTER" help:"What was kept, in place of content: obs:ID, obs:ID jq FILTER (its results, one a line), obs:ID lines A-B, or {\"$obs\": \"obs:ID\", \"jq\": \"FILTER\"}."`
+	Append  bool        `json:"append,omitempty" help:"Add the text at the end of the file, in its encoding and with its line ends."`
+	Mode    string      `json:"mode,omitempty" enum:"create|replace" help:"create (the default): the file must not exist. replace: the whole content of an existing file, whose hash is expect."`
+	Expect  string      `json:"expect,omitempty" help:"Hash of the file that is replaced, as read shows it."`
+	Parents bool        `json:"parents,omitempty" help:"Make missing directories on the way."`
+	Undo    string      `json:"undo,omitempty" jsonschema:"obs:ID" help:"Undo a change: obs:ID as the answer of the change named it. The file must still be as the change left it."`
+	Keep    *bool       `json:"keep,omitempty" help:"false: the old content is not kept, and the change cannot be undone. Needed for files of over 64 MiB."`
 }
 
 // Check implements [tools.Checker].
 func (a writeArgs) Check() error {
 	if a.Undo != "" {
-		if a.Path != "" || a.Content != "" || a.From != "" || a.Append || a.Mode != "" || a.Expect != "" || a.Parents {
+		if a.Path != "" || a.Content != nil || a.From != "" || a.Append || a.Mode != "" || a.Expect != "" || a.Parents {
 			return errors.New("undo is given alone: it knows the file")
 		}
 		_, err := observations.ParseID(a.Undo)
@@ -38,8 +38,12 @@ func (a writeArgs) Check() error {
 	switch {
 	case a.Path == "":
 		return errors.New("path is missing: name the file to write")
-	case a.Content != "" && a.From != "":
+	case strings.HasSuffix(a.Path, "/"):
+		return fmt.Errorf("%s: it ends in /: add the name of the file", content.ClipBytes(a.Path, 200))
+	case a.Content != nil && *a.Content != "" && a.From != "":
 		return errors.New("give content or from, not both")
+	case a.Content == nil && a.From == "":
+		return errors.New("content is missing: give it, perhaps empty, or from")
 	case a.Append && a.Mode != "":
 		return errors.New("append adds to the file: leave out mode")
 	case a.Mode == "replace" && a.Expect == "":
@@ -103,7 +107,8 @@ func (w *Writer) Save(
 	ctx context.Context, name string, text []byte, in tools.Input, out tools.Output,
 ) (says string, err error) {
 	var answer strings.Builder
-	err = w.write(ctx, writeArgs{Path: name, Content: tools.Text(text)}, in, answerTo{out, &answer})
+	whole := tools.Text(text)
+	err = w.write(ctx, writeArgs{Path: name, Content: &whole}, in, answerTo{out, &answer})
 	return answer.String(), err
 }
 
@@ -137,15 +142,18 @@ func (w *Writer) given(ctx context.Context, a writeArgs, in tools.Input, out too
 ) {
 	closed = func() {}
 	if a.From == "" {
-		if err := maskedIn(string(a.Content), ""); err != nil {
+		if err := maskedIn(string(*a.Content), ""); err != nil {
 			return nil, nil, err
 		}
-		text, err = newPieces(newPiece([]byte(a.Content)))
+		text, err = newPieces(newPiece([]byte(*a.Content)))
 		return text, closed, err
 	}
 	ref, ok := reference.Parse(strings.TrimSpace(string(a.From)))
 	if !ok {
 		if ref, err = reference.Decode([]byte(a.From)); err != nil {
+			if !strings.HasPrefix(strings.TrimSpace(string(a.From)), "{") {
+				err = fmt.Errorf("not %q", content.ClipBytes(string(a.From), 200))
+			}
 			return nil, nil, fmt.Errorf("from is obs:ID, obs:ID jq FILTER or obs:ID lines A-B: %w", err)
 		}
 	}

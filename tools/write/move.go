@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
+	"github.com/mcp-funnel/mcp-funnel/text/content"
 	"github.com/mcp-funnel/mcp-funnel/tools"
 )
 
@@ -33,6 +34,9 @@ func (w *Writer) Move() tools.Tool {
 }
 
 func (w *Writer) move(ctx context.Context, a moveArgs, in tools.Input, out tools.Output) error {
+	if strings.HasSuffix(a.To, "/") {
+		return fmt.Errorf("%s: it ends in /: add the new name", content.ClipBytes(a.To, 200))
+	}
 	from, err := w.target(in, a.From, false)
 	if err != nil {
 		return err
@@ -127,6 +131,8 @@ func (c *call) rename(from, to *target, replace bool) error {
 		return to.wrap(errors.New("it exists, and nothing was moved"))
 	case err == nil && c.options.Fsync:
 		return errors.Join(c.sync(from), c.sync(to))
+	case err != nil:
+		return fmt.Errorf("%s to %s: %w", from.shown, to.shown, err)
 	}
-	return err
+	return nil
 }

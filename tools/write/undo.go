@@ -20,7 +20,7 @@ import (
 
 // undo puts back what a change has changed, if that is still as the change left it. That is a change of its own.
 func (w *Writer) undo(ctx context.Context, id string, keep *bool, in tools.Input, out tools.Output) error {
-	src, err := in.Sources.Open(ctx, id)
+	src, err := in.Sources.Open(ctx, observations.Prefix+strings.TrimPrefix(id, observations.Prefix))
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,12 @@ func (c *call) asLeft(ctx context.Context, t *target, was Change, text *pieces) 
 	if was.Before != "" {
 		diff = text.diffFrom(ctx, old.text)
 	}
-	return nil, t.wrap(fmt.Errorf("it was changed after that: its hash is %s, not %s, and nothing was undone; "+
-		"what undoing would change now:\n%s", old.hash(), source.ShortHash(was.After), diff))
+	err = fmt.Errorf("it was changed after that: its hash is %s, not %s, and nothing was undone; "+
+		"undo what came after first, or use edit", old.hash(), source.ShortHash(was.After))
+	if diff != "" {
+		err = fmt.Errorf("%w; what undoing would change now:\n%s", err, diff)
+	}
+	return nil, t.wrap(err)
 }
 
 // unpack puts back a directory under a temporary name, and then under its own.

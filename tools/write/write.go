@@ -104,9 +104,12 @@ func (w *Writer) target(in tools.Input, name string, parents bool) (*target, err
 		w.removeEmpty(t.made)
 	}
 	if errors.Is(err, fs.ErrNotExist) && !parents {
-		err = fmt.Errorf("%w: the directory of the file is missing; parents=true makes it", err)
+		err = fmt.Errorf("the directory of the file is missing (%w); in write and move, parents=true makes it", err)
 	}
-	return t, err
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	return t, nil
 }
 
 // granted returns the directory from which a path is opened to be changed: the root that the caller may read, or one below
@@ -217,6 +220,9 @@ func (c *call) expected(ctx context.Context, t *target, hash string) (*before, e
 		return old, err
 	}
 	hash = content.ClipBytes(hash, 70)
+	if !source.IsHex(hash) {
+		return nil, t.wrap(fmt.Errorf("%q is no hash: give its first 8 characters or more, as read shows it", hash))
+	}
 	if old == nil {
 		return nil, t.wrap(fmt.Errorf("it does not exist, and hash %s was expected", hash))
 	}
