@@ -5,6 +5,8 @@ package write_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
@@ -65,6 +67,36 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	w.has("h", "changed\n")
 	w.has("f", "-")
 	w.has("new", "-")
+}
+
+// TestBoundsOfChanges makes changes over a limit: each is refused, and leaves all as it was.
+func TestBoundsOfChanges(t *testing.T) {
+	t.Parallel()
+	w := serve(t, false, `{}`)
+	const mixed, wide = "a\r\na\n", "b\n"
+	w.file("mixed", strings.Repeat(mixed, 1000))
+	w.file("wide", strings.Repeat(wide, 300_000))
+	w.refuses("edit", `{"path":"mixed","edits":[{"old":"a","new":"b\nc","all":true}]}`, "at most 1000 places")
+	w.has("mixed", strings.Repeat(mixed, 1000))
+	w.refuses("edit", `{"path":"wide","edits":[{"old":"b","new":"`+strings.Repeat("x", 1000)+`","all":true}]}`,
+		"the file would grow by 299700000 bytes, over 256 MiB")
+	w.has("wide", strings.Repeat(wide, 300_000))
+	w.refuses("write", `{"path":"d/`+strings.Repeat("d/", 100)+`f","content":"x","parents":true}`, "over 100 directories deep")
+	w.has("d", "-")
+	expect.Must(t, syscall.Mkfifo(filepath.Join(w.root, "pipe"), 0o600))
+	w.refuses("move", `{"from":"pipe","to":"moved"}`, "not a regular file")
+	w.has("moved", "-")
+}
+
+// TestReplacedLineEnds replaces a file with line ends \r\n by a text with \n: the diff does not show them.
+func TestReplacedLineEnds(t *testing.T) {
+	t.Parallel()
+	w := serve(t, false, `{}`)
+	w.file("f", "a\r\nb\r\n")
+	text := w.does("read", `{"path":"f"}`)
+	w.does("write", `{"path":"f","mode":"replace","expect":"`+hashIn(t, text)+`","content":"a\nc\n"}`,
+		`lines of the file ended in \r\n; they end in \n now`)
+	w.has("f", "a\nc\n")
 }
 
 // TestConfirmShowsNewContent asks for a new file with what it gets.

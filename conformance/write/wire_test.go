@@ -480,9 +480,9 @@ func TestDeliverToAFile(t *testing.T) {
 	w.does("deliver", `{"part":"\"eins und zwei und drei\", \"vier\"]}","after":"`+after+`","to":"doc.json"}`,
 		"WHOLE", "doc.json: created")
 	w.has("doc.json", `{"a": ["eins und zwei und drei", "vier"]}`)
-	w.does("deliver", `{"part":"[3]","to":"doc.json"}`, "WHOLE", "doc.json was not written: ", "it exists")
-	w.does("deliver", `{"part":"[3]","to":"../doc.json"}`, "WHOLE", "was not written: ")
-	w.does("deliver", `{"part":"[3]","to":"none/doc.json"}`, "WHOLE", "was not written: ",
+	w.does("deliver", `{"part":"[3]","to":"doc.json"}`, "WHOLE", "it was not written to a file: doc.json: it exists")
+	w.does("deliver", `{"part":"[3]","to":"../doc.json"}`, "WHOLE", "it was not written to a file: ")
+	w.does("deliver", `{"part":"[3]","to":"none/doc.json"}`, "WHOLE", "it was not written to a file: ",
 		"directory of the file is missing")
 	w.does("deliver", `{"part":"{\"x\":1}","as":"intent","to":"intent.json"}`, "intent.json was not written: ")
 	w.has("intent.json", "-")

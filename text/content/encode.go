@@ -1,6 +1,7 @@
 package content
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -18,6 +19,8 @@ func (e Encoding) Encode(text string) (encoded []byte, unit int, err error) {
 	enc, unit := e.table()
 	_, single := enc.(*charmap.Charmap)
 	switch {
+	case e == NoText:
+		return nil, 0, errors.New("it is binary, and only texts can be edited")
 	case unit == 1 && !single:
 		return nil, 0, fmt.Errorf("it is in the encoding %s, in which a part cannot be replaced safely", e)
 	case strings.HasPrefix(string(e), perhaps) &&

@@ -140,7 +140,7 @@ func (d *deliverer) save(ctx context.Context, to string, text []byte, in tools.I
 	}
 	says, err := d.options.Save(ctx, to, text, in, out)
 	if err != nil {
-		return fmt.Sprintf("%s was not written: %v\n", to, err)
+		return fmt.Sprintf("it was not written to a file: %v\n", err)
 	}
 	return says
 }

@@ -25,17 +25,28 @@ const hashChars = 8
 
 // Versions remembers texts of files as they were shown or written, by their hash, to say later what has changed. The
 // hash is the beginning of the sha256 of a file's bytes, in hex. Safe for concurrent use; nil remembers nothing.
-type Versions struct{ texts *lru.Values[version, []byte] }
+type Versions struct {
+	texts *lru.Values[version, []byte]
+	owner string
+}
 
-type version struct{ path, hash string }
+type version struct{ owner, path, hash string }
 
 // NewVersions returns an empty memory.
-func NewVersions() *Versions { return &Versions{lru.New[version, []byte](maxVersions)} }
+func NewVersions() *Versions { return &Versions{texts: lru.New[version, []byte](maxVersions)} }
+
+// Of returns the part of the memory that an owner sees.
+func (v *Versions) Of(owner string) *Versions {
+	if v == nil {
+		return nil
+	}
+	return &Versions{v.texts, owner}
+}
 
 // Remember notes the text that a file had, by the sha256 of it in hex. Too long a text is not remembered.
 func (v *Versions) Remember(path, sum string, text []byte) {
 	if v != nil && len(text) <= maxVersion {
-		v.texts.Put(version{path, ShortHash(sum)}, text, len(text)+len(path))
+		v.texts.Put(version{v.owner, path, ShortHash(sum)}, text, len(text)+len(path))
 	}
 }
 
@@ -44,7 +55,7 @@ func (v *Versions) Text(path, hash string) ([]byte, bool) {
 	if v == nil || !IsHex(hash) {
 		return nil, false
 	}
-	return v.texts.Get(version{path, ShortHash(plainHash(hash))})
+	return v.texts.Get(version{v.owner, path, ShortHash(plainHash(hash))})
 }
 
 // ShortHash returns the part of a sha256 in hex that is shown.

@@ -133,6 +133,11 @@ func (c *call) creation(ctx context.Context, old *before, text *pieces) (*step, 
 	if enc := old.text.enc; enc != content.UTF8 && enc != content.NoText {
 		c.out.Note(fmt.Sprintf("the file was in %s; it has what was given now, byte for byte", enc))
 	}
+	if _, was, _ := old.text.find(ctx, "\r\n", 0); was > 0 && lines > 0 {
+		if _, is, err := (&pieces{list: text.list, enc: content.UTF8}).find(ctx, "\r\n", 0); err == nil && is == 0 {
+			c.out.Note(`lines of the file ended in \r\n; they end in \n now`)
+		}
+	}
 	return c.replace(ctx, "write", old, text, "replaced, "+says)
 }
 

@@ -107,6 +107,9 @@ func (w *Writer) Edit() tools.Tool {
 // shownLines is how many lines of a diff are shown; a longer one is a receipt.
 const shownLines = 45 // 40 of the diff, and what stands before it
 
+// maxGrowth bounds the bytes by which edits make a file longer.
+const maxGrowth = 256 << 20
+
 func (w *Writer) edit(ctx context.Context, a editArgs, in tools.Input, out tools.Output) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -129,13 +132,19 @@ func (w *Writer) edit(ctx context.Context, a editArgs, in tools.Input, out tools
 		for i, one := range a.Edits {
 			n, err := text.edit(ctx, one)
 			if err != nil {
-				which := ""
+				which, after := "", ""
 				if len(a.Edits) > 1 {
 					which = fmt.Sprintf("edits[%d]: ", i)
 				}
-				return nil, t.wrap(fmt.Errorf("nothing was changed: %s%w (hash %s)", which, err, old.hash()))
+				if i > 0 {
+					after = "; the edits before it were made first"
+				}
+				return nil, t.wrap(fmt.Errorf("nothing was changed: %s%w (hash %s%s)", which, err, old.hash(), after))
 			}
 			places += n
+			if by := text.size() - old.size(); by > maxGrowth {
+				return nil, t.wrap(fmt.Errorf("nothing was changed: the file would grow by %d bytes, over %d MiB", by, maxGrowth>>20))
+			}
 		}
 		return c.replace(ctx, "edit", old, &text, content.Plural(int64(places), "place", "places")+" replaced")
 	})
@@ -236,14 +245,20 @@ func (p *pieces) replaceBy(ctx context.Context, places []place, one Edit) error 
 // inCRLF returns a text without \r with line ends \r\n.
 func inCRLF(text string) string { return strings.ReplaceAll(text, "\n", "\r\n") }
 
-// findLineEnds sets whether the line of each place ends in \r\n; one without an
-// end is like most of the file.
+// maxMixed bounds the places whose line ends are looked up, in a file that has both.
+const maxMixed = 1000
+
+// findLineEnds sets whether the line of each place ends in \r\n; one without an end is like most of the file.
 func (p *pieces) findLineEnds(ctx context.Context, places []place) error {
 	_, long, err := p.find(ctx, "\r\n", 0)
 	if err != nil || long == 0 {
 		return err
 	}
 	_, all, err := p.find(ctx, "\n", 0)
+	if long != all && len(places) > maxMixed { // each is looked up by itself
+		return fmt.Errorf("some lines of the file end in \\r\\n and others in \\n: at most %d places are replaced at once by a "+
+			"text with a line end", maxMixed)
+	}
 	for i, one := range places {
 		if places[i].crlf = 2*long > all; long == all || err != nil {
 			continue

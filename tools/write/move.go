@@ -62,6 +62,8 @@ func (c *call) moving(ctx context.Context, action string, from, to *target, hash
 	switch {
 	case err != nil:
 		return nil, from.wrap(err)
+	case at.Mode().Type()&^(fs.ModeDir|fs.ModeSymlink) != 0:
+		return nil, from.wrap(tree.ErrNotFile)
 	case strings.HasPrefix(to.path+"/", from.path+"/"):
 		return nil, to.wrap(errors.New("it is, or lies in, what is to be moved"))
 	case !at.Mode().IsRegular() && (action == "copy" || hash != ""):

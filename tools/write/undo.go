@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -184,9 +185,11 @@ func (w *Writer) Sweep() error {
 // removeTemporary removes the temporary file of a change whose process died. It is not ok if its directory lies below none
 // of those granted.
 func (w *Writer) removeTemporary(j *journal) (ok bool) {
+	if !strings.HasPrefix(j.Temp, temporary) || filepath.Base(j.Temp) != j.Temp {
+		return false
+	}
 	for _, root := range w.options.Dirs {
-		dir, _, err := root.Parent(j.Dir+"/"+j.Temp, nil)
-		if err == nil && strings.HasPrefix(j.Temp, temporary) {
+		if dir, _, err := root.Parent(j.Dir+"/"+j.Temp, nil); err == nil {
 			err = dir.RemoveAllIn(j.Temp)
 			_ = dir.Close()
 			return err == nil

@@ -78,6 +78,9 @@ func (w *Writer) removeEmpty(dirs []string) {
 	}
 }
 
+// maxDepth is how many directories below the granted one the way to a file has at most, if missing ones are made.
+const maxDepth = 100
+
 // target resolves a name. Missing directories on the way are made with parents.
 func (w *Writer) target(in tools.Input, name string, parents bool) (*target, error) {
 	if name == "" {
@@ -97,7 +100,9 @@ func (w *Writer) target(in tools.Input, name string, parents bool) (*target, err
 	}
 	t := &target{from: from, shown: shown, path: full}
 	var made func(string)
-	if parents {
+	if parents && strings.Count(below, "/") > maxDepth {
+		return nil, t.wrap(fmt.Errorf("it lies over %d directories deep", maxDepth))
+	} else if parents {
 		made = func(rel string) { t.made = append(t.made, filepath.Join(from.Dir(), filepath.FromSlash(rel))) }
 	}
 	if t.dir, t.base, err = from.Parent(below, made); err != nil {

@@ -456,7 +456,7 @@ func (a *App) Close() {
 // SourcesOf returns what a session may name: all roots, and the observations of its owner.
 func (a *App) SourcesOf(who funnel.Session) source.Set {
 	src := a.Sources
-	src.Places = a.places(who.Owner)
+	src.Places, src.Versions = a.places(who.Owner), a.Sources.Versions.Of(who.Owner)
 	return src
 }
 
