@@ -2,7 +2,10 @@ package tree
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Sub opens a directory below the root, named as in [Root.Rel], as a root of its own with the same denied paths. Ignore
@@ -21,7 +24,7 @@ func (r *Root) sub(name string) (*Root, error) {
 		return nil, err
 	}
 	// Resolve links first, because os.Root does not follow absolute ones. If the path changes meanwhile, os.Root still
-	// opens nothing outside, and the result is compared with what was resolved.
+	// opens nothing outside, and no link is followed any more: the directory is the one of that path.
 	dir, err := filepath.EvalSymlinks(filepath.Join(r.dir, filepath.FromSlash(rel)))
 	if err != nil {
 		return nil, withoutPath(err)
@@ -30,7 +33,7 @@ func (r *Root) sub(name string) (*Root, error) {
 	if !within {
 		return nil, ErrOutside
 	}
-	top, err := r.os.OpenRoot(filepath.FromSlash(real))
+	top, err := openWithoutLinks(r.os, real)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
@@ -47,12 +50,40 @@ func (r *Root) sub(name string) (*Root, error) {
 	case r.denied.coversFile(sub.id):
 		err = ErrDenied
 	case sub.checkPresent() != nil:
-		err = errors.New("it was moved or replaced while it was opened")
+		err = errReplaced
 	default:
 		return sub, nil
 	}
 	_ = sub.Close()
 	return nil, err
+}
+
+var errReplaced = errors.New("it was moved or replaced while it was opened")
+
+// openWithoutLinks opens a directory below another one by its slash path. A link in the path is [errReplaced].
+func openWithoutLinks(from *os.Root, rel string) (*os.Root, error) {
+	dir, err := from.OpenRoot(".")
+	for part := range strings.SplitSeq(rel, "/") {
+		if err != nil {
+			return nil, err
+		}
+		var named, opened fs.FileInfo
+		above := dir
+		if named, err = above.Lstat(part); err == nil {
+			dir, err = above.OpenRoot(part)
+		}
+		_ = above.Close()
+		if err != nil {
+			return nil, err
+		}
+		if opened, err = dir.Stat("."); err == nil && !(named.IsDir() && os.SameFile(named, opened)) {
+			err = errReplaced
+		}
+		if err != nil {
+			_ = dir.Close()
+		}
+	}
+	return dir, err
 }
 
 // Within reports whether the root is dir, an absolute path, or lies below it.
