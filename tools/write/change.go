@@ -125,11 +125,11 @@ func (w *Writer) newCall(in tools.Input, out tools.Output, keep *bool, targets .
 // step is a change that is ready to be made.
 type step struct {
 	Change
-	says string           // what is done, in words
-	diff []byte           // what differs then
-	old  *before          // what is replaced or removed; nil: nothing
-	keep func() io.Reader // returns what is kept if that is no file: a text that undoes the change
-	then *pieces          // the new content, to remember; nil: none
+	says string               // what is done, in words
+	diff []byte               // what differs then
+	old  *before              // what is replaced or removed; nil: nothing
+	keep func() io.ReadCloser // returns what is kept if that is no file: a text that undoes the change
+	then *pieces              // the new content, to remember; nil: none
 	// do makes the change. It calls keep with the sha256 of the new content, "" for none, before anything is changed.
 	do func(j *journal, keep func(after string) error) error
 }
@@ -251,7 +251,9 @@ func (c *call) keepOld(t *target, s *step, j *journal) error {
 	}
 	from := io.Reader(strings.NewReader(""))
 	if s.keep != nil {
-		from = s.keep()
+		text := s.keep()
+		defer text.Close() //nolint:errcheck // ends who writes it, if not all is read
+		from = text
 	} else if s.old != nil {
 		s.Before, s.Mode = s.old.sum, s.old.info.Mode()
 		from = io.NewSectionReader(s.old, 0, s.old.size())

@@ -85,7 +85,7 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 			_, err := pack(base, now)
 			return err == nil && bytes.Equal(now.Sum(nil), was.Sum(nil))
 		}
-		s.keep = func() io.Reader {
+		s.keep = func() io.ReadCloser {
 			r, w := io.Pipe()
 			go func() {
 				_, err := pack(t.base, w)
