@@ -350,6 +350,20 @@ func TestConfirmOfATreeThatHasChanged(t *testing.T) {
 	w.does("remove", `{"path":"tree","tree":true}`, "removed, 3 files and directories")
 }
 
+// A file that changes while the client is asked is not moved by an answer to what was in it.
+func TestConfirmOfAMoveThatHasChanged(t *testing.T) {
+	w := serve(t, false, canBeAsked, "--confirm")
+	w.file("a.txt", "one\n")
+	w.replies["elicitation/create"] = func(string) string {
+		w.file("a.txt", "two\n")
+		return `{"action":"accept"}`
+	}
+	w.refuses("move", `{"from":"a.txt","to":"b.txt"}`, "it was changed while the client was asked")
+	w.has("a.txt", "two\n")
+	w.does("move", `{"from":"a.txt","to":"b.txt","copy":true}`, "b.txt: copied from a.txt")
+	expect.Contains(t, w.asked[0], "move b.txt (hash 2c8b08da)")
+}
+
 // The client is shown what a new file gets, no character that hides others, and that a part is left out.
 func TestConfirmShowsAll(t *testing.T) {
 	w := serve(t, false, canBeAsked, "--confirm")

@@ -128,6 +128,7 @@ type step struct {
 	says string               // what is done, in words
 	diff []byte               // what differs then
 	old  *before              // what is replaced or removed; nil: nothing
+	src  *before              // what is moved or copied; nil: no file
 	keep func() io.ReadCloser // returns what is kept if that is no file: a text that undoes the change
 	then *pieces              // the new content, to remember; nil: none
 	// do makes the change. It calls keep with the sha256 of the new content, "" for none, before anything is changed.
@@ -171,7 +172,7 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 			}
 		}
 		name := content.VisibleLine(t.shown)
-		what := fmt.Sprintf("%s %s (hash %s): %s", s.Action, name, cmp.Or(s.old.hash(), "none"), s.says)
+		what := fmt.Sprintf("%s %s (hash %s): %s", s.Action, name, cmp.Or(s.old.hash(), s.src.hash(), "none"), s.says)
 		if err := c.confirm(ctx, what, text); err != nil {
 			return "", err
 		}
@@ -185,7 +186,8 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 	if err != nil {
 		return "", err
 	}
-	if asked != nil && (asked.old.hash() != s.old.hash() || !bytes.Equal(asked.diff, s.diff)) {
+	if asked != nil && (asked.old.hash() != s.old.hash() || asked.src.hash() != s.src.hash() ||
+		!bytes.Equal(asked.diff, s.diff)) {
 		return "", t.wrap(errors.New("it was changed while the client was asked: nothing was written; call again"))
 	}
 	if c.dry {

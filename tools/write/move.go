@@ -81,7 +81,13 @@ func (c *call) moving(ctx context.Context, action string, from, to *target, hash
 		}
 		return s, nil
 	}
-	if s.old, err = c.expected(ctx, to, hash); err != nil {
+	if s.src, err = c.open(ctx, from); err == nil && s.src == nil {
+		err = from.wrap(fs.ErrNotExist)
+	}
+	if err == nil {
+		s.old, err = c.expected(ctx, to, hash)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if s.old != nil {
@@ -96,15 +102,10 @@ func (c *call) moving(ctx context.Context, action string, from, to *target, hash
 
 // moveFile moves or copies a file: by a rename, or by a copy where that cannot be.
 func (c *call) moveFile(ctx context.Context, s *step, from, to *target, j *journal, keep func(string) error) error {
-	src, err := c.open(ctx, from)
-	if err == nil && src == nil {
-		err = from.wrap(fs.ErrNotExist)
-	}
-	if err != nil {
-		return err
-	}
+	src := s.src
 	if s.Action == "move" {
-		if err = keep(src.sum); err == nil {
+		err := keep(src.sum)
+		if err == nil {
 			err = errors.Join(from.unchanged(src), to.unchanged(s.old))
 		}
 		if err != nil {
@@ -117,7 +118,8 @@ func (c *call) moveFile(ctx context.Context, s *step, from, to *target, j *journ
 		keep = func(string) error { return nil } // it is kept
 	}
 	text := newContent{text: io.NewSectionReader(src, 0, src.size()), like: src.File}
-	if err = c.put(ctx, to, s.old, text, j, keep); err == nil && s.Action == "move" {
+	err := c.put(ctx, to, s.old, text, j, keep)
+	if err == nil && s.Action == "move" {
 		if err = from.unchanged(src); err == nil {
 			err = from.dir.RemoveIn(from.base)
 		}
