@@ -39,10 +39,19 @@ func (r *Root) NameIn(f *os.File, base string) error {
 
 // rename is [Rename]; its error is errors.ErrUnsupported where the file system does not know whether it would replace.
 func rename(from *Root, base string, to *Root, name string, replace bool) error {
-	flags := uint(unix.RENAME_NOREPLACE)
 	if replace {
-		flags = 0
+		return renameAt(from, base, to, name, 0)
 	}
+	return renameAt(from, base, to, name, unix.RENAME_NOREPLACE)
+}
+
+// ExchangeIn exchanges the names of two files directly in the root. The error is errors.ErrUnsupported if this system or
+// the file system cannot.
+func (r *Root) ExchangeIn(one, other string) error {
+	return renameAt(r, one, r, other, unix.RENAME_EXCHANGE)
+}
+
+func renameAt(from *Root, base string, to *Root, name string, flags uint) error {
 	a, err := from.File()
 	if err != nil {
 		return err
@@ -56,7 +65,7 @@ func rename(from *Root, base string, to *Root, name string, replace bool) error 
 	return osfile.Control(a, func(x int) error {
 		return osfile.Control(b, func(y int) error {
 			err := unix.Renameat2(x, base, y, name, flags)
-			if errors.Is(err, unix.EINVAL) && !replace { // NFS
+			if errors.Is(err, unix.EINVAL) && flags != 0 { // NFS
 				err = errors.ErrUnsupported
 			}
 			return err

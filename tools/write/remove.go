@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/mcp-funnel/mcp-funnel/system/tree"
@@ -58,7 +57,7 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 	s := &step{Change: Change{Action: action, Mode: at.Mode(), Tree: at.IsDir()}}
 	var names []string
 	still := func(now fs.FileInfo, _ string) bool {
-		return os.SameFile(now, at) && now.Size() == at.Size() && now.ModTime().Equal(at.ModTime())
+		return isFile(now, at)
 	}
 	if at.IsDir() {
 		files := 1 // itself

@@ -198,7 +198,7 @@ func (t *target) unchanged(old *before) error {
 			return nil
 		}
 	}
-	return t.wrap(errors.New("it was changed by another program during this call: nothing was written; call again"))
+	return t.wrap(errChanged)
 }
 
 // size returns the bytes of the file; 0 for none.
@@ -353,7 +353,14 @@ func (w *Writer) put(
 	if err != nil {
 		return err
 	}
-	if err = tree.Rename(t.dir, j.Temp, t.dir, t.base, old != nil); errors.Is(err, fs.ErrExist) {
+	err = errors.ErrUnsupported
+	if old != nil {
+		err = t.exchange(old, j)
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = tree.Rename(t.dir, j.Temp, t.dir, t.base, old != nil)
+	}
+	if errors.Is(err, fs.ErrExist) {
 		err = errors.New("it was created by another program during this call: nothing was written; call again")
 	}
 	if err == nil && w.options.Fsync {
@@ -361,6 +368,30 @@ func (w *Writer) put(
 	}
 	return t.wrap(err)
 }
+
+// exchange gives the target the new content that has the temporary name, and looks then whether what has that name now is
+// the file that was opened: else another program replaced it since the last look, and gets its own back.
+func (t *target) exchange(old *before, j *journal) error {
+	if err := t.dir.ExchangeIn(j.Temp, t.base); err != nil {
+		return err
+	}
+	if now, err := t.dir.LstatIn(j.Temp); err == nil && isFile(now, old.info) {
+		return nil // what put calls at its end removes it
+	}
+	err := errChanged
+	if e := t.dir.ExchangeIn(j.Temp, t.base); e != nil {
+		err = fmt.Errorf("%w; what it wrote is called %s now: %w", err, j.Temp, e)
+		j.Temp = "" // it stays
+	}
+	return err
+}
+
+// isFile reports whether a file is the one that it was, and was not written to. A rename changes other times.
+func isFile(now, was fs.FileInfo) bool {
+	return os.SameFile(now, was) && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime())
+}
+
+var errChanged = errors.New("it was changed by another program during this call: nothing was written; call again")
 
 // sync makes a rename in the target's directory survive a power loss.
 func (w *Writer) sync(t *target) error {
