@@ -25,6 +25,7 @@ type caller struct {
 	f     *funnel.Funnel
 	tools map[string]tools.Tool
 	set   source.Set
+	store *observations.Store
 	onPut func() // is called before a record of a change is written; nil: nothing
 }
 
@@ -46,6 +47,7 @@ func newCaller(t testing.TB, others ...string) *caller {
 	c := &caller{t: t, dir: expect.Value(filepath.EvalSymlinks(t.TempDir()))(t), tools: map[string]tools.Tool{}}
 	store := expect.Value(observations.OpenStore(observations.Options{Dir: t.TempDir(), MinFree: -1}))(t)
 	t.Cleanup(func() { _ = store.Close() })
+	c.store = store
 	for _, dir := range append([]string{c.dir}, others...) {
 		c.set.Roots = append(c.set.Roots, expect.Value(tree.Open(dir))(t))
 	}

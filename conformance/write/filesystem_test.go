@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
+	"github.com/mcp-funnel/mcp-funnel/observations"
 	"github.com/mcp-funnel/mcp-funnel/tools"
+	"github.com/mcp-funnel/mcp-funnel/tools/write"
 )
 
 // filesystemCase is a call beside what server-filesystem does with the same files.
@@ -335,6 +337,30 @@ func TestReplacedEncoding(t *testing.T) {
 	answer, _ = c.call("write", of)
 	expect.Contains(t, answer, "nothing differs")
 	expect.Lacks(t, answer, "the file was in")
+}
+
+// TestRefusedChangesAreNotListed makes a change that is refused when its old content is kept already: what was not changed
+// cannot be undone, and the last change is the one that was made.
+func TestRefusedChangesAreNotListed(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	path := c.file("f", "one\n")
+	changes := func() (all []string) {
+		for _, o := range expect.Value(c.store.List(observations.Local, false))(t) {
+			if change, ok := write.ChangeOf(&o); ok {
+				all = append(all, change.Action)
+			}
+		}
+		return all
+	}
+	_, failed := c.call("edit", args{"path": "f", "edits": one("one", "1")})
+	expect.Equal(t, failed, false)
+	c.onPut = func() { _ = os.WriteFile(path, []byte("another's\n"), 0o600) }
+	answer, _ := c.call("write", args{"path": "f", "append": true, "content": "more\n"})
+	expect.Contains(t, answer, "it was changed by another program")
+	c.onPut = nil
+	expect.Equal(t, c.text("f"), "another's\n")
+	expect.Equal(t, strings.Join(changes(), " "), "edit")
 }
 
 // TestLateEncoding edits a file that is ASCII in its first 64 KiB, and in windows-1252 behind them.

@@ -61,6 +61,7 @@ func ChangeOf(o *observations.Observation) (c Change, ok bool) {
 type journal struct {
 	id      observations.ID
 	records records.Store
+	made    bool // something is changed, perhaps not all
 
 	Owner   string          `json:"owner"`
 	Process string          `json:"process"`
@@ -211,6 +212,9 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 		}
 		return err
 	})
+	if err != nil && !j.made && j.Obs != "" && c.options.Store.Remove(c.in.Owner, j.Obs) == nil {
+		j.Obs = "" // nothing was changed
+	}
 	if e := j.end(); err != nil {
 		return "", errors.Join(err, e)
 	} else if e != nil {

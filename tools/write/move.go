@@ -73,11 +73,11 @@ func (c *call) moving(ctx context.Context, action string, from, to *target, hash
 	s.says = map[string]string{"move": "moved", "copy": "copied"}[action] + " from " + from.shown
 	if !at.Mode().IsRegular() {
 		s.Mode = at.Mode()
-		s.do = func(_ *journal, keep func(string) error) error {
+		s.do = func(j *journal, keep func(string) error) error {
 			if err := keep(""); err != nil {
 				return err
 			}
-			return c.rename(from, to, false)
+			return c.rename(from, to, false, j)
 		}
 		return s, nil
 	}
@@ -111,7 +111,7 @@ func (c *call) moveFile(ctx context.Context, s *step, from, to *target, j *journ
 		if err != nil {
 			return err
 		}
-		err = c.rename(from, to, s.old != nil)
+		err = c.rename(from, to, s.old != nil, j)
 		if !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, syscall.EXDEV) {
 			return err
 		}
@@ -128,8 +128,9 @@ func (c *call) moveFile(ctx context.Context, s *step, from, to *target, j *journ
 }
 
 // rename moves within a file system.
-func (c *call) rename(from, to *target, replace bool) error {
+func (c *call) rename(from, to *target, replace bool, j *journal) error {
 	err := tree.Rename(from.dir, from.base, to.dir, to.base, replace)
+	j.made = err == nil
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return to.wrap(errors.New("it exists, and nothing was moved"))

@@ -121,6 +121,7 @@ func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, na
 	if err == nil && !still(now, j.Temp) {
 		err = errors.New("it was changed by another program during this call: it stays; call again")
 	} else if err == nil {
+		j.made = true
 		if err = t.dir.RemoveNamesIn(j.Temp, names); err != nil {
 			how := "what was there was not kept"
 			if c.kept != "" {

@@ -360,6 +360,7 @@ func (w *Writer) put(
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = tree.Rename(t.dir, j.Temp, t.dir, t.base, old != nil)
 	}
+	j.made = err == nil || j.made
 	if errors.Is(err, fs.ErrExist) {
 		err = errors.New("it was created by another program during this call: nothing was written; call again")
 	}
@@ -381,7 +382,7 @@ func (t *target) exchange(old *before, j *journal) error {
 	err := errChanged
 	if e := t.dir.ExchangeIn(j.Temp, t.base); e != nil {
 		err = fmt.Errorf("%w; what it wrote is called %s now: %w", err, j.Temp, e)
-		j.Temp = "" // it stays
+		j.Temp, j.made = "", true // it stays
 	}
 	return err
 }
