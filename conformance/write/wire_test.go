@@ -530,7 +530,7 @@ func TestWriteFrom(t *testing.T) {
 	} {
 		name := fmt.Sprintf("new/%d.txt", i)
 		text := w.does("write", `{"path":"`+name+`","parents":true,"from":`+c.from+`}`,
-			fmt.Sprintf("created, %d lines", strings.Count(c.want, "\n")))
+			fmt.Sprintf("created, %d line", strings.Count(c.want, "\n")))
 		expect.Lacks(t, text, token)
 		w.has(name, c.want)
 	}

@@ -126,7 +126,7 @@ func (c *call) creation(ctx context.Context, old *before, text *pieces) (*step, 
 	if err != nil {
 		return nil, err
 	}
-	says := fmt.Sprintf("%d lines, %d bytes", lines, text.size())
+	says := content.Plural(int64(lines), "line", "lines") + ", " + content.Plural(text.size(), "byte", "bytes")
 	if old == nil {
 		return c.replace(ctx, "write", nil, text, "created, "+says)
 	}

@@ -91,7 +91,7 @@ func (p *pieces) explainMissing(ctx context.Context, one Edit) error {
 	rows := strings.Split(strings.TrimSuffix(diff.String(), "\n"), "\n")[1:]
 	what := ""
 	if slices.Equal(want, lines[from:to]) {
-		what = `, which differ in line ends alone (\r\n, or none at the end of the file)`
+		what = `, which differ in line ends alone: give \r\n where a line ends so, no end where the last has none`
 	} else if squeezed(strings.Join(want, "\n")) == squeezed(strings.Join(lines[from:to], "\n")) {
 		what = ", which differ in white space or case alone"
 	}

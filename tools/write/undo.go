@@ -73,7 +73,7 @@ func (c *call) undoing(ctx context.Context, was Change, src *source.Source, text
 		if err != nil {
 			return nil, err
 		}
-		s.says, s.Over = says, was.Before
+		s.says, s.Over = "moved back; "+t.shown+" is as it was before", was.Before
 		copied := s.do
 		s.do = func(j *journal, keep func(string) error) error {
 			if err := copied(j, keep); err != nil {
