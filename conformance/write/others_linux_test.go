@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-funnel/mcp-funnel/conformance/expect"
 	"github.com/mcp-funnel/mcp-funnel/conformance/promise"
@@ -67,4 +70,36 @@ func TestNoReplacementOfOthersIsLost(t *testing.T) {
 	if lost > 0 || made == 0 {
 		t.Errorf("%d of %d replacements are lost, beside %d edits", lost, writes, made)
 	}
+}
+
+// TestATreeThatBecomesALink removes a tree while another program exchanges it with a link to .git: that stays whole.
+func TestATreeThatBecomesALink(t *testing.T) {
+	t.Parallel()
+	c := newCaller(t)
+	c.file(".git/config", "kept")
+	expect.Must(t, os.Symlink(".git", filepath.Join(c.dir, "link")))
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Microsecond):
+				_ = unix.Renameat2(unix.AT_FDCWD, c.dir+"/tree", unix.AT_FDCWD, c.dir+"/link", unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	for range promise.Size(1000, 20_000) {
+		_ = os.MkdirAll(filepath.Join(c.dir, "tree", "sub"), 0o700) // it was removed, or is a link
+		_, _ = c.call("remove", args{"path": "tree", "tree": true})
+		if c.text(".git/config") != "kept" {
+			t.Fatal(".git was removed")
+		}
+		if _, err := os.Lstat(filepath.Join(c.dir, "link")); err != nil {
+			_ = os.Symlink(".git", filepath.Join(c.dir, "link"))
+		}
+	}
+	close(stop)
+	<-stopped
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -24,8 +25,11 @@ func (r *Root) PackIn(
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()          //nolint:errcheck // it was only read
-	if mountedBelow(dir.dir) { // its files lie elsewhere
+	defer dir.Close() //nolint:errcheck // it was only read
+	switch {
+	case dir.dir != filepath.Join(r.dir, base): // it became a link
+		return nil, errReplaced
+	case mountedBelow(dir.dir): // its files lie elsewhere
 		return nil, errors.New("something is mounted in it")
 	}
 	links, _ := dir.os.FS().(fs.ReadLinkFS) // it is one
@@ -92,7 +96,7 @@ func (u unblocked) Open(name string) (fs.File, error) {
 // what has come since stays.
 func (r *Root) RemoveNamesIn(base string, names []string) error {
 	if len(names) > 1 {
-		dir, err := r.os.OpenRoot(base)
+		dir, err := openWithoutLinks(r.os, base)
 		if err != nil {
 			return withoutPath(err)
 		}
@@ -113,7 +117,7 @@ func (r *Root) UnpackIn(base string, from io.Reader) error {
 	if err := r.os.Mkdir(base, 0o777); err != nil {
 		return withoutPath(err)
 	}
-	top, err := r.os.OpenRoot(base)
+	top, err := openWithoutLinks(r.os, base)
 	if err != nil {
 		return withoutPath(err)
 	}
