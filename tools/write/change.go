@@ -71,7 +71,7 @@ type journal struct {
 	Obs     observations.ID `json:"obs,omitempty"`
 }
 
-func (c *call) newJournal(t *target) (*journal, error) {
+func (c *call) newJournal() (*journal, error) {
 	if c.options.Records == nil {
 		return nil, errors.New("nothing can be changed: the store cannot be written, where the old content is kept")
 	}
@@ -81,9 +81,11 @@ func (c *call) newJournal(t *target) (*journal, error) {
 	process, err := c.options.Records.Process()
 	return &journal{
 		id: observations.RandomID(), records: c.options.Records, Owner: c.in.Owner, Process: process, At: time.Now().UTC(),
-		Dir: t.dir.Dir(),
 	}, err
 }
+
+// nameIn sets what is temporary to a name in the directory of a target: a change may make one after another in two.
+func (j *journal) nameIn(t *target) { j.Dir, j.Temp = t.dir.Dir(), temporary+string(j.id) }
 
 func (j *journal) key() records.Key {
 	return records.Key{Kind: records.Change, Owner: j.Owner, Name: string(j.id)}
@@ -194,7 +196,7 @@ func (c *call) make(ctx context.Context, plan func() (*step, error)) (says strin
 	if c.dry {
 		return fmt.Sprintf("%s: %s; nothing is written (dry_run); hash %s\n%s", t.shown, s.says, s.old.hash(), s.diff), nil
 	}
-	j, err := c.newJournal(t)
+	j, err := c.newJournal()
 	if err != nil {
 		return "", err
 	}

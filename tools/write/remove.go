@@ -109,7 +109,7 @@ func (c *call) removal(ctx context.Context, action string, t *target, all bool) 
 // take removes a target as it was, a directory with the given names in it. It gets a temporary name first, so that nothing
 // is lost that another program writes: still reports whether what has that name now is what was kept.
 func (c *call) take(t *target, still func(now fs.FileInfo, base string) bool, names []string, j *journal) error {
-	j.Temp = temporary + string(j.id)
+	j.nameIn(t)
 	err := j.write()
 	if err == nil {
 		err = tree.Rename(t.dir, t.base, t.dir, j.Temp, true)

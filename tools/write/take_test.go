@@ -40,3 +40,28 @@ func TestWhatComesIntoARemovedTreeStays(t *testing.T) {
 		t.Errorf("it is still called %q, %q is to be removed", all, j.Temp)
 	}
 }
+
+// TestJournalNamesTheDirectory puts two files in two directories for one change: its record names the one where a temporary
+// file may be.
+func TestJournalNamesTheDirectory(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	w := New(Options{})
+	j := &journal{id: observations.RandomID(), records: records.InDir(t.TempDir())}
+	for _, name := range []string{"one", "two"} {
+		dir := filepath.Join(top, name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		root, err := tree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close() //nolint:errcheck // it was only opened
+		keep := func(string) error { return nil }
+		err = w.put(t.Context(), &target{dir: root, base: "f", shown: "f"}, nil, newContent{text: strings.NewReader("x")}, j, keep)
+		if err != nil || j.Dir != root.Dir() {
+			t.Errorf("the record names %q for %q: %v", j.Dir, dir, err)
+		}
+	}
+}

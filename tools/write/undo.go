@@ -139,7 +139,7 @@ func (c *call) asLeft(ctx context.Context, t *target, was Change, text *pieces) 
 
 // unpack puts back a directory under a temporary name, and then under its own.
 func (c *call) unpack(t *target, src *source.Source, j *journal) error {
-	j.Temp = temporary + string(j.id)
+	j.nameIn(t)
 	err := j.write()
 	if err == nil {
 		err = t.dir.UnpackIn(j.Temp, io.NewSectionReader(src, 0, src.Size))

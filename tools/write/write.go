@@ -311,7 +311,7 @@ func (w *Writer) put(
 	if to.like == nil && to.mode == 0 {
 		mode = 0o666 // less the umask
 	}
-	j.Temp = temporary + string(j.id)
+	j.nameIn(t)
 	f, err := t.dir.CreateUnnamed(mode)
 	unnamed := err == nil
 	if errors.Is(err, errors.ErrUnsupported) {
